@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Names for the scripts in scripts/; VENV=path uses another virtual environment than .venv.
+VENV ?= .venv
+export VENV
+.PHONY: help demo test lint check bench sanitize
+
+help:
+	@echo 'make demo      install, scan this machine, find its channels, run an all-reduce over them'
+	@echo 'make test      install what the tests need and run them (ARGS="-k ring" goes to pytest)'
+	@echo 'make lint      ruff, mypy, clang-format'
+	@echo 'make check     lint, then test'
+	@echo 'make bench     railgauge beside Open MPI, MPICH and Gloo (ARGS="--factor 2"); start time'
+	@echo 'make sanitize  the native tests under the address and thread sanitizers'
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test $(ARGS)
+
+lint:
+	@scripts/lint
+
+check:
+	@scripts/check
+
+bench:
+	@scripts/bench $(ARGS)
+
+sanitize:
+	@scripts/sanitize

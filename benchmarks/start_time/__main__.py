@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long the command line takes to start, beside a bare interpreter and typer itself in the versions one could pick.
+
+The commands take turns, so that a slow moment of the machine hits all of them; the first turn warms the file cache.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks import machine
+from benchmarks.environments import FOLDER, environment
+from benchmarks.host_all_reduce.peers import default_program
+
+APP = pathlib.Path(__file__).parent / "typer_app.py"
+TYPERS = ("0.16.1", "0.29.2")
+
+
+def main() -> None:
+    """Measure, write the JSONL, print the table."""
+    parser = argparse.ArgumentParser(prog="start_time", description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--railgauge", default=default_program())
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    facts = machine.describe()
+    output = options.output or FOLDER / "results" / f"start_time-{machine.name(facts)}.jsonl"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    samples = measure(commands(options.railgauge), options.runs)
+    lines: list[dict[str, object]] = [{"kind": "machine", "at": at, "machine": facts, "load": machine.load()}]
+    lines += [{"kind": "sample", "command": name, "wall_ms": times} for name, times in samples.items()]
+    with output.open("w") as file:
+        for line in lines:
+            file.write(json.dumps({"schema": "railgauge/bench/1", "benchmark": "start_time", **line}) + "\n")
+    print(f"| start, ms, {options.runs} runs | best | median |\n|---|---|---|")
+    for name, times in samples.items():
+        print(f"| {name} | {min(times):.0f} | {statistics.median(times):.0f} |")
+    print(f"\nsamples in {output}", file=sys.stderr)
+
+
+def commands(railgauge: str) -> dict[str, list[str]]:
+    """What is started, by the name that it gets in the table."""
+    found = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "railgauge --version": [railgauge, "--version"],
+        "railgauge --help": [railgauge, "--help"],
+        "railgauge topo --help": [railgauge, "topo", "--help"],
+    }
+    for version in TYPERS:
+        python = str(environment(f"typer-{version}", f"typer=={version}") / "bin/python")
+        found[f"12 commands, typer {version}, --help"] = [python, str(APP), "--help"]
+    return found
+
+
+def measure(started: dict[str, list[str]], runs: int) -> dict[str, list[float]]:
+    """Wall times in milliseconds, in the order in which they were taken."""
+    samples: dict[str, list[float]] = {name: [] for name in started}
+    for turn in range(runs + 1):
+        for name, command in started.items():
+            begin = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            if turn:
+                samples[name].append(round((time.perf_counter() - begin) * 1e3, 2))
+    return samples
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flags that every command which looks at a machine shares, and the machine and System they stand for."""
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.merged_nics import merge_nics
+from railgauge.topo.model import System
+from railgauge.topo.system import build_system
+
+
+class Device(StrEnum):
+    """Where ranks keep their data."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="X", help="A topology XML, a capture or @fixture instead of the live machine."),
+]
+Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
+Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks on host memory; cuda: the GPUs.")]
+Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part.")]
+NoP2p = Annotated[bool, typer.Option("--no-p2p", help="The driver reports no peer access between GPUs.")]
+MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Ports of one card count as one NIC.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
+def open_machine(source: str | None, gpus: str | None = None, *, merged: bool = False) -> Machine:
+    """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt."""
+    machine = load_machine(source, gpus=gpu_list(gpus))
+    if merged:
+        machine = replace(machine, topology=merge_nics(machine.topology))
+    for warning in machine.warnings:
+        print(f"railgauge: {warning}", file=sys.stderr)
+    return machine
+
+
+def gpu_list(text: str | None) -> tuple[int, ...] | None:
+    """The indices of --gpus; UsageError when they are not numbers or one is there twice."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts) or len(set(parts)) != len(parts):
+        raise UsageError(f"--gpus is {text!r}: give each index once, as in 0,2")
+    return tuple(int(part) for part in parts)
+
+
+def open_system(machine: Machine, ranks: int | None, device: Device) -> System:
+    """The System with the ranks that --ranks and --device ask for; UsageError when they contradict the machine."""
+    gpus = len(machine.topology.gpus)
+    if device is Device.CPU and ranks is None:
+        raise UsageError("--device cpu needs --ranks N: how many ranks to seat on the cores")
+    if device is Device.CPU or (device is Device.AUTO and ranks is not None and gpus == 0):
+        return build_system(machine.topology, host_ranks=ranks)
+    if ranks is not None and ranks != gpus:
+        raise UsageError(
+            f"--ranks is {ranks}, but the ranks are the machine's {gpus} GPUs; --device cpu plans host ranks"
+        )
+    return build_system(machine.topology)

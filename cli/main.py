@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entry point: subcommands load lazily, errors become their documented exit status.
+
+A command's module is imported only when it is called, so `railgauge --version` needs neither rich nor numpy.
+"""
+
+import importlib
+import os
+import sys
+
+COMMANDS = {
+    "topo": ("railgauge.cli.topo", "Scan this machine; show, explain and check its topology."),
+    "graph": ("railgauge.cli.graph", "Find the ring and tree channels of a machine."),
+    "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
+}
+
+HELP = """\
+Usage: railgauge COMMAND [ARGS]...
+
+The truth about the wires between the GPUs of a cluster, proved by running on them.
+
+Commands:
+{commands}
+
+Options:
+  --version  Show the version and exit.
+  --help     Show this message and exit.
+
+`railgauge COMMAND --help` tells more. Exit status: 0 good; 1 findings; 2 usage; 3 something is absent;
+4 verification or measurement failed; 5 bad input; 130 interrupted."""
+
+
+def main() -> None:
+    """Run the command line and leave with its exit status."""
+    sys.exit(dispatch(sys.argv[1:]))
+
+
+def dispatch(args: list[str]) -> int:
+    """Run one command line (without the program's name) and return its exit status."""
+    if args[:1] == ["--version"]:
+        from railgauge import __version__
+
+        print(f"railgauge {__version__}")
+        return 0
+    if not args or args[0] in ("--help", "-h"):
+        print(help_text())
+        return 0 if args else 2
+    if args[0] not in COMMANDS:
+        return unknown(args[0])
+    return run_command(args[0], args[1:])
+
+
+def help_text() -> str:
+    """The top-level help: one line per command."""
+    return HELP.format(commands="\n".join(f"  {name:<9}{line}" for name, (_, line) in COMMANDS.items()))
+
+
+def unknown(name: str) -> int:
+    """Say that there is no such command, and which one may have been meant."""
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    hint = f"did you mean '{near[0]}'?" if near else "try 'railgauge --help'"
+    print(f"railgauge: no such command '{name}': {hint}", file=sys.stderr)
+    return 2
+
+
+def run_command(name: str, args: list[str]) -> int:
+    """Load a command's typer app, run it, and turn errors into messages and exit status."""
+    debug = "--debug" in args
+    args = [a for a in args if a != "--debug"]
+    try:
+        app = importlib.import_module(COMMANDS[name][0]).app
+        return int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing more to say
+        return 141
+    except Exception as error:
+        if debug:
+            raise
+        return explain(name, error)
+
+
+def explain(command: str, error: Exception) -> int:
+    """Print one error and return its exit status; only railgauge's and typer's own are expected here."""
+    from railgauge.topo.errors import Error
+
+    if isinstance(error, Error):
+        print(f"railgauge {command}: {error}", file=sys.stderr)
+        return error.exit_status
+    show = getattr(error, "show", None)  # typer's usage errors
+    if show is not None:
+        show()
+        return int(getattr(error, "exit_code", 2))
+    status = getattr(error, "exit_code", None)  # typer.Exit
+    if status is not None:
+        return int(status)
+    print(f"railgauge {command}: unexpected {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `railgauge run` prints: nccl-tests' text as the rows come, or one JSON document at the end; progress on a tty;
+and the verdict on what the run was asked to reach.
+"""
+
+import json
+import sys
+
+from railgauge.collectives import table
+from railgauge.collectives.document import RunDocument
+from railgauge.collectives.job import Job
+from railgauge.topo.errors import Error
+
+
+class RunOutput:
+    """The printer of one process; only the one with rank 0 says anything about results."""
+
+    def __init__(self, job: Job, output_file: str, *, leads: bool) -> None:
+        self._job = job
+        self._output_file = output_file
+        self._leads = leads
+        self._rows = 0
+        self._shows_progress = leads and job.json and sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Take the header or a row, as it comes."""
+        if not self._job.json:
+            print(text, flush=True)
+        elif self._shows_progress and not text.startswith("#"):
+            self._rows += 1
+            total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.redops) * self._job.cycles
+            print(f"\r{self._rows}/{total} sizes measured", end="", file=sys.stderr, flush=True)
+
+    def finish(self, document: RunDocument | None, error: Exception | None) -> int:
+        """Print the end and return the exit status."""
+        if document is None:
+            return status_of(error)
+        unmet = [] if error else unmet_demands(self._job, document)
+        document = document.with_error(str(error) if error else "; ".join(unmet) or None)
+        if self._shows_progress and self._rows:
+            print(file=sys.stderr)
+        if self._output_file:
+            self._save(document)
+        if self._job.json:
+            print(json.dumps(document.to_json()), flush=True)
+        elif document.rows:
+            print(self._footer(document), flush=True)
+        if document.error:
+            print(f"railgauge run: {document.error}", file=sys.stderr)
+        return 4 if unmet else status_of(error)
+
+    def _footer(self, document: RunDocument) -> str:
+        wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
+        least = self._job.min_busbw
+        enough = None if least is None else table.average_busbw(document.rows) >= least
+        return table.footer(self._job, document.rows, wrong, enough)
+
+    def _save(self, document: RunDocument) -> None:
+        try:
+            with open(self._output_file, "w") as file:
+                json.dump(document.to_json(), file)
+        except OSError as problem:
+            print(f"railgauge run: cannot write {self._output_file}: {problem.strerror}", file=sys.stderr)
+
+
+def status_of(error: Exception | None) -> int:
+    """The exit status that belongs to what ended a run."""
+    if error is None:
+        return 0
+    return error.exit_status if isinstance(error, Error) else 1
+
+
+def unmet_demands(job: Job, document: RunDocument) -> list[str]:
+    """What the run was asked to reach and did not; no connection at all does not meet a transport asked for."""
+    unmet = []
+    average = table.average_busbw(document.rows)
+    if job.min_busbw is not None and average < job.min_busbw:
+        unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the {job.min_busbw:g} GB/s asked for")
+    if job.expect_transport is not None:
+        others = [c for c in document.connections if job.expect_transport not in c.via]
+        if others or not document.connections:
+            found = f"channel {others[0].channel} went via {others[0].via}" if others else "there was no connection"
+            unmet.append(f"{found}, where {job.expect_transport} was asked for")
+    unmet += [
+        f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
+        for c in document.connections
+        if c.via != c.planned
+    ]
+    return unmet

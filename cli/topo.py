@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo: dump, show, paths, capture."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    NoP2p,
+    Ranks,
+    open_machine,
+    open_system,
+)
+from railgauge.cli.output import document, print_json, write_text
+from railgauge.topo.errors import UnavailableError, UsageError
+
+app = typer.Typer(
+    help="Scan this machine; show and explain its topology.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class View(StrEnum):
+    """How `topo show` draws."""
+
+    TREE = "tree"
+    MATRIX = "matrix"
+
+
+@app.command()
+def dump(
+    source: From = None,
+    gpus: Gpus = None,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
+) -> None:
+    """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
+    from railgauge.topo import xml
+
+    text = xml.dumps(open_machine(source, gpus).topology)
+    if output:
+        write_text(output, text)
+    else:
+        print(text, end="")
+
+
+@app.command()
+def show(
+    source: From = None,
+    gpus: Gpus = None,
+    view: Annotated[View, typer.Option("--view", help="A tree, or the matrix of nvidia-smi topo -m.")] = View.TREE,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+) -> None:
+    """Draw the machine."""
+    from railgauge.cli.topo_drawing import print_matrix, print_tree
+
+    system = open_system(open_machine(source, gpus), ranks, device)
+    (print_matrix if view is View.MATRIX else print_tree)(system)
+
+
+@app.command()
+def paths(
+    a: Annotated[str | None, typer.Argument(help="GPU0, NIC2, mlx5_0, a bus id or an id such as GPU/0-1b000.")] = None,
+    b: Annotated[str | None, typer.Argument(help="The same for the other end.")] = None,
+    source: From = None,
+    gpus: Gpus = None,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry: paths are within a node.")] = 1,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    as_json: Json = False,
+) -> None:
+    """Show how the ends reach each other: type, hops and bandwidth, as NCCL sees it."""
+    from railgauge.topo.ends import find_end
+    from railgauge.topo.paths import paths as all_paths
+    from railgauge.topo.render.path_text import describe
+
+    if a and not b:
+        raise UsageError("give both ends, or none for all pairs")
+    machine = open_machine(source, gpus, merged=merged)
+    system = open_system(machine, ranks, device)
+    table = all_paths(system, p2p=not no_p2p)
+    rows = list(table)
+    if a and b:
+        ends = find_end(system, a).id, find_end(system, b).id
+        rows = [(*ends, table.get(*ends))]
+    if as_json:
+        listed = [
+            {"from": x, "to": y, "type": p.type, "hops": p.hops, "gb_per_s": p.gb_per_s, "via": list(p.via)}
+            for x, y, p in rows
+        ]
+        print_json(document("paths", machine.host, paths=listed))
+    elif a and b:
+        print(describe(system, *rows[0]))
+    else:
+        for x, y, p in rows:
+            print(f"{x:<20} {y:<24} {p.type:<4} {p.hops:>2} hops {p.gb_per_s:>8g} GB/s")
+
+
+@app.command()
+def capture(
+    output: Annotated[str, typer.Option("-o", metavar="FILE", help="The archive to write, e.g. node.tar.gz.")],
+) -> None:
+    """Keep the raw reads of this machine in one small archive that replays anywhere with --from."""
+    from railgauge.topo.machine import record
+    from railgauge.topo.sources.capture import save
+
+    try:
+        save(record(), output)
+    except OSError as error:
+        raise UnavailableError(f"cannot write {output}: {error.strerror}") from error

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The communicator: a group of ranks with connected channels, and the collectives on it."""
+
+from typing import TYPE_CHECKING, Any
+
+from railgauge._native import collectives as native
+from railgauge._native.transports import Doorbell, FaultySender
+from railgauge.collectives.dtype import Dtype, Redop, dtype_of
+from railgauge.topo.errors import AbortedError, RunError, UsageError, WaitTimeoutError
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.connect import RingEnds, connect_rings
+from railgauge.transports.fault import Fault
+from railgauge.transports.peer import Peer, this_peer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SPIN_S = 50e-6
+"""Polling before sleeping, when every rank has a core of its own: longer than a peer needs for one slot."""
+CROWDED_SPIN_S = 5e-6
+"""The same with more ranks than cores, where polling takes time from the rank that is waited for."""
+MIN_CHANNEL_BYTES = 64 << 10
+"""Below this a second channel costs more than it brings (one slot's worth)."""
+STREAM_BYTES = 32 << 20
+"""Results of this size and more are written past the caches, which could not keep them anyway."""
+
+
+class Communicator:
+    """One rank's end of a group. Made by all ranks together; not for use by two threads at once."""
+
+    def __init__(self, bootstrap: Bootstrap, rings: list[list[int]], fault: Fault | None = None) -> None:
+        """Connect over `rings`, each the ranks in ring order; all ranks give the same.
+
+        Raises:
+            RunError: a rank was lost meanwhile. UnavailableError: a rank cannot be reached.
+        """
+        self.rank = bootstrap.rank
+        self.size = bootstrap.world_size
+        self._bootstrap = bootstrap
+        self._doorbell = Doorbell()
+        bootstrap.on_abort = self._doorbell.abort
+        own = this_peer(self.rank, self._doorbell.descriptor)
+        self.peers = [Peer(**facts) for facts in bootstrap.all_gather(own.to_dict())]
+        self.rings: list[RingEnds] = connect_rings(rings, self.peers, bootstrap, self._doorbell, fault)
+        self._native = native.Communicator(
+            self._doorbell,
+            [native.RingChannel(e.position, e.ranks, e.next, e.previous) for e in self.rings],
+            timeout_s=bootstrap.timeout_s,
+            spin_s=SPIN_S if self._cores_suffice() else CROWDED_SPIN_S,
+            min_channel_bytes=MIN_CHANNEL_BYTES,
+            stream_bytes=STREAM_BYTES,
+        )
+        bootstrap.blocked_on = lambda: self._native.blocked_on
+        bootstrap.barrier()
+
+    def all_reduce(
+        self, source: "np.ndarray", destination: "np.ndarray | None" = None, op: Redop = Redop.SUM
+    ) -> "np.ndarray":
+        """Reduce element-wise over all ranks; every rank gets the result.
+
+        Args:
+            source: C-contiguous array of any shape; the same shape and dtype on every rank.
+            destination: where the result goes: an array of that shape and dtype; without it, `source` itself.
+            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero).
+
+        Returns:
+            The destination.
+
+        Raises:
+            UsageError: arrays of unequal shape, not contiguous, or of a type the engine does not have.
+            RunError: a rank was lost, the ranks disagree, or the timeout passed; the communicator is then unusable.
+        """
+        into = source if destination is None else destination
+        dtype = dtype_of(source)
+        if into.shape != source.shape or into.dtype != source.dtype:
+            raise UsageError(f"source is {source.dtype}{source.shape}, destination {into.dtype}{into.shape}")
+        if not (source.flags.c_contiguous and into.flags.c_contiguous and source.flags.aligned and into.flags.aligned):
+            raise UsageError("all_reduce takes aligned C-contiguous arrays")
+        self.repeat_all_reduce(_raw(source), _raw(into), source.size, dtype, op, 1)
+        return into
+
+    def repeat_all_reduce(self, source: Any, into: Any, count: int, dtype: Dtype, op: Redop, times: int) -> list[float]:
+        """Run an all-reduce on raw buffers `times` times; return the seconds each took. Errors as in all_reduce."""
+        try:
+            return self._native.all_reduce(source, into, count, int(dtype), int(op), times)
+        except WaitTimeoutError as error:
+            self._bootstrap.fail(str(error), self._native.blocked_on)
+            raise self._bootstrap.wait_for_failure(error) from None
+        except AbortedError as error:
+            raise self._bootstrap.wait_for_failure(error) from None
+        except RunError as error:
+            self._bootstrap.fail(str(error))
+            raise
+
+    def arm_fault(self) -> None:
+        """Let an injected fault come: messages count from here on."""
+        for ends in self.rings:
+            if isinstance(ends.next, FaultySender):
+                ends.next.arm()
+
+    def channels_for(self, size_bytes: int) -> int:
+        """How many channels an operation of this size uses."""
+        return self._native.channels_for(size_bytes)
+
+    def _cores_suffice(self) -> bool:
+        here = [p for p in self.peers if p.host_id == self.peers[self.rank].host_id]
+        return len(here) <= len({cpu for p in here for cpu in p.cpus})
+
+
+def _raw(array: "np.ndarray") -> Any:
+    """The array's memory as bytes, for types that do not export themselves (bfloat16)."""
+    return array.reshape(-1).view("uint8")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run document (schema railgauge/run/1): what `run --json` prints."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from railgauge import __version__
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.measure import Row
+from railgauge.collectives.table import average_busbw
+from railgauge.topo.errors import RunError
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.select import choose_transport
+
+SCHEMA = "railgauge/run/1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Connection:
+    """One connection, as the objects at both its ends report it after the run."""
+
+    channel: int
+    from_rank: int
+    to_rank: int
+    via: str
+    planned: str
+    bytes_sent: int
+    bytes_received: int
+
+    def to_json(self) -> dict[str, Any]:
+        """With the contract's names."""
+        return {
+            "channel": self.channel,
+            "from": self.from_rank,
+            "to": self.to_rank,
+            "via": self.via,
+            "planned": self.planned,
+            "bytes_sent": self.bytes_sent,
+            "bytes_received": self.bytes_received,
+        }
+
+
+def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]:
+    """Gather all ranks' connections, by channel and sender.
+
+    Raises:
+        RunError: the two ends of a connection disagree on what went over it.
+    """
+    own = [
+        {
+            "channel": e.channel,
+            "to": e.next.peer,
+            "via": e.next.via,
+            "sent": e.next.bytes,
+            "from": e.previous.peer,
+            "received": e.previous.bytes,
+        }
+        for e in comm.rings
+        if e.next and e.previous
+    ]
+    everybody = bootstrap.all_gather(own)
+    received = {
+        (end["channel"], end["from"], rank): end["received"] for rank, ends in enumerate(everybody) for end in ends
+    }
+    connections = [
+        Connection(
+            channel=end["channel"],
+            from_rank=rank,
+            to_rank=end["to"],
+            via=end["via"],
+            planned=choose_transport(comm.peers[rank], comm.peers[end["to"]]),
+            bytes_sent=end["sent"],
+            bytes_received=received[end["channel"], rank, end["to"]],
+        )
+        for rank, ends in enumerate(everybody)
+        for end in ends
+    ]
+    for c in connections:
+        if c.bytes_sent != c.bytes_received:
+            raise RunError(
+                f"channel {c.channel}: rank {c.from_rank} sent {c.bytes_sent} bytes to rank {c.to_rank}, "
+                f"which received {c.bytes_received}"
+            )
+    return sorted(connections, key=lambda c: (c.channel, c.from_rank))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunDocument:
+    """A run's result; `error` says what failed, None when nothing did."""
+
+    collective: str
+    ranks: int
+    nodes: int
+    device: str
+    rows: list[Row]
+    connections: list[Connection]
+    error: str | None
+    host: str
+    time: str
+    command: list[str]
+
+    def with_error(self, error: str | None) -> "RunDocument":
+        """The same run with another verdict."""
+        return replace(self, error=error)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as one JSON value."""
+        document: dict[str, Any] = {
+            "schema": SCHEMA,
+            "version": __version__,
+            "host": self.host,
+            "time": self.time,
+            "command": self.command,
+            "status": "failed" if self.error else "ok",
+            "collective": self.collective,
+            "ranks": self.ranks,
+            "nodes": self.nodes,
+            "device": self.device,
+            "rows": [asdict(row) for row in self.rows],
+            "avg_busbw_gb_per_s": average_busbw(self.rows),
+            "connections": [connection.to_json() for connection in self.connections],
+        }
+        if self.error:
+            document["error"] = self.error
+        return document

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types and reduction operators under nccl-tests' names, with the numbers of the native engine
+(collectives/native/dtype.h lists them in the same order).
+"""
+
+import enum
+from typing import TYPE_CHECKING
+
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Dtype(enum.IntEnum):
+    """An element type."""
+
+    HALF = 0
+    BFLOAT16 = 1
+    FLOAT = 2
+    DOUBLE = 3
+    INT8 = 4
+    UINT8 = 5
+    INT32 = 6
+    UINT32 = 7
+    INT64 = 8
+    UINT64 = 9
+
+    @property
+    def label(self) -> str:
+        """The name in nccl-tests' tables."""
+        return self.name.lower()
+
+    @property
+    def bytes(self) -> int:
+        """Size of one element."""
+        return (2, 2, 4, 8, 1, 1, 4, 4, 8, 8)[self]
+
+
+class Redop(enum.IntEnum):
+    """A reduction operator."""
+
+    SUM = 0
+    PROD = 1
+    MIN = 2
+    MAX = 3
+    AVG = 4
+
+    @property
+    def label(self) -> str:
+        """The name in nccl-tests' tables."""
+        return self.name.lower()
+
+
+OTHER_NAMES = {
+    "float16": Dtype.HALF,
+    "fp16": Dtype.HALF,
+    "bf16": Dtype.BFLOAT16,
+    "float32": Dtype.FLOAT,
+    "float64": Dtype.DOUBLE,
+    "char": Dtype.INT8,
+    "int": Dtype.INT32,
+}
+
+
+def parse_dtypes(text: str) -> list[Dtype]:
+    """Read -d: a type's name, or all.
+
+    Raises:
+        UsageError: no such type.
+    """
+    if text == "all":
+        return list(Dtype)
+    for dtype in Dtype:
+        if text == dtype.label:
+            return [dtype]
+    if text in OTHER_NAMES:
+        return [OTHER_NAMES[text]]
+    raise UsageError(f"-d {text}: no such type; there are {', '.join(d.label for d in Dtype)} and all")
+
+
+def parse_redops(text: str) -> list[Redop]:
+    """Read -o: an operator's name, or all.
+
+    Raises:
+        UsageError: no such operator.
+    """
+    if text == "all":
+        return list(Redop)
+    for op in Redop:
+        if text == op.label:
+            return [op]
+    raise UsageError(f"-o {text}: no such operator; there are {', '.join(o.label for o in Redop)} and all")
+
+
+def dtype_of(array: "np.ndarray") -> Dtype:
+    """Find the element type of a NumPy array; ml_dtypes' bfloat16 is known too.
+
+    Raises:
+        UsageError: the engine does not have this type.
+    """
+    name = array.dtype.name
+    for dtype in Dtype:
+        if name == dtype.label:
+            return dtype
+    if name in OTHER_NAMES:
+        return OTHER_NAMES[name]
+    raise UsageError(f"arrays of {name} are not supported; there are {', '.join(d.label for d in Dtype)}")

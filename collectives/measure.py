@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one size: data set up, an operation timed over and over, every element verified on every rank.
+
+The protocol is nccl-tests': warm-up and timed iterations out of place and in place, then `check` verified operations
+on fresh data. Times are a rank's own; the ranks' times are averaged as -a says.
+"""
+
+import time
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from railgauge._native import collectives as native
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.job import Job
+from railgauge.topo.errors import UnavailableError
+from railgauge.transports.bootstrap import Bootstrap
+
+PAGE = 4096
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sample:
+    """One rank's result of one way (out of place or in place) of one size."""
+
+    seconds: float
+    wrong: int | None
+    """Elements that differ; None without verification."""
+    index: int = 0
+    expected: float = 0.0
+    got: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timing:
+    """All ranks' results of one way: microseconds, algbw and busbw in GB/s."""
+
+    time_us: float
+    algbw_gb_per_s: float
+    busbw_gb_per_s: float
+    wrong: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    bytes: int
+    count: int
+    dtype: str
+    redop: str
+    root: int
+    out_of_place: Timing
+    in_place: Timing
+    algorithm: str
+    protocol: str
+    channels: int
+    predicted_busbw_gb_per_s: float
+
+
+class Buffers:
+    """One rank's page-aligned source and destination, reused for all sizes of a run."""
+
+    def __init__(self, size: int) -> None:
+        try:
+            self.source = _aligned(size)
+            self.destination = _aligned(size)
+        except MemoryError:
+            raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
+
+
+def _aligned(size: int) -> np.ndarray:
+    whole = np.empty(size + PAGE, np.uint8)
+    start = -whole.ctypes.data % PAGE
+    return whole[start : start + size]
+
+
+class Meter:
+    """Measures all-reduce on one rank; all ranks call it with the same arguments."""
+
+    def __init__(self, comm: Communicator, bootstrap: Bootstrap, job: Job, predicted_gb_per_s: float) -> None:
+        self._comm = comm
+        self._bootstrap = bootstrap
+        self._job = job
+        self._predicted = predicted_gb_per_s
+        self._buffers = Buffers(max(job.sizes))
+        self._armed = False
+        self.first_wrong: str | None = None
+
+    def row(self, size: int, dtype: Dtype, op: Redop, seed: int) -> Row:
+        """Measure and verify one size (bytes), both ways."""
+        count = size // dtype.bytes
+        ways = [self._way(count, dtype, op, seed, in_place) for in_place in (False, True)]
+        everybody = self._bootstrap.all_gather([asdict(way) for way in ways])
+        timings = [self._combine([Sample(**ranks[i]) for ranks in everybody], count * dtype.bytes) for i in (0, 1)]
+        self._note_wrong([[Sample(**way) for way in ranks] for ranks in everybody], count, dtype, op)
+        channels = self._comm.channels_for(count * dtype.bytes)
+        return Row(
+            bytes=count * dtype.bytes,
+            count=count,
+            dtype=dtype.label,
+            redop=op.label,
+            root=-1,
+            out_of_place=timings[0],
+            in_place=timings[1],
+            algorithm="ring",
+            protocol="simple",
+            channels=channels,
+            predicted_busbw_gb_per_s=self._predicted * channels / len(self._comm.rings),
+        )
+
+    def _way(self, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool) -> Sample:
+        into = self._buffers.destination
+        source = into if in_place else self._buffers.source
+        self._fill(source, count, dtype, op, seed)
+        seconds = self._time(source, into, count, dtype, op)
+        verdict = None
+        for _ in range(self._job.check):
+            verdict = self._verify(source, into, count, dtype, op, seed, in_place)
+            if verdict[0]:
+                break
+        if verdict is None:
+            return Sample(seconds=seconds, wrong=None)
+        wrong, index, expected, got = verdict
+        return Sample(seconds=seconds, wrong=wrong, index=index, expected=expected, got=got)
+
+    def _time(self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop) -> float:
+        """Seconds of one operation on this rank. One more goes ahead untimed: it absorbs the ranks' late arrival."""
+        ahead = self._job.warmup + 1
+        times = self._job.iterations * self._job.aggregate
+        self._bootstrap.barrier()
+        before = time.thread_time()
+        seconds = self._comm.repeat_all_reduce(source, into, count, dtype, op, ahead + times)
+        if self._job.cpu_time:
+            return (time.thread_time() - before) / (ahead + times)
+        return sum(seconds[ahead:]) / times
+
+    def _verify(
+        self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
+    ) -> tuple[int, int, float, float]:
+        size = count * dtype.bytes
+        if not in_place:
+            into[:size] = 0xA5  # what is not written must not look right
+        self._fill(source, count, dtype, op, seed)
+        if self._job.fault and not self._armed:
+            self._comm.arm_fault()
+            self._armed = True
+        self._comm.repeat_all_reduce(source, into, count, dtype, op, 1)
+        return native.check_pattern(into, count, self._comm.size, int(dtype), int(op), seed)
+
+    def _fill(self, data: np.ndarray, count: int, dtype: Dtype, op: Redop, seed: int) -> None:
+        native.fill_pattern(data, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
+
+    def _combine(self, samples: list[Sample], size: int) -> Timing:
+        seconds = [sample.seconds for sample in samples]
+        taken = (seconds[0], sum(seconds) / len(seconds), min(seconds), max(seconds))[self._job.average]
+        algbw = size / taken / 1e9 if taken > 0 else 0.0
+        ranks = self._comm.size
+        wrong = None if any(s.wrong is None for s in samples) else sum(s.wrong or 0 for s in samples)
+        return Timing(
+            time_us=taken * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=algbw * 2 * (ranks - 1) / ranks, wrong=wrong
+        )
+
+    def _note_wrong(self, everybody: list[list[Sample]], count: int, dtype: Dtype, op: Redop) -> None:
+        for rank, ways in enumerate(everybody):
+            for way, sample in zip(("out of place", "in place"), ways, strict=True):
+                if sample.wrong and self.first_wrong is None:
+                    self.first_wrong = (
+                        f"rank {rank}: {sample.wrong} of {count} elements wrong ({dtype.label} {op.label}, {way}): "
+                        f"index {sample.index}: expected {sample.expected:g}, got {sample.got:g}"
+                    )

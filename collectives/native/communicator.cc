@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/communicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/native/all_reduce.h"
+#include "collectives/native/executor.h"
+#include "collectives/native/reduce.h"
+#include "transports/native/error.h"
+
+namespace railgauge {
+
+Communicator::Communicator(std::shared_ptr<Doorbell> doorbell, std::vector<RingChannel> channels,
+                           Options options)
+    : doorbell_(std::move(doorbell)), channels_(std::move(channels)), options_(options) {
+  if (channels_.empty()) throw Error(ErrorCode::kInvalid, "a communicator needs a channel");
+}
+
+int Communicator::channels_for(std::size_t bytes) const {
+  std::size_t worth = bytes / std::max<std::size_t>(1, options_.min_channel_bytes);
+  return static_cast<int>(std::clamp<std::size_t>(worth, 1, channels_.size()));
+}
+
+void Communicator::all_reduce(const void* source, void* destination, std::size_t count, Dtype dtype,
+                              Redop op) {
+  const std::size_t element = dtype_bytes(dtype);
+  const std::size_t bytes = count * element;
+  auto* from = static_cast<const std::byte*>(source);
+  auto* to = static_cast<std::byte*>(destination);
+  if (channels_[0].ranks == 1) {
+    if (from != to && bytes > 0) std::memcpy(to, from, bytes);
+    operations_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+
+  const ReduceKernels& kernels = reduce_kernels();
+  const int used = channels_for(bytes);
+  const std::size_t align = 64 / element;
+  const std::size_t share = ((count + used - 1) / used + align - 1) / align * align;
+  std::vector<Task> tasks;
+  tasks.reserve(used);
+  for (int i = 0; i < used; ++i) {
+    const RingChannel& channel = channels_[i];
+    std::size_t start = std::min(count, i * share);
+    std::size_t length = std::min(count, start + share) - start;
+    Primitives moves{
+        .previous = channel.previous.get(),
+        .next = channel.next.get(),
+        .combine = kernels.combine[static_cast<int>(dtype)][static_cast<int>(op)],
+        .divide = op == Redop::kAvg ? kernels.divide[static_cast<int>(dtype)] : nullptr,
+        .divisor = channel.ranks,
+        .element_bytes = element,
+        .stream = bytes >= options_.stream_bytes,
+    };
+    tasks.push_back(
+        ring_all_reduce(channel, moves, from + start * element, to + start * element, length));
+  }
+  run_tasks(tasks, *doorbell_, {options_.timeout, options_.spin}, blocked_on_);
+  if (bytes >= options_.stream_bytes) stream_fence();
+  blocked_on_.store(-1, std::memory_order_relaxed);
+  operations_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace railgauge

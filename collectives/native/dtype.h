@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types and reduction operators, and the call of a function template with the right ones.
+// The numbers are part of the Python binding (collectives/dtype.py lists the same names in this
+// order).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace railgauge {
+
+enum class Dtype : int {
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kInt8,
+  kUint8,
+  kInt32,
+  kUint32,
+  kInt64,
+  kUint64,
+};
+inline constexpr int kDtypes = 10;
+
+enum class Redop : int { kSum, kProd, kMin, kMax, kAvg };
+inline constexpr int kRedops = 5;
+
+inline constexpr std::size_t kDtypeBytes[kDtypes] = {2, 2, 4, 8, 1, 1, 4, 4, 8, 8};
+inline constexpr std::size_t dtype_bytes(Dtype dtype) {
+  return kDtypeBytes[static_cast<int>(dtype)];
+}
+
+}  // namespace railgauge

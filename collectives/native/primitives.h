@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The few moves on a channel's connections, each to be awaited by an algorithm:
+//
+//   send                source -> next
+//   recv                previous -> destination
+//   recv_copy_send      previous -> destination and next
+//   recv_reduce_send    previous op source -> next
+//   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
+//
+// A move carries at most one slot. Where it has two targets the data passes once: block by block
+// into the slot and, still in the first-level cache, on to the destination.
+#pragma once
+
+#include <cstring>
+
+#include "collectives/native/executor.h"
+#include "collectives/native/reduce.h"
+#include "transports/native/error.h"
+#include "transports/native/transport.h"
+
+namespace railgauge {
+
+// What all moves of one operation on one channel share.
+struct Primitives {
+  Receiver* previous;
+  Sender* next;
+  ReduceKernels::Combine combine;
+  ReduceKernels::Divide divide;  // nullptr: the reduction ends as it is
+  int divisor;
+  std::size_t element_bytes;
+  bool stream;  // write destinations past the caches
+
+  enum Kind { kSend, kRecv, kRecvCopySend, kRecvReduceSend, kRecvReduceCopySend };
+
+  template <Kind kind>
+  class Move;
+
+  Move<kSend> send(const std::byte* source, std::size_t count) const;
+  Move<kRecv> recv(std::byte* destination, std::size_t count) const;
+  Move<kRecvCopySend> recv_copy_send(std::byte* destination, std::size_t count) const;
+  Move<kRecvReduceSend> recv_reduce_send(const std::byte* source, std::size_t count) const;
+  Move<kRecvReduceCopySend> recv_reduce_copy_send(const std::byte* source, std::byte* destination,
+                                                  std::size_t count) const;
+
+  void copy(void* out, const void* in, std::size_t bytes) const {
+    stream ? stream_copy(out, in, bytes) : static_cast<void>(std::memcpy(out, in, bytes));
+  }
+};
+
+template <Primitives::Kind kind>
+class Primitives::Move final : public Wait {
+ public:
+  Move(const Primitives& moves, const std::byte* source, std::byte* destination, std::size_t count)
+      : primitives_(moves), source_(source), destination_(destination), count_(count) {}
+
+  bool ready() override {
+    if constexpr (kReceives) {
+      if (message_.data == nullptr) message_ = primitives_.previous->front();
+      if (message_.data == nullptr) return false;
+    }
+    if constexpr (kSends) {
+      slot_ = primitives_.next->acquire();
+      if (slot_ == nullptr) return false;
+    }
+    return true;
+  }
+
+  std::pair<int, const char*> blocked_on() const override {
+    if (kReceives && message_.data == nullptr) return {primitives_.previous->peer(), "data"};
+    return {primitives_.next->peer(), "a free slot"};
+  }
+
+  bool await_ready() { return ready(); }
+  void await_suspend(Task::Handle task) { task.promise().wait = this; }
+
+  void await_resume() {
+    std::size_t bytes = count_ * primitives_.element_bytes;
+    if constexpr (kReceives) expect(bytes);
+    if constexpr (kind == kSend) {
+      std::memcpy(slot_, source_, bytes);
+    } else if constexpr (kind == kRecv) {
+      primitives_.copy(destination_, message_.data, bytes);
+    } else {
+      by_block();
+    }
+    if constexpr (kSends) primitives_.next->post(bytes);
+    if constexpr (kReceives) primitives_.previous->pop();
+  }
+
+ private:
+  static constexpr bool kReceives = kind != kSend;
+  static constexpr bool kSends = kind != kRecv;
+  static constexpr std::size_t kBlockBytes = 4096;
+
+  // All ranks run the same plan, so a message of another size means that they were called
+  // differently.
+  void expect(std::size_t bytes) const {
+    if (message_.bytes == bytes) return;
+    throw Error(ErrorCode::kMismatch,
+                "rank " + std::to_string(primitives_.previous->peer()) + " sent " +
+                    std::to_string(message_.bytes) + " bytes where " + std::to_string(bytes) +
+                    " were due: were the ranks called with different counts or types?");
+  }
+
+  void by_block() {
+    std::size_t block = kBlockBytes / primitives_.element_bytes;
+    for (std::size_t at = 0; at < count_; at += block) {
+      std::size_t count = count_ - at < block ? count_ - at : block;
+      std::size_t offset = at * primitives_.element_bytes,
+                  bytes = count * primitives_.element_bytes;
+      if constexpr (kind == kRecvCopySend) {
+        std::memcpy(slot_ + offset, message_.data + offset, bytes);
+      } else {
+        primitives_.combine(slot_ + offset, message_.data + offset, source_ + offset, count);
+      }
+      if constexpr (kind == kRecvReduceCopySend) {
+        if (primitives_.divide) primitives_.divide(slot_ + offset, count, primitives_.divisor);
+      }
+      if constexpr (kind != kRecvReduceSend) {
+        primitives_.copy(destination_ + offset, slot_ + offset, bytes);
+      }
+    }
+  }
+
+  const Primitives& primitives_;
+  const std::byte* source_;
+  std::byte* destination_;
+  std::size_t count_;
+  Message message_{nullptr, 0};
+  std::byte* slot_ = nullptr;
+};
+
+inline Primitives::Move<Primitives::kSend> Primitives::send(const std::byte* source,
+                                                            std::size_t count) const {
+  return {*this, source, nullptr, count};
+}
+inline Primitives::Move<Primitives::kRecv> Primitives::recv(std::byte* destination,
+                                                            std::size_t count) const {
+  return {*this, nullptr, destination, count};
+}
+inline Primitives::Move<Primitives::kRecvCopySend> Primitives::recv_copy_send(
+    std::byte* destination, std::size_t count) const {
+  return {*this, nullptr, destination, count};
+}
+inline Primitives::Move<Primitives::kRecvReduceSend> Primitives::recv_reduce_send(
+    const std::byte* source, std::size_t count) const {
+  return {*this, source, nullptr, count};
+}
+inline Primitives::Move<Primitives::kRecvReduceCopySend> Primitives::recv_reduce_copy_send(
+    const std::byte* source, std::byte* destination, std::size_t count) const {
+  return {*this, source, destination, count};
+}
+
+}  // namespace railgauge

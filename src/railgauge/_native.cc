@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extension module railgauge._native: one submodule per folder that has native code, each
+// filled by the bindings beside that code.
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace railgauge {
+void bind_errors(nb::module_& m);
+void bind_doorbell(nb::module_& m);
+void bind_shm(nb::module_& m);
+void bind_communicator(nb::module_& m);
+void bind_pattern(nb::module_& m);
+}  // namespace railgauge
+
+NB_MODULE(_native, m) {
+  m.doc() = "railgauge's native engine";
+  nb::module_ transports = m.def_submodule("transports", "connections between two ranks");
+  railgauge::bind_errors(transports);
+  railgauge::bind_doorbell(transports);
+  railgauge::bind_shm(transports);
+  nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
+  railgauge::bind_communicator(collectives);
+  railgauge::bind_pattern(collectives);
+}

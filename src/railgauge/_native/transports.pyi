@@ -1,0 +1,54 @@
+"""connections between two ranks"""
+
+
+
+class Doorbell:
+    """Wakes one rank of this host; any peer may ring it."""
+
+    def __init__(self) -> None: ...
+
+    @staticmethod
+    def open(descriptor: str) -> Doorbell: ...
+
+    @property
+    def descriptor(self) -> str: ...
+
+    def abort(self) -> None:
+        """Tell the owner to give up its operation."""
+
+    @property
+    def aborted(self) -> bool: ...
+
+class Connection:
+    """One end of a one-way FIFO between two ranks."""
+
+    @property
+    def via(self) -> str: ...
+
+    @property
+    def peer(self) -> int: ...
+
+    @property
+    def bytes(self) -> int:
+        """bytes that this end has moved"""
+
+class Sender(Connection):
+    pass
+
+class Receiver(Connection):
+    pass
+
+class ShmReceiver(Receiver):
+    def __init__(self, peer: int, peer_doorbell: Doorbell, slots: int, slot_bytes: int) -> None: ...
+
+    @property
+    def descriptor(self) -> str: ...
+
+class ShmSender(Sender):
+    def __init__(self, peer: int, peer_doorbell: Doorbell, descriptor: str) -> None: ...
+
+class FaultySender(Sender):
+    def __init__(self, sender: Sender, kind: str, message: int, seconds: float) -> None: ...
+
+    def arm(self) -> None:
+        """Count messages from here on."""

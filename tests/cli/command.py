@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the command line as a user would: a process of its own, judged by exit status, stdout and stderr."""
+
+import os
+import subprocess
+import sys
+
+JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment without what a launcher or NCCL may have put there."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "RAILGAUGE_")) and k not in JOB}
+    return kept | extra
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "railgauge", *args]
+
+
+def railgauge(*args: str, timeout: float = 50, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*args), env=clean_environment(**env), capture_output=True, text=True, timeout=timeout, check=False
+    )

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.command import clean_environment, command, railgauge
+
+SMALL = ("-b", "8", "-e", "64K", "-f", "8", "-n", "3")
+
+
+def run(*args, **env):
+    return railgauge("run", "all_reduce", *args, **env)
+
+
+def document(*args, status=0, **env):
+    result = run(*args, "--json", **env)
+    assert result.returncode == status, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_every_rank_count_is_verified(ranks):
+    got = document("--ranks", str(ranks), *SMALL)
+    assert (got["schema"], got["status"], got["ranks"], got["nodes"]) == ("railgauge/run/1", "ok", ranks, 1)
+    assert [row["bytes"] for row in got["rows"]] == [8, 64, 512, 4096, 32768]
+    assert all(row[way]["wrong"] == 0 for row in got["rows"] for way in ("out_of_place", "in_place"))
+    assert all(row[way]["time_us"] > 0 for row in got["rows"] for way in ("out_of_place", "in_place"))
+    if ranks > 1:
+        assert {(c["from"], c["to"]) for c in got["connections"]} >= {(r, (r + 1) % ranks) for r in range(ranks)}
+    assert all(c["via"] == c["planned"] == "SHM" for c in got["connections"])
+
+
+def test_busbw_follows_from_time():
+    row = document("--ranks", "3", "-b", "1M", "-e", "1M", "-n", "2")["rows"][0]
+    way = row["out_of_place"]
+    assert way["algbw_gb_per_s"] == pytest.approx(row["bytes"] / way["time_us"] / 1e3)
+    assert way["busbw_gb_per_s"] == pytest.approx(way["algbw_gb_per_s"] * 2 * 2 / 3)
+
+
+def test_the_connections_moved_what_the_ring_needs():
+    got = document("--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "-w", "0", "-c", "0")
+    operations = 2 * 2  # out of place and in place, each one ahead and one timed
+    moved = sum(c["bytes_sent"] for c in got["connections"] if c["from"] == 0)
+    assert moved == operations * 1048576
+    assert all(c["bytes_sent"] == c["bytes_received"] for c in got["connections"])
+
+
+def test_the_table_is_nccl_tests():
+    result = run("--ranks", "2", *SMALL)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    heading = next(line for line in lines if "algbw" in line)
+    assert heading.split() == "# size count type redop root".split() + 2 * "time algbw busbw #wrong".split()
+    rows = [line for line in lines if not line.startswith("#")]
+    number = r"\s+[\d.]+"
+    row = re.compile(rf"\s+\d+\s+\d+\s+float\s+sum\s+-1({number}{number}{number}\s+0){{2}}$")
+    assert len(rows) == 5
+    assert all(row.match(line) for line in rows)
+    assert {len(line) for line in rows} == {len(heading) - 1}
+    assert "# Out of bounds values : 0 OK" in lines
+    assert any(re.match(r"# Avg bus bandwidth    : [\d.e-]+ $", line) for line in lines)
+
+
+def test_all_types_and_operators():
+    got = document("--ranks", "2", "-b", "4K", "-e", "4K", "-n", "1", "-d", "all", "-o", "all")
+    assert len({(row["dtype"], row["redop"]) for row in got["rows"]}) == 10 * 5
+    assert got["status"] == "ok"
+
+
+def test_counts_from_nothing_to_primes():
+    got = document("--ranks", "3", "-b", "0", "-e", "101", "-i", "1", "-n", "1", "-d", "uint8")
+    assert [row["count"] for row in got["rows"]] == list(range(102))
+    assert got["status"] == "ok"
+
+
+def test_threads_are_ranks_too():
+    assert document("-g", "2", "-t", "2", *SMALL)["ranks"] == 4
+    assert document("--ranks", "4", "-g", "2", *SMALL)["ranks"] == 4
+
+
+def test_started_by_hand_as_with_env():
+    with_port = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    processes = [
+        subprocess.Popen(
+            command("run", "all_reduce", *SMALL, "--json"),
+            env=clean_environment(RANK=str(rank), **with_port),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (1, 0)
+    ]
+    (one, _), (zero, errors) = (process.communicate(timeout=50) for process in processes)
+    assert one == ""
+    assert json.loads(zero)["status"] == "ok", errors
+
+
+def free_port():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+# The plan is followed -----------------------------------------------------------------------------------------------
+
+
+def graph_file(path, orders):
+    """A graph.txt with these rings, made from what the tool writes."""
+    first = railgauge("graph", "search", "--ranks", str(len(orders[0])), "--device", "cpu", "-o", str(path))
+    assert first.returncode == 0, first.stderr
+    text = path.read_text()
+    channels = "".join(
+        "    <channel>\n" + "".join(f'      <gpu dev="{rank}"/>\n' for rank in order) + "    </channel>\n"
+        for order in orders
+    )
+    ring = re.search(r'(  <graph id="0".*?>\n)(.*?)(  </graph>)', text, re.DOTALL)
+    head = re.sub(r'nchannels="\d+"', f'nchannels="{len(orders)}"', ring.group(1))
+    path.write_text(text[: ring.start()] + head + channels + ring.group(3) + text[ring.end() :])
+    return path
+
+
+def edges(got):
+    return sorted((c["channel"], c["from"], c["to"]) for c in got["connections"])
+
+
+@pytest.mark.parametrize("way", ["flag", "environment"])
+def test_a_run_follows_its_graph(tmp_path, way):
+    path = graph_file(tmp_path / "graph.txt", [[0, 2, 1, 3], [3, 2, 1, 0]])
+    args, env = (("--graph", str(path)), {}) if way == "flag" else ((), {"NCCL_GRAPH_FILE": str(path)})
+    got = document("--ranks", "4", *SMALL, *args, **env)
+    assert edges(got) == sorted(
+        [(0, 0, 2), (0, 2, 1), (0, 1, 3), (0, 3, 0)] + [(1, 3, 2), (1, 2, 1), (1, 1, 0), (1, 0, 3)]
+    )
+
+
+def test_what_was_planned_is_dumped_and_can_be_run_again(tmp_path):
+    topo, graph = tmp_path / "topo.txt", tmp_path / "graph.txt"
+    first = document("--ranks", "3", *SMALL, NCCL_TOPO_DUMP_FILE=str(topo), NCCL_GRAPH_DUMP_FILE=str(graph))
+    assert topo.read_text().startswith('<system version="1">')
+    again = document("--ranks", "3", *SMALL, NCCL_TOPO_FILE=str(topo), NCCL_GRAPH_FILE=str(graph))
+    assert edges(again) == edges(first)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<graphs",
+        '<graphs version="1"><graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="1" speedinter="1" '
+        'latencyinter="0" typeintra="PHB" typeinter="PIX" samechannels="1"><channel><gpu dev="0"/><gpu dev="0"/>'
+        "</channel></graph></graphs>",
+    ],
+)
+def test_a_graph_that_does_not_fit_is_bad_input(tmp_path, text):
+    path = tmp_path / "graph.txt"
+    path.write_text(text)
+    result = run("--ranks", "2", *SMALL, "--graph", str(path))
+    assert result.returncode == 5
+    assert str(path) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# Demands and faults -------------------------------------------------------------------------------------------------
+
+
+def test_a_flipped_bit_ends_in_status_4_with_rank_index_expected_and_got():
+    result = run("--ranks", "3", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--fault", "flip:rank=1")
+    assert result.returncode == 4
+    assert re.search(r"rank \d: \d+ of 16 elements wrong .* index \d+: expected [\d.]+, got \S+", result.stderr)
+    assert "FAILED" in result.stdout
+
+
+def test_a_flipped_bit_shows_in_the_document():
+    got = document("--ranks", "2", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--fault", "flip", status=4)
+    assert got["status"] == "failed"
+    assert "expected" in got["error"]
+    assert sum(got["rows"][0][way]["wrong"] for way in ("out_of_place", "in_place")) > 0
+
+
+def test_a_bandwidth_not_reached_is_status_4():
+    got = document("--ranks", "2", *SMALL, "--min-busbw", "1e6", status=4)
+    assert "below the 1e+06 GB/s" in got["error"]
+    assert run("--ranks", "2", *SMALL, NCCL_TESTS_MIN_BW="1e6").returncode == 4
+    assert run("--ranks", "2", *SMALL, "--min-busbw", "0").returncode == 0
+
+
+def test_a_transport_not_used_is_status_4():
+    assert (
+        "went via SHM, where NET was asked for"
+        in document("--ranks", "2", *SMALL, "--expect-transport", "NET", status=4)["error"]
+    )
+    assert run("--ranks", "2", *SMALL, "--expect-transport", "SHM").returncode == 0
+    assert run("--ranks", "1", *SMALL, "--expect-transport", "SHM").returncode == 4
+
+
+def test_a_stalled_rank_is_named_within_the_timeout():
+    started = time.monotonic()
+    result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
+    assert result.returncode == 4
+    assert "rank 1" in result.stderr
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("victim", "number", "words"),
+    [
+        (1, signal.SIGKILL, "rank 1 is gone"),
+        (0, signal.SIGKILL, "rank 0 is gone"),
+        (2, signal.SIGSTOP, "rank 2 stopped answering"),
+        (0, signal.SIGSTOP, "rank 0 stopped answering"),
+    ],
+)
+def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
+    shared_before = set(os.listdir("/dev/shm"))
+    launcher, ranks = start_long_run("--timeout", "5")
+    os.kill(ranks[victim], number)
+    hit = time.monotonic()
+    out, err = launcher.communicate(timeout=40)
+    assert launcher.returncode == 4
+    assert words in err
+    assert time.monotonic() - hit < 5 + 2
+    assert not any(alive(pid) for pid in ranks)
+    assert set(os.listdir("/dev/shm")) <= shared_before
+    assert json.loads(out)["status"] == "failed"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_no_rank_outlives_its_launcher(number, status):
+    launcher, ranks = start_long_run()
+    launcher.send_signal(number)
+    launcher.communicate(timeout=20)
+    assert launcher.returncode == status
+    deadline = time.monotonic() + 5
+    while any(alive(pid) for pid in ranks) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in ranks)
+
+
+def test_interrupted_is_130():
+    launcher, ranks = start_long_run()
+    os.killpg(launcher.pid, signal.SIGINT)
+    _, err = launcher.communicate(timeout=20)
+    assert launcher.returncode == 130
+    assert "Traceback" not in err
+    assert not any(alive(pid) for pid in ranks)
+
+
+def start_long_run(*args):
+    """A run of 3 ranks that would last minutes; returns once all of them have joined."""
+    launcher = subprocess.Popen(
+        command("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "--ranks", "3", "--json", *args),
+        env=clean_environment(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/dev/stderr"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stderr is not None
+    connected: set[int] = set()
+    ranks = {}
+    while len(connected) < 3:
+        line = launcher.stderr.readline()
+        assert line, "the run ended early"
+        if found := re.search(r":(\d+):\d+ \[(\d)\] NCCL INFO Connected all rings", line):
+            connected.add(int(found.group(2)))
+            ranks[int(found.group(2))] = int(found.group(1))
+    time.sleep(0.2)
+    return launcher, [ranks[rank] for rank in range(3)]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# Usage and logs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("all_reduse",), "no collective 'all_reduse'"),
+        (("all_reduce", "-b", "x"), "'x' is not a size"),
+        (("all_reduce", "-b", "2M", "-e", "1M"), "nothing to scan"),
+        (("all_reduce", "-d", "float3"), "no such type"),
+        (("all_reduce", "-o", "xor"), "no such operator"),
+        (("all_reduce", "--ranks", "0"), "--ranks"),
+        (("all_reduce", "--ranks", "3", "-g", "2"), "not a multiple"),
+        (("all_reduce", "--device", "tpu"), "auto, cpu or cuda"),
+        (("all_reduce", "--fault", "melt"), "melt"),
+        (("all_reduce", "--frobnicate"), "--frobnicate"),
+        (("all_reduce", "--timeout", "0"), "--timeout"),
+    ],
+)
+def test_usage_errors_are_status_2(args, words):
+    result = railgauge("run", *args)
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert result.stdout == ""
+
+
+def test_half_an_environment_is_a_usage_error():
+    result = run(*SMALL, RANK="0", WORLD_SIZE="2")
+    assert result.returncode == 2
+    assert "MASTER_ADDR, MASTER_PORT must be set too" in result.stderr
+
+
+def test_gpus_are_not_pretended():
+    result = run(*SMALL, "--device", "cuda")
+    assert result.returncode == 3
+
+
+def test_nccl_log_lines():
+    result = run("--ranks", "2", *SMALL, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,GRAPH")
+    assert re.search(r"\[0\] NCCL INFO Channel 00/\d\d : 0 1$", result.stderr, re.MULTILINE)
+    assert re.search(r"\[0\] NCCL INFO Channel 00/0 : 0\[0\] -> 1\[1\] via SHM$", result.stderr, re.MULTILINE)
+    assert len(re.findall(r"NCCL INFO Connected all rings", result.stderr)) == 2
+    assert re.search(r"NCCL INFO Pattern 4, crossNic 0, nChannels", result.stderr)
+
+
+def test_the_document_can_go_to_a_file(tmp_path):
+    path = tmp_path / "run.json"
+    result = run("--ranks", "2", *SMALL, "-J", str(path))
+    assert "# Avg bus bandwidth" in result.stdout
+    assert json.loads(path.read_text())["status"] == "ok"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import socket
+
+import pytest
+from railgauge.transports.nccl_log import SUBSYSTEMS, NcclLog, subsystems
+
+
+def lines(capsys, **env):
+    log = NcclLog(3, env)
+    log.info("INIT", "ready")
+    log.info("GRAPH", "a ring")
+    log.info("INIT", "a channel", also="SHM")
+    log.warn("careful")
+    return capsys.readouterr().err.splitlines()
+
+
+def test_silent_unless_asked(capsys):
+    assert lines(capsys) == []
+
+
+def test_the_form_that_parsers_know(capsys):
+    got = lines(capsys, NCCL_DEBUG="INFO")
+    assert [line.split("] ", 1)[1] for line in got] == ["NCCL INFO ready", "NCCL INFO a channel", "NCCL WARN careful"]
+    host = re.escape(socket.gethostname())
+    assert all(re.fullmatch(rf"{host}:{os.getpid()}:\d+ \[3\] NCCL (INFO|WARN) .*", line) for line in got)
+
+
+def test_warn_is_less_than_info(capsys):
+    assert len(lines(capsys, NCCL_DEBUG="warn")) == 1
+
+
+def test_subsystems_choose(capsys):
+    got = lines(capsys, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="GRAPH,SHM")
+    assert [line.split("NCCL ")[1] for line in got] == ["INFO a ring", "INFO a channel", "WARN careful"]
+
+
+def test_a_file_per_process(tmp_path, capsys):
+    NcclLog(0, {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": str(tmp_path / "log.%h.%p")}).info("INIT", "ready")
+    assert "NCCL INFO ready" in (tmp_path / f"log.{socket.gethostname()}.{os.getpid()}").read_text()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "has", "lacks"),
+    [("", "INIT", "GRAPH"), ("ALL", "RAS", "NOTHING"), ("^INIT", "GRAPH", "INIT"), ("graph,init", "GRAPH", "NET")],
+)
+def test_subsystem_lists(text, has, lacks):
+    assert has in subsystems(text)
+    assert lacks not in subsystems(text)
+    assert subsystems(text) <= set(SUBSYSTEMS)

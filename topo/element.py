@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One immutable XML element, as NCCL's topology and graph files hold them.
+
+Attributes keep their order and unknown ones survive: what was read is what is written. Lines (1-based) are kept for
+messages.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from railgauge.topo.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Element:
+    """A tag with its ordered attributes and children; `line` is None when it was not read from a file."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    children: tuple["Element", ...] = ()
+    line: int | None = None
+
+    def get(self, key: str) -> str | None:
+        """The attribute's text, or None without it."""
+        for name, value in self.attributes:
+            if name == key:
+                return value
+        return None
+
+    def all(self, name: str) -> Iterator["Element"]:
+        """The children of that name, in order."""
+        return (child for child in self.children if child.name == name)
+
+    def walk(self) -> Iterator["Element"]:
+        """This element and all below it, in file order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def require(self, key: str, path: str | None) -> str:
+        """The attribute's text; an InputError at this line without it."""
+        value = self.get(key)
+        if value is None:
+            raise InputError(f"<{self.name}> lacks the attribute '{key}'", path, self.line)
+        return value
+
+    def integer(self, key: str, path: str | None, default: int | None = None) -> int:
+        """The attribute as an integer (decimal or 0x...), `default` without it.
+
+        An InputError when it is not a number.
+        """
+        value = self.get(key)
+        if (value is None or value == "") and default is not None:
+            return default
+        return to_integer(
+            value if value is not None else self.require(key, path), f"<{self.name}> {key}", path, self.line
+        )
+
+
+def to_integer(text: str, what: str, path: str | None, line: int | None) -> int:
+    """Read a decimal or 0x number of at most 64 bits; an InputError naming `what` otherwise."""
+    digits = text.strip()
+    try:
+        value = int(digits, 16 if digits.lower().lstrip("-").startswith("0x") else 10) if len(digits) <= 20 else None
+    except ValueError:
+        value = None
+    if value is None or not -(1 << 63) <= value < 1 << 64:
+        raise InputError(f"{what} is {text[:40]!r}, not a number", path, line)
+    return value

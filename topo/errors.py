@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one exception tree of railgauge, and the exit status of each.
+
+    Error                     1 never on its own
+     ├─ UsageError            2  a flag or argument is wrong
+     ├─ UnavailableError      3  a device, library or permission is absent, so nothing could be done
+     ├─ RunError              4  a run or measurement failed
+     │   ├─ VerificationError 4  wrong data
+     │   ├─ PeerLostError     4  a rank died or stopped answering
+     │   ├─ MismatchError     4  ranks disagree on what they are doing
+     │   ├─ AbortedError      4  another rank asked this one to stop
+     │   └─ WaitTimeoutError  4  a wait reached its deadline
+     └─ InputError            5  an input file is unreadable or invalid (path, line)
+
+Every message says what happened, where, and what to try.
+"""
+
+
+class Error(Exception):
+    """Base of all errors that railgauge raises on purpose; `exit_status` is what the command line ends with."""
+
+    exit_status = 1
+
+
+class UsageError(Error):
+    """A flag, argument or setting is wrong."""
+
+    exit_status = 2
+
+
+class UnavailableError(Error):
+    """A device, library or permission is absent."""
+
+    exit_status = 3
+
+
+class RunError(Error):
+    """A run or a measurement failed: wrong data, too slow, wrong transport, a peer lost, a timeout."""
+
+    exit_status = 4
+
+
+class VerificationError(RunError):
+    """The data is not what it has to be."""
+
+
+class PeerLostError(RunError):
+    """Another rank died or stopped answering; `rank` is that one where it is known."""
+
+    def __init__(self, message: str, rank: int | None = None) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class MismatchError(RunError):
+    """Ranks disagree on what they are doing: other counts, types, settings or versions."""
+
+
+class AbortedError(RunError):
+    """Another rank asked this one to stop; that one tells why."""
+
+
+class WaitTimeoutError(RunError):
+    """A wait reached its deadline."""
+
+
+class InputError(Error):
+    """An input is unreadable or invalid; `path` and `line` (1-based) say where."""
+
+    exit_status = 5
+
+    def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
+        self.path = path
+        self.line = line
+        where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
+        super().__init__(where + message)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The System: one immutable graph of nodes and links with bandwidths, which every analysis is a pure function of.
+
+Node, link and path types follow NCCL 2.30 (src/graph/topo.h), whose DEV node stands between a GPU and its wires. HOST
+and MEM are ours: a rank on host memory and the memory of a NUMA node.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+LOCAL_GB_PER_S = 5000.0  # LOC_BW: "no limit" in NCCL's model
+
+
+class NodeKind(StrEnum):
+    """What a node is; the value is what an id begins with."""
+
+    GPU = "GPU"
+    PCI = "PCI"
+    NVS = "NVS"
+    CPU = "CPU"
+    NIC = "NIC"
+    NET = "NET"
+    DEV = "DEV"
+    HOST = "HOST"
+    MEM = "MEM"
+
+
+class LinkKind(StrEnum):
+    """What a link is."""
+
+    LOC = "LOC"
+    NVL = "NVL"
+    C2C = "C2C"
+    PCI = "PCI"
+    SYS = "SYS"
+    NET = "NET"
+    MEM = "MEM"
+
+
+PATH_TYPES = ("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS")
+"""Path types from nearest to furthest, as NCCL orders them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One node. `id` is as NCCL 2.30 logs it (GPU/0-1b000); `index` counts the nodes of a kind in order of creation.
+
+    What a kind does not have is None: dev (GPU: NVML index; NET: plugin index; HOST: the rank), rank, sm (90 for 9.0),
+    gdr, bus_id, name, asic and port of a NET, vendor and arch of a CPU. `cpus`: the cores of a CPU node, or those a
+    HOST rank may run on; empty when unknown. `device`: vendor, device and subsystem ids of a PCI switch in one number.
+    """
+
+    id: str
+    kind: NodeKind
+    index: int
+    system: int = 0
+    dev: int | None = None
+    rank: int | None = None
+    sm: int | None = None
+    gdr: bool | None = None
+    bus_id: str | None = None
+    name: str | None = None
+    asic: int | None = None
+    port: int | None = None
+    latency_us: float | None = None
+    max_connections: int | None = None
+    numa: int | None = None
+    arch: str | None = None
+    vendor: str | None = None
+    cpus: tuple[int, ...] = ()
+    device: int | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One direction of a wire: from node `source` to node `target`, with what it carries in GB/s."""
+
+    source: str
+    target: str
+    kind: LinkKind
+    gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """All nodes and links; `ranks` are the nodes that take part, in rank order.
+
+    Links are grouped by source, and within one in NCCL's order: NVLinks by falling bandwidth, PCI down, PCI up, SYS.
+    """
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    ranks: tuple[Node, ...]
+    _by_id: dict[str, Node] = field(init=False, repr=False, compare=False)
+    _out: dict[str, tuple[Link, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        out: dict[str, list[Link]] = {node.id: [] for node in self.nodes}
+        for link in self.links:
+            out[link.source].append(link)
+        object.__setattr__(self, "_by_id", {node.id: node for node in self.nodes})
+        object.__setattr__(self, "_out", {key: tuple(value) for key, value in out.items()})
+
+    def node(self, node_id: str) -> Node:
+        """The node of that id; KeyError without one."""
+        return self._by_id[node_id]
+
+    def links_of(self, node_id: str) -> tuple[Link, ...]:
+        """The links that leave a node, in NCCL's order."""
+        return self._out[node_id]
+
+    def kind(self, kind: NodeKind) -> tuple[Node, ...]:
+        """The nodes of one kind, in order of creation."""
+        return tuple(node for node in self.nodes if node.kind == kind)
+
+    @property
+    def gpus(self) -> tuple[Node, ...]:
+        """The GPUs in NCCL's order."""
+        return self.kind(NodeKind.GPU)
+
+    @property
+    def nets(self) -> tuple[Node, ...]:
+        """The network devices in NCCL's order."""
+        return self.kind(NodeKind.NET)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which network interfaces NCCL's socket transport and bootstrap use: NCCL_SOCKET_IFNAME and the default order.
+
+NCCL's functions: `ncclFindInterfaces`, `parseStringList`, `matchIfList`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+MAX_INTERFACES = 16  # MAX_IFS
+
+
+def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
+    """The interfaces to use, out of those that have an address, in the order given.
+
+    `setting` is NCCL_SOCKET_IFNAME: prefixes separated by commas; `=` wants exact names, `^` excludes. Without it:
+    those named ib*, else all but docker*, lo and virbr*, else docker*, else lo, else virbr*.
+    """
+    if setting:
+        return _unique(name for name in names if matches(name, setting))
+    for default in ("ib", "^docker,lo,virbr", "docker", "lo", "virbr"):
+        found = _unique(name for name in names if matches(name, default))
+        if found:
+            return found
+    return ()
+
+
+def matches(name: str, setting: str) -> bool:
+    """Whether one interface is meant by a setting such as `eth,ib`, `=eth0` or `^docker`."""
+    exclude, exact = setting.startswith("^"), setting.lstrip("^").startswith("=")
+    wanted = setting.lstrip("^=").split(",")
+    hit = any(part and (name == part if exact else name.startswith(part)) for part in wanted)
+    return hit != exclude
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))[:MAX_INTERFACES]

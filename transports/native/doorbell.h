@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A doorbell wakes one rank. Each rank has one, in shared memory, so that every peer that moved
+// something (data arrived, a slot became free) or wants it to stop can wake it, whatever the
+// transport. A rank polls for a while and then sleeps on its doorbell (futex(2)).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace railgauge {
+
+namespace shm {
+class Segment;
+}
+
+class Doorbell {
+ public:
+  // A new doorbell in a shared segment of its own.
+  static std::shared_ptr<Doorbell> create();
+  // A peer's doorbell, from its descriptor(). Throws Error(kSystem) when the peer is gone.
+  static std::shared_ptr<Doorbell> open(const std::string& descriptor);
+  ~Doorbell();
+
+  // What a peer on this host needs to open it.
+  std::string descriptor() const;
+
+  // Wakes the owner if it sleeps. Whatever was stored before is seen by the owner after it wakes.
+  void ring();
+
+  // Tells the owner to give up; it stays told.
+  void abort();
+  bool aborted() const { return shared_->aborted.load(std::memory_order_relaxed) != 0; }
+
+  // Owner: announce that it is about to sleep; poll everything once more after this, then sleep()
+  // or stay_awake().
+  std::uint32_t prepare_to_sleep();
+  // Owner: sleep until rung since prepare_to_sleep() gave `ticket`, or `limit` passed.
+  void sleep(std::uint32_t ticket, std::chrono::nanoseconds limit);
+  void stay_awake();
+
+ private:
+  struct Shared {
+    alignas(64) std::atomic<std::uint32_t> rings;  // the futex word: counts rings of a sleeper
+    std::atomic<std::uint32_t> asleep;
+    alignas(64) std::atomic<std::uint32_t> aborted;
+  };
+  explicit Doorbell(std::unique_ptr<shm::Segment> segment);
+
+  std::unique_ptr<shm::Segment> segment_;
+  Shared* shared_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/shm/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "transports/native/error.h"
+
+namespace railgauge::shm {
+
+namespace {
+
+unsigned long inode_of(int fd) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) throw system_error("fstat of a shared segment");
+  return status.st_ino;
+}
+
+}  // namespace
+
+std::unique_ptr<Segment> Segment::create(std::size_t size) {
+  int fd = memfd_create("railgauge", MFD_CLOEXEC);
+  if (fd < 0) throw system_error("memfd_create");
+  if (ftruncate(fd, static_cast<off_t>(size)) != 0) {
+    close(fd);
+    throw system_error("sizing a shared segment to " + std::to_string(size) + " bytes");
+  }
+  return std::unique_ptr<Segment>(new Segment(fd, size));
+}
+
+std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
+  int pid = 0, peer_fd = 0;
+  std::size_t size = 0;
+  unsigned long inode = 0;
+  if (std::sscanf(descriptor.c_str(), "%d:%d:%zu:%lu", &pid, &peer_fd, &size, &inode) != 4) {
+    throw Error(ErrorCode::kInvalid, "not a segment descriptor: '" + descriptor + "'");
+  }
+  std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(peer_fd);
+  int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) throw system_error("opening the shared memory of process " + std::to_string(pid));
+  if (inode_of(fd) != inode) {
+    close(fd);
+    throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: another pid namespace?");
+  }
+  return std::unique_ptr<Segment>(new Segment(fd, size));
+}
+
+Segment::Segment(int fd, std::size_t size) : fd_(fd), size_(size) {
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) {
+    close(fd);
+    throw system_error("mapping a shared segment of " + std::to_string(size) + " bytes");
+  }
+  data_ = static_cast<std::byte*>(at);
+}
+
+Segment::~Segment() {
+  munmap(data_, size_);
+  close(fd_);
+}
+
+std::string Segment::descriptor() const {
+  return std::to_string(getpid()) + ":" + std::to_string(fd_) + ":" + std::to_string(size_) + ":" +
+         std::to_string(inode_of(fd_));
+}
+
+}  // namespace railgauge::shm

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory shared between processes of one host. A segment is a memfd: it has no name in any file
+// system, so nothing is left behind whatever happens to its owners, and its size is not limited by
+// /dev/shm. A peer opens it through the owner's /proc entry (proc(5), /proc/[pid]/fd).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace railgauge::shm {
+
+class Segment {
+ public:
+  // `size` zeroed bytes. Throws Error(kSystem).
+  static std::unique_ptr<Segment> create(std::size_t size);
+  // A peer's segment, by its descriptor(). Throws Error(kSystem) when it cannot be reached (another
+  // pid namespace, another user, the process is gone) and Error(kInvalid) when it is not the one
+  // described.
+  static std::unique_ptr<Segment> open(const std::string& descriptor);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  // "pid:fd:size:inode", for open() in another process of this host.
+  std::string descriptor() const;
+
+ private:
+  Segment(int fd, std::size_t size);
+
+  int fd_;
+  std::size_t size_;
+  std::byte* data_;
+};
+
+}  // namespace railgauge::shm

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract of every transport: a connection is a one-way FIFO of slots between two ranks, with
+// a Sender at one end and a Receiver at the other. Nothing here blocks: acquire() and front()
+// answer "not yet" and the caller polls again after its doorbell rang (executor.h waits for all
+// channels).
+//
+//   Sender                                    Receiver
+//   acquire() -> a free slot, or null         front() -> the oldest message, or null
+//   fill it                                   read it
+//   post(n)   -> n bytes are on their way     pop()   -> its slot is free again
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace railgauge {
+
+// One end of a connection; `bytes()` counts what this object itself has moved.
+class Connection {
+ public:
+  Connection(int peer, std::size_t slot_bytes) : peer_(peer), slot_bytes_(slot_bytes) {}
+  virtual ~Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // The transport as NCCL's log names it: "SHM", "NET/Socket/0", "P2P/IPC", ...
+  virtual std::string via() const = 0;
+  int peer() const { return peer_; }
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ protected:
+  // For the one thread that moves data; others may read bytes() meanwhile.
+  void count(std::size_t bytes) { bytes_.store(this->bytes() + bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> bytes_{0};
+  int peer_;  // the rank at the other end
+  std::size_t slot_bytes_;
+};
+
+class Sender : public Connection {
+ public:
+  using Connection::Connection;
+  // The next slot (slot_bytes() long, 64-byte aligned), or nullptr while all are in use. Asking
+  // again before post() gives the same slot.
+  virtual std::byte* acquire() = 0;
+  // Sends the first `bytes` of the acquired slot.
+  virtual void post(std::size_t bytes) = 0;
+};
+
+struct Message {
+  const std::byte* data;  // nullptr: nothing has arrived
+  std::size_t bytes;
+};
+
+class Receiver : public Connection {
+ public:
+  using Connection::Connection;
+  // The oldest message that was not popped; data stays valid until pop().
+  virtual Message front() = 0;
+  virtual void pop() = 0;
+};
+
+}  // namespace railgauge

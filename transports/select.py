@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which transport two ranks use, and why not the others."""
+
+from railgauge.topo.errors import UnavailableError
+from railgauge.transports.peer import Peer
+
+SHM = "SHM"
+
+
+def choose_transport(a: Peer, b: Peer) -> str:
+    """Name the transport from rank `a` to rank `b`, as NCCL's log does.
+
+    Raises:
+        UnavailableError: no transport reaches from one to the other.
+    """
+    if a.host_id == b.host_id:
+        return SHM
+    raise UnavailableError(
+        f"rank {a.rank} on {a.host} and rank {b.rank} on {b.host} share no memory (another host, or other pid or "
+        f"network namespaces, or NCCL_HOSTID differs), and there is no network transport between hosts yet: "
+        f"start all ranks on one host"
+    )
