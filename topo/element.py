@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
 
+LARGEST_COUNT = 1_000_000  # links, lanes, MB/s of a chip-to-chip link
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
@@ -45,16 +47,19 @@ class Element:
         return value
 
     def integer(self, key: str, path: str | None, default: int | None = None) -> int:
-        """The attribute as an integer (decimal or 0x...), `default` without it.
-
-        An InputError when it is not a number.
-        """
+        """The attribute as an integer (decimal or 0x...), `default` without it; an InputError when it is no number."""
         value = self.get(key)
         if (value is None or value == "") and default is not None:
             return default
-        return to_integer(
-            value if value is not None else self.require(key, path), f"<{self.name}> {key}", path, self.line
-        )
+        text = value if value is not None else self.require(key, path)
+        return to_integer(text, f"<{self.name}> {key}", path, self.line)
+
+    def count(self, key: str, path: str | None, default: int | None = None) -> int:
+        """As `integer`, for what cannot be negative nor beyond a million."""
+        value = self.integer(key, path, default)
+        if not 0 <= value <= LARGEST_COUNT:
+            raise InputError(f"<{self.name}> {key} is {value}, wanted 0 to {LARGEST_COUNT}", path, self.line)
+        return value
 
 
 def to_integer(text: str, what: str, path: str | None, line: int | None) -> int:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports of one card as one NIC, as NCCL's IB plugin offers them (NIC fusion at level PORT, `ncclTopoMakeVNics`).
 
-A merged NIC has the ports' speeds added up and a dev number after all ports'. It stands after the ports in the file; these
-are marked net="0", which leaves them out.
+A merged NIC has the ports' speeds added up and a dev number after all ports'. It stands after the ports in the file;
+these are marked net="0", which leaves them out.
 """
 
 from dataclasses import replace

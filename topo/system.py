@@ -96,7 +96,7 @@ def _place(scope: _Scope, cpu: Element, numa: int) -> NumaNode:
 def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
     text = pci.require("busid", scope.path)
     number = to_number(text)
-    speed = bandwidth.pci(pci.get("link_speed") or "", pci.integer("link_width", scope.path, 0))
+    speed = bandwidth.pci(pci.get("link_speed") or "", pci.count("link_width", scope.path, 0))
     for count, gpu in enumerate(pci.all("gpu")):
         _add_gpu(scope, pci, gpu, parent, system, number, count, speed)
     nic = next(pci.all("nic"), None)
@@ -205,7 +205,7 @@ def _add_wires(scope: _Scope, cpu: Element, system: int) -> None:
 def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
     builder = scope.builder
     card = builder.find(NodeKind.DEV, system, number) or ""
-    speed = wire.integer("count", scope.path) * bandwidth.nvlink(builder.node(card).sm or 0)
+    speed = wire.count("count", scope.path) * bandwidth.nvlink(builder.node(card).sm or 0)
     kind = wire.get("tclass") or ""
     if kind.startswith("0x03"):
         remote = builder.find(NodeKind.DEV, system, to_number(wire.require("target", scope.path)))
@@ -219,7 +219,7 @@ def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
 
 def _add_c2c(scope: _Scope, wire: Element, number: int, system: int) -> None:
     card = scope.builder.find(NodeKind.DEV, system, number) or ""
-    speed = wire.integer("bw", scope.path) * wire.integer("count", scope.path) / 1000
+    speed = wire.count("bw", scope.path) * wire.count("count", scope.path) / 1000
     cpu = scope.builder.local_cpu(card)
     if cpu is not None:
         scope.builder.wire(card, cpu, LinkKind.C2C, speed)

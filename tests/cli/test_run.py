@@ -55,7 +55,7 @@ def test_the_table_is_nccl_tests():
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     heading = next(line for line in lines if "algbw" in line)
-    assert heading.split() == "# size count type redop root".split() + 2 * "time algbw busbw #wrong".split()
+    assert " ".join(heading.split()) == "# size count type redop root" + 2 * " time algbw busbw #wrong"
     rows = [line for line in lines if not line.startswith("#")]
     number = r"\s+[\d.]+"
     row = re.compile(rf"\s+\d+\s+\d+\s+float\s+sum\s+-1({number}{number}{number}\s+0){{2}}$")
@@ -135,7 +135,7 @@ def test_a_run_follows_its_graph(tmp_path, way):
     args, env = (("--graph", str(path)), {}) if way == "flag" else ((), {"NCCL_GRAPH_FILE": str(path)})
     got = document("--ranks", "4", *SMALL, *args, **env)
     assert edges(got) == sorted(
-        [(0, 0, 2), (0, 2, 1), (0, 1, 3), (0, 3, 0)] + [(1, 3, 2), (1, 2, 1), (1, 1, 0), (1, 0, 3)]
+        [(0, 0, 2), (0, 2, 1), (0, 1, 3), (0, 3, 0), (1, 3, 2), (1, 2, 1), (1, 1, 0), (1, 0, 3)]
     )
 
 

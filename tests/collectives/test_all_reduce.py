@@ -7,11 +7,12 @@ import socket
 import ml_dtypes
 import numpy as np
 import pytest
+from tests.transports.ranks import on_ranks
+
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
-from tests.transports.ranks import on_ranks
 
 DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"]
 COUNTS = [0, 1, 2, 3, 7, 61, 1009, 65537, 300007]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verification data, held against NumPy: what the check expects is what a reduction gives, and nothing else passes."""
+"""The verification data against NumPy: what the check expects is what a reduction gives, and nothing else passes."""
 
 import ml_dtypes
 import numpy as np
 import pytest
+
 from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype, Redop
 

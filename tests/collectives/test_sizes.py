@@ -2,6 +2,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.errors import UsageError
 

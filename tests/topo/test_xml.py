@@ -85,6 +85,7 @@ def test_a_file_too_large_is_refused():
         ('numaid="0"', 'numaid="zero"', 2),
         ('sm="80"', 'sm="eighty"', 4),
         ('link_width="16"', 'link_width="' + "9" * 30 + '"', 3),
+        ('link_width="16"', 'link_width="-16"', 3),
         ('numaid="0"', 'numaid="0" affinity="xyz"', 2),
     ],
 )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+
 from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import Fault, parse_fault
 

@@ -4,6 +4,7 @@ import re
 import socket
 
 import pytest
+
 from railgauge.transports.nccl_log import SUBSYSTEMS, NcclLog, subsystems
 
 

@@ -2,6 +2,7 @@
 from dataclasses import replace
 
 import pytest
+
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.peer import host_id, this_peer
 from railgauge.transports.select import choose_transport

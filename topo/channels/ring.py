@@ -18,7 +18,7 @@ from railgauge.topo.host_ranks import CHANNELS_OF_RANK
 from railgauge.topo.model import PATH_TYPES, Node, NodeKind, System
 from railgauge.topo.paths import Paths
 
-STEPS = 800  # tries of one ring's search: 16 ranks need 16 when nothing is in the way
+STEPS = 500  # tries of one ring's search: 16 ranks need 16 when nothing is in the way
 TYPE_RANK = {name: rank for rank, name in enumerate(PATH_TYPES)}
 
 

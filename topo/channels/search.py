@@ -16,6 +16,9 @@ from railgauge.topo.paths import Paths, paths
 DUPLICATE_FROM = 25.0  # GB/s: faster channels are halved and doubled in number (`ncclTopoDupChannels`)
 DUPLICATE_ALWAYS_FROM = 50.0  # ... but after sm 80 with more than 4 channels only from this speed on
 FEW_CHANNELS = 4
+HOST_CHANNELS = (
+    2  # measured, benchmarks/README.md: 1.1 times the speed of one channel for 2 ranks, 1.4 times for 8 on 2 cores
+)
 
 
 def search(system: System, *, nodes: int = 1, p2p: bool = True) -> Graphs:
@@ -73,12 +76,18 @@ def _best(system: System, table: Paths, nodes: int) -> tuple[Found | None, int]:
 
 
 def duplicated(found: Found, sm: int | None) -> Found:
-    """Twice the channels at half the speed where that lets more blocks of a GPU work, as NCCL does."""
+    """Twice the channels at half the speed: for GPUs where NCCL does it, so that more of their blocks work.
+
+    Host ranks (`sm` is None) have two at least: a rank steps its channels in turn, and one moves while the other waits.
+    """
     count, speed = len(found.channels), found.speed
-    kept = sm is None or speed < DUPLICATE_FROM or count * 2 > MAX_CHANNELS
-    if kept or ((sm or 0) > 80 and speed < DUPLICATE_ALWAYS_FROM and count > FEW_CHANNELS):
-        return found
-    return Found(speed=speed / 2, channels=found.channels * 2)
+    if sm is None:
+        few = count < HOST_CHANNELS
+    elif sm > 80 and count > FEW_CHANNELS:
+        few = speed >= DUPLICATE_ALWAYS_FROM and count * 2 <= MAX_CHANNELS
+    else:
+        few = speed >= DUPLICATE_FROM and count * 2 <= MAX_CHANNELS
+    return Found(speed=speed / 2, channels=found.channels * 2) if few else found
 
 
 def least_sm(system: System) -> int | None:
