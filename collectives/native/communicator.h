@@ -19,7 +19,7 @@ class Communicator {
     std::chrono::nanoseconds timeout;  // longest time that an operation may go without progress
     std::chrono::nanoseconds spin;     // polling before sleeping
     std::size_t min_channel_bytes;     // a channel is used from this many bytes on
-    std::size_t stream_bytes;          // results this large are written past the caches
+    std::size_t stream_bytes;          // results this large, out of place, bypass the caches
   };
 
   Communicator(std::shared_ptr<Doorbell> doorbell, std::vector<RingChannel> channels,
