@@ -2,6 +2,7 @@
 """One process's part of a run: its ranks join, connect over the plan, measure, and rank 0 reports."""
 
 import contextlib
+import itertools
 import os
 import socket
 import sys
@@ -124,7 +125,7 @@ class _Rank:
         return Plan(**bootstrap.broadcast(facts))
 
     def _scan(self, meter: Meter, outcome: Outcome) -> None:
-        for cycle in range(self._job.cycles):
+        for cycle in range(self._job.cycles) if self._job.cycles else itertools.count():
             for dtype in self._job.dtypes:
                 for redop in self._job.redops:
                     for number, size in enumerate(self._job.sizes):

@@ -51,6 +51,7 @@ void Communicator::all_reduce(const void* source, void* destination, std::size_t
         .previous = channel.previous.get(),
         .next = channel.next.get(),
         .combine = kernels.combine[static_cast<int>(dtype)][static_cast<int>(op)],
+        .combine_twice = kernels.combine_twice[static_cast<int>(dtype)][static_cast<int>(op)],
         .divide = op == Redop::kAvg ? kernels.divide[static_cast<int>(dtype)] : nullptr,
         .divisor = channel.ranks,
         .element_bytes = element,

@@ -7,8 +7,8 @@
 //   recv_reduce_send    previous op source -> next
 //   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
 //
-// A move carries at most one slot. Where it has two targets the data passes once: block by block
-// into the slot and, still in the first-level cache, on to the destination.
+// A move carries at most one slot. Where it has two targets the data passes once: written to both,
+// or block by block into the slot and, still in the first-level cache, on to the destination.
 #pragma once
 
 #include <cstring>
@@ -25,6 +25,7 @@ struct Primitives {
   Receiver* previous;
   Sender* next;
   ReduceKernels::Combine combine;
+  ReduceKernels::CombineTwice combine_twice;
   ReduceKernels::Divide divide;  // nullptr: the reduction ends as it is
   int divisor;
   std::size_t element_bytes;
@@ -80,6 +81,10 @@ class Primitives::Move final : public Wait {
       std::memcpy(slot_, source_, bytes);
     } else if constexpr (kind == kRecv) {
       primitives_.copy(destination_, message_.data, bytes);
+    } else if constexpr (kind == kRecvReduceSend) {
+      primitives_.combine(slot_, message_.data, source_, count_);
+    } else if (kind == kRecvReduceCopySend && !primitives_.divide && !primitives_.stream) {
+      primitives_.combine_twice(slot_, destination_, message_.data, source_, count_);
     } else {
       by_block();
     }
@@ -116,9 +121,7 @@ class Primitives::Move final : public Wait {
       if constexpr (kind == kRecvReduceCopySend) {
         if (primitives_.divide) primitives_.divide(slot_ + offset, count, primitives_.divisor);
       }
-      if constexpr (kind != kRecvReduceSend) {
-        primitives_.copy(destination_ + offset, slot_ + offset, bytes);
-      }
+      primitives_.copy(destination_ + offset, slot_ + offset, bytes);
     }
   }
 

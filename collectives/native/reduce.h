@@ -13,10 +13,14 @@ namespace railgauge {
 struct ReduceKernels {
   // out[i] = a[i] op b[i] for i < count. out may be a or b. kAvg adds, as kSum does.
   using Combine = void (*)(void* out, const void* a, const void* b, std::size_t count);
+  // out[i] = also[i] = a[i] op b[i]: a reduction with two targets. out and also may each be a or b.
+  using CombineTwice = void (*)(void* out, void* also, const void* a, const void* b,
+                                std::size_t count);
   // data[i] = data[i] / divisor, what makes an average of a sum: integers round toward zero.
   using Divide = void (*)(void* data, std::size_t count, int divisor);
 
   Combine combine[kDtypes][kRedops];
+  CombineTwice combine_twice[kDtypes][kRedops];
   Divide divide[kDtypes];
   const char* isa;  // "baseline", "avx2", "avx512"
 };

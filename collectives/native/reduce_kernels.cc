@@ -94,6 +94,21 @@ void combine(void* out, const void* a, const void* b, std::size_t count) {
   }
 }
 
+template <class T, class Op>
+void combine_twice(void* out, void* also, const void* a, const void* b, std::size_t count) {
+  using A = Arithmetic<T>;
+  auto* o = static_cast<T*>(out);
+  auto* p = static_cast<T*>(also);
+  auto* x = static_cast<const T*>(a);
+  auto* y = static_cast<const T*>(b);
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
+    T value = A::store(Op::apply(A::load(x[i]), A::load(y[i])));
+    o[i] = value;
+    p[i] = value;
+  }
+}
+
 template <class T>
 void divide(void* data, std::size_t count, int divisor) {
   using A = Arithmetic<T>;
@@ -116,14 +131,19 @@ void divide<std::uint8_t>(void* data, std::size_t count, int divisor) {
   for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<std::uint8_t>(x[i] / divisor);
 }
 
+template <class T, class Op>
+void add_redop(ReduceKernels& table, Dtype dtype, Redop op) {
+  table.combine[static_cast<int>(dtype)][static_cast<int>(op)] = combine<T, Op>;
+  table.combine_twice[static_cast<int>(dtype)][static_cast<int>(op)] = combine_twice<T, Op>;
+}
+
 template <class T>
 void add_dtype(ReduceKernels& table, Dtype dtype) {
-  auto& row = table.combine[static_cast<int>(dtype)];
-  row[static_cast<int>(Redop::kSum)] = combine<T, Sum>;
-  row[static_cast<int>(Redop::kProd)] = combine<T, Prod>;
-  row[static_cast<int>(Redop::kMin)] = combine<T, Min>;
-  row[static_cast<int>(Redop::kMax)] = combine<T, Max>;
-  row[static_cast<int>(Redop::kAvg)] = combine<T, Sum>;
+  add_redop<T, Sum>(table, dtype, Redop::kSum);
+  add_redop<T, Prod>(table, dtype, Redop::kProd);
+  add_redop<T, Min>(table, dtype, Redop::kMin);
+  add_redop<T, Max>(table, dtype, Redop::kMax);
+  add_redop<T, Sum>(table, dtype, Redop::kAvg);
   table.divide[static_cast<int>(dtype)] = divide<T>;
 }
 
