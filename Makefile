@@ -28,4 +28,4 @@ bench:
 	@scripts/bench $(ARGS)
 
 sanitize:
-	@scripts/sanitize
+	@scripts/native-test address thread

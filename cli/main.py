@@ -6,13 +6,16 @@ A command's module is imported only when it is called, so `railgauge --version` 
 
 import importlib
 import os
+import signal
 import sys
 
 COMMANDS = {
-    "topo": ("railgauge.cli.topo", "Scan this machine; show, explain and check its topology."),
+    "topo": ("railgauge.cli.topo", "Scan this machine; show and explain its topology."),
     "graph": ("railgauge.cli.graph", "Find the ring and tree channels of a machine."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
+
+CLOSES_PIPES_ITSELF = ("run",)  # its ranks write to sockets, where a lost reader must be an error and not a signal
 
 HELP = """\
 Usage: railgauge COMMAND [ARGS]...
@@ -69,18 +72,25 @@ def run_command(name: str, args: list[str]) -> int:
     """Load a command's typer app, run it, and turn errors into messages and exit status."""
     debug = "--debug" in args
     args = [a for a in args if a != "--debug"]
+    if name not in CLOSES_PIPES_ITSELF:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
-        return int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
+        status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: nothing more to say
-        return 141
+    except OSError as error:
+        if debug:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
+        print(f"railgauge {name}: {error.strerror or error} (--debug shows where)", file=sys.stderr)
+        return 3
     except Exception as error:
         if debug:
             raise
         return explain(name, error)
+    return status
 
 
 def explain(command: str, error: Exception) -> int:

@@ -3,16 +3,19 @@
 is one of them.
 """
 
-import json
 import os
+import resource
 import sys
 from typing import Annotated
 
 import typer
 
+from railgauge.cli.run_output import RunOutput
+from railgauge.collectives.document import RunDocument
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job, Place, place_from_environment
 from railgauge.collectives.launch import local
+from railgauge.collectives.run import run_process
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
 from railgauge.transports.fault import parse_fault
@@ -21,6 +24,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=
 
 COLLECTIVES = ("all_reduce",)
 MAX_ROWS = 1_000_000
+MOST_ITERATIONS = 100_000_000
+LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.5, 1e6
+MOST_FACTOR = 1e6
+MOST_RANKS = 256
 
 
 @app.command()
@@ -30,7 +37,7 @@ def run(
     end: Annotated[str, typer.Option("-e", "--maxbytes", help="largest size")] = "32M",
     step: Annotated[str, typer.Option("-i", "--stepbytes", help="next size: plus this")] = "1M",
     factor: Annotated[float, typer.Option("-f", "--stepfactor", help="next size: times this")] = 1.0,
-    iterations: Annotated[int, typer.Option("-n", "--iters", min=1, help="timed iterations")] = 20,
+    iterations: Annotated[int, typer.Option("-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
     warmup: Annotated[int, typer.Option("-w", "--warmup_iters", min=0, help="untimed iterations before")] = 1,
     aggregate: Annotated[int, typer.Option("-m", "--agg_iters", min=1, help="operations per iteration")] = 1,
     cycles: Annotated[int, typer.Option("-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
@@ -58,8 +65,12 @@ def run(
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if collective not in COLLECTIVES:
         raise UsageError(f"no collective '{collective}'; there are {', '.join(COLLECTIVES)}")
-    if timeout <= 0:
-        raise UsageError(f"--timeout {timeout:g}: it has to be more than 0")
+    if not LEAST_TIMEOUT_S <= timeout <= MOST_TIMEOUT_S:
+        raise UsageError(f"--timeout {timeout:g}: it has to be from {LEAST_TIMEOUT_S:g} to {MOST_TIMEOUT_S:g} seconds")
+    if not 0 <= factor <= MOST_FACTOR:
+        raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
+    if cycles == 0 and as_json:
+        raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
     check_device(device)
@@ -92,7 +103,11 @@ def run(
     )
     place = place_from_environment()
     if place is None and ranks is not None:
-        return launch_ranks(job, ranks)
+        return launch_ranks(job, ranks, output)
+    if place and ranks not in (None, place.processes * job.ranks_per_process):
+        raise UsageError(
+            f"--ranks {ranks}, but RANK and WORLD_SIZE are set, for {place.processes} processes: unset them"
+        )
     if place is None:
         with local.listen() as listener:
             return run_here(job, local.only_process(listener), output)
@@ -139,35 +154,37 @@ def least_busbw(flag: float) -> float | None:
         raise UsageError(f"NCCL_TESTS_MIN_BW={text} is not a number") from None
 
 
-def launch_ranks(job: Job, ranks: int) -> int:
+def launch_ranks(job: Job, ranks: int, output_file: str) -> int:
     """Start the ranks on this machine and wait for them."""
     if ranks % job.ranks_per_process:
         raise UsageError(f"--ranks {ranks} is not a multiple of -t x -g = {job.ranks_per_process}")
+    if ranks > MOST_RANKS:
+        raise UsageError(f"--ranks {ranks}: {MOST_RANKS} are possible on one machine")
     ended = local.launch(ranks // job.ranks_per_process, sys.argv[1:], job.timeout_s)
-    if ended.message:
+    if ended.status not in (0, 130) and not ended.reported:
+        document = RunDocument.failed(job.collective, ranks, ended.message or "the run failed before it had a result")
+        RunOutput(job, output_file, leads=True).finish(document, RunError(document.error))
+    elif ended.message:
         print(f"railgauge run: {ended.message}", file=sys.stderr)
-        if job.json and ended.rank0_silent:
-            print(json.dumps({"schema": "railgauge/run/1", "status": "failed", "error": ended.message}))
     return ended.status
 
 
 def run_here(job: Job, place: Place, output_file: str) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
-    from railgauge.cli.run_output import RunOutput
-    from railgauge.collectives.run import run_process
-
     local.die_with_parent()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))  # memory and sockets of many ranks
     output = RunOutput(job, output_file, leads=place.process == 0)
     finished = run_process(job, place, output.say)
-    if place.process == 0 and finished.document is None and finished.error:
-        raise finished.error
-    if place.process != 0 and must_speak(finished.error, place, job):
+    if place.process != 0 and lost_rank_0(finished.error, place, job):
         print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
-    return output.finish(finished.document, finished.error)
+    status = output.finish(finished.document, finished.error)
+    if place.process == 0:
+        local.report_is_out()
+    return status
 
 
-def must_speak(error: Exception | None, place: Place, job: Job) -> bool:
-    """Whether a process without rank 0 has something to say that rank 0's does not know."""
-    if isinstance(error, PeerLostError) and error.rank is not None and error.rank < job.ranks_per_process:
-        return place.process == 1
-    return error is not None and not isinstance(error, RunError)
+def lost_rank_0(error: Exception | None, place: Place, job: Job) -> bool:
+    """Whether this process has to speak because rank 0 cannot; the next one does it for all."""
+    lost = error.rank if isinstance(error, PeerLostError) else None
+    return lost is not None and lost < job.ranks_per_process and place.process == 1

@@ -4,8 +4,11 @@ and the verdict on what the run was asked to reach.
 """
 
 import json
+import os
+import signal
 import sys
 
+from railgauge.cli.output import write_text
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
@@ -25,7 +28,7 @@ class RunOutput:
     def say(self, text: str) -> None:
         """Take the header or a row, as it comes."""
         if not self._job.json:
-            print(text, flush=True)
+            self._print(text)
         elif self._shows_progress and not text.startswith("#"):
             self._rows += 1
             total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.redops) * self._job.cycles
@@ -39,15 +42,22 @@ class RunOutput:
         document = document.with_error(str(error) if error else "; ".join(unmet) or None)
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
-        if self._output_file:
-            self._save(document)
+        saved = not self._output_file or self._save(document)
         if self._job.json:
-            print(json.dumps(document.to_json()), flush=True)
+            self._print(json.dumps(document.to_json(), allow_nan=False))
         elif document.rows:
-            print(self._footer(document), flush=True)
-        if document.error:
+            self._print(self._footer(document))
+        if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
-        return 4 if unmet else status_of(error)
+        return 4 if unmet else status_of(error) or (0 if saved else 3)
+
+    def _print(self, text: str) -> None:
+        """Write to stdout; once its reader has gone, nothing more is tried."""
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise
 
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
@@ -55,18 +65,21 @@ class RunOutput:
         enough = None if least is None else table.average_busbw(document.rows) >= least
         return table.footer(self._job, document.rows, wrong, enough)
 
-    def _save(self, document: RunDocument) -> None:
+    def _save(self, document: RunDocument) -> bool:
         try:
-            with open(self._output_file, "w") as file:
-                json.dump(document.to_json(), file)
-        except OSError as problem:
-            print(f"railgauge run: cannot write {self._output_file}: {problem.strerror}", file=sys.stderr)
+            write_text(self._output_file, json.dumps(document.to_json(), allow_nan=False) + "\n")
+        except Error as problem:
+            print(f"railgauge run: {problem}", file=sys.stderr)
+            return False
+        return True
 
 
 def status_of(error: Exception | None) -> int:
     """The exit status that belongs to what ended a run."""
     if error is None:
         return 0
+    if isinstance(error, BrokenPipeError):
+        return 128 + signal.SIGPIPE
     return error.exit_status if isinstance(error, Error) else 1
 
 

@@ -21,7 +21,7 @@ makes its neighbours wait longer, so that they sleep too: 32 ranks on 64 cores t
 CROWDED_SPIN_S = 5e-6
 """The same with more ranks than cores, where polling takes time from the rank that is waited for."""
 MIN_CHANNEL_BYTES = 64 << 10
-"""Below this a second channel costs more than it brings (one slot's worth)."""
+"""A channel carries this much before another one is used: less is over sooner than a second one has begun."""
 STREAM_BYTES = 32 << 20
 """Results of this size and more are written past the caches, which could not keep them anyway."""
 
@@ -95,9 +95,15 @@ class Communicator:
 
     def arm_fault(self) -> None:
         """Let an injected fault come: messages count from here on."""
-        for ends in self.rings:
-            if isinstance(ends.next, FaultySender):
-                ends.next.arm()
+        for sender in self._faulty():
+            sender.arm()
+
+    def fault_fired(self) -> bool:
+        """Whether an injected fault has come on this rank."""
+        return any(sender.fired for sender in self._faulty())
+
+    def _faulty(self) -> list[FaultySender]:
+        return [ends.next for ends in self.rings if isinstance(ends.next, FaultySender)]
 
     def channels_for(self, size_bytes: int) -> int:
         """How many channels an operation of this size uses."""

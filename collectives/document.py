@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run document (schema railgauge/run/1): what `run --json` prints."""
 
+import socket
+import sys
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.measure import Row
+from railgauge.collectives.plan import Plan
 from railgauge.collectives.table import average_busbw
 from railgauge.topo.errors import RunError
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.select import choose_transport
 
 SCHEMA = "railgauge/run/1"
 
@@ -40,8 +43,8 @@ class Connection:
         }
 
 
-def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]:
-    """Gather all ranks' connections, by channel and sender.
+def connections_of(comm: Communicator, bootstrap: Bootstrap, plan: Plan) -> list[Connection]:
+    """Gather all ranks' connections, by channel and sender, beside what was planned for them.
 
     Raises:
         RunError: the two ends of a connection disagree on what went over it.
@@ -68,7 +71,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
             from_rank=rank,
             to_rank=end["to"],
             via=end["via"],
-            planned=choose_transport(comm.peers[rank], comm.peers[end["to"]]),
+            planned=plan.transports[end["channel"]][plan.rings[end["channel"]].index(rank)],
             bytes_sent=end["sent"],
             bytes_received=received[end["channel"], rank, end["to"]],
         )
@@ -98,6 +101,22 @@ class RunDocument:
     host: str
     time: str
     command: list[str]
+
+    @classmethod
+    def failed(cls, collective: str, ranks: int, error: str) -> "RunDocument":
+        """The document of a run that has nothing else to tell."""
+        return cls(
+            collective=collective,
+            ranks=ranks,
+            nodes=1,
+            device="cpu",
+            rows=[],
+            connections=[],
+            error=error,
+            host=socket.gethostname(),
+            time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            command=sys.argv[1:],
+        )
 
     def with_error(self, error: str | None) -> "RunDocument":
         """The same run with another verdict."""

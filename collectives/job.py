@@ -62,6 +62,7 @@ def place_from_environment(environ: Mapping[str, str] | None = None) -> Place | 
     """
     env = os.environ if environ is None else environ
     if "RANK" not in env and "WORLD_SIZE" not in env:
+        _refuse_other_launchers(env)
         return None
     missing = [name for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT") if not env.get(name)]
     if missing:
@@ -78,6 +79,19 @@ def place_from_environment(environ: Mapping[str, str] | None = None) -> Place | 
         address=(env["MASTER_ADDR"], port),
         listen_fd=int(fd) if fd else None,
     )
+
+
+OTHER_LAUNCHERS = {"OMPI_COMM_WORLD_SIZE": "Open MPI", "PMI_SIZE": "MPICH or PMI", "SLURM_STEP_NUM_TASKS": "srun"}
+
+
+def _refuse_other_launchers(env: Mapping[str, str]) -> None:
+    """Each process would take itself for a whole job, and all would look well."""
+    for name, launcher in OTHER_LAUNCHERS.items():
+        if env.get(name, "1") not in ("", "1"):
+            raise UsageError(
+                f"{name}={env[name]}: started by {launcher}, which this version does not read; "
+                f"use --ranks, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
+            )
 
 
 def _number(env: Mapping[str, str], name: str) -> int:

@@ -5,6 +5,7 @@ The protocol is nccl-tests': warm-up and timed iterations out of place and in pl
 on fresh data. Times are a rank's own; the ranks' times are averaged as -a says.
 """
 
+import itertools
 import time
 from dataclasses import asdict, dataclass
 
@@ -18,6 +19,8 @@ from railgauge.topo.errors import UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 
 PAGE = 4096
+SEEDS_PER_ROW = 1 << 20
+"""Room for the seeds of one row: data for timing, and for each check, both ways."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +28,8 @@ class Sample:
     """One rank's result of one way (out of place or in place) of one size."""
 
     seconds: float
+    cpu_seconds: float
+    """Of this rank's thread, averaged over all operations."""
     wrong: int | None
     """Elements that differ; None without verification."""
     index: int = 0
@@ -113,28 +118,29 @@ class Meter:
     def _way(self, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool) -> Sample:
         into = self._buffers.destination
         source = into if in_place else self._buffers.source
-        self._fill(source, count, dtype, op, seed)
-        seconds = self._time(source, into, count, dtype, op)
+        seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
+        self._fill(source, count, dtype, op, next(seeds))
+        seconds, cpu_seconds = self._time(source, into, count, dtype, op)
         verdict = None
         for _ in range(self._job.check):
-            verdict = self._verify(source, into, count, dtype, op, seed, in_place)
+            verdict = self._verify(source, into, count, dtype, op, next(seeds), in_place)
             if verdict[0]:
                 break
-        if verdict is None:
-            return Sample(seconds=seconds, wrong=None)
-        wrong, index, expected, got = verdict
-        return Sample(seconds=seconds, wrong=wrong, index=index, expected=expected, got=got)
+        wrong, index, expected, got = verdict or (None, 0, 0.0, 0.0)
+        return Sample(seconds=seconds, cpu_seconds=cpu_seconds, wrong=wrong, index=index, expected=expected, got=got)
 
-    def _time(self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop) -> float:
-        """Seconds of one operation on this rank. One more goes ahead untimed: it absorbs the ranks' late arrival."""
+    def _time(self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop) -> tuple[float, float]:
+        """Seconds and CPU seconds of one operation on this rank.
+
+        One more goes ahead untimed: it absorbs the ranks' late arrival.
+        """
         ahead = self._job.warmup + 1
         times = self._job.iterations * self._job.aggregate
         self._bootstrap.barrier()
         before = time.thread_time()
         seconds = self._comm.repeat_all_reduce(source, into, count, dtype, op, ahead + times)
-        if self._job.cpu_time:
-            return (time.thread_time() - before) / (ahead + times)
-        return sum(seconds[ahead:]) / times
+        cpu_seconds = (time.thread_time() - before) / (ahead + times)
+        return sum(seconds[ahead:]) / times, cpu_seconds
 
     def _verify(
         self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
@@ -153,14 +159,18 @@ class Meter:
         native.fill_pattern(data, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
-        seconds = [sample.seconds for sample in samples]
-        taken = (seconds[0], sum(seconds) / len(seconds), min(seconds), max(seconds))[self._job.average]
+        """All ranks' samples as -a says; -C shows CPU time, bandwidth is always by the clock."""
+        taken = self._average([sample.seconds for sample in samples])
+        shown = self._average([sample.cpu_seconds for sample in samples]) if self._job.cpu_time else taken
         algbw = size / taken / 1e9 if taken > 0 else 0.0
         ranks = self._comm.size
         wrong = None if any(s.wrong is None for s in samples) else sum(s.wrong or 0 for s in samples)
         return Timing(
-            time_us=taken * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=algbw * 2 * (ranks - 1) / ranks, wrong=wrong
+            time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=algbw * 2 * (ranks - 1) / ranks, wrong=wrong
         )
+
+    def _average(self, values: list[float]) -> float:
+        return (values[0], sum(values) / len(values), min(values), max(values))[self._job.average]
 
     def _note_wrong(self, everybody: list[list[Sample]], count: int, dtype: Dtype, op: Redop) -> None:
         for rank, ways in enumerate(everybody):
@@ -168,5 +178,5 @@ class Meter:
                 if sample.wrong and self.first_wrong is None:
                     self.first_wrong = (
                         f"rank {rank}: {sample.wrong} of {count} elements wrong ({dtype.label} {op.label}, {way}): "
-                        f"index {sample.index}: expected {sample.expected:g}, got {sample.got:g}"
+                        f"index {sample.index}: expected {sample.expected:.17g}, got {sample.got:.17g}"
                     )

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Graphs, search
-from railgauge.topo.errors import InputError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import System
 from railgauge.topo.system import build_system
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.select import plan_transport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +27,8 @@ class Plan:
     """For each channel the ranks in ring order."""
     gb_per_s: float
     """Predicted bus bandwidth of all channels together, in GB/s."""
+    transports: list[list[str]]
+    """For each channel and place in its ring the transport to the next rank."""
     cpus: list[list[int]]
     """The cores each rank belongs on; empty where nothing is known."""
 
@@ -48,14 +50,15 @@ def make_plan(ranks: int, graph_file: str | None, log: NcclLog, environ: Mapping
     system = build_system(machine.topology, host_ranks=ranks)
     graph_file = graph_file or _named(env, "NCCL_GRAPH_FILE", log)
     graphs = graph_xml.load(graph_file, system) if graph_file else search(system)
-    _check_ranks(graphs, ranks, graph_file)
     if path := _named(env, "NCCL_TOPO_DUMP_FILE", log):
         _write(path, xml.dumps(machine.topology))
     if path := _named(env, "NCCL_GRAPH_DUMP_FILE", log):
         _write(path, graph_xml.dumps(graphs, system))
     _log(graphs, log)
+    rings = [list(channel.ranks) for channel in graphs.ring.channels]
     return Plan(
-        rings=[list(channel.ranks) for channel in graphs.ring.channels],
+        rings=rings,
+        transports=[_transports(system, ring) for ring in rings],
         gb_per_s=len(graphs.ring.channels) * graphs.ring.gb_per_s_intra,
         cpus=_cpus(system),
     )
@@ -67,10 +70,9 @@ def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:
     return value or None
 
 
-def _check_ranks(graphs: Graphs, ranks: int, path: str | None) -> None:
-    for number, channel in enumerate(graphs.ring.channels):
-        if sorted(channel.ranks) != list(range(ranks)):
-            raise InputError(f"channel {number} visits {list(channel.ranks)}: not each of {ranks} ranks once", path)
+def _transports(system: System, ring: list[int]) -> list[str]:
+    following = ring[1:] + ring[:1]
+    return [plan_transport(system.ranks[a], system.ranks[b]) for a, b in zip(ring, following, strict=True)]
 
 
 def _cpus(system: System) -> list[list[int]]:

@@ -28,7 +28,9 @@ def header(job: Job, peers: list[Peer]) -> str:
         ),
         "#",
         columns("", "", "", "", "") + "           out-of-place                       in-place          ",
-        columns("size", "count", "type", "redop", "root") + 2 * measures("time", "algbw", "busbw", "#wrong") + " ",
+        columns("size", "count", "type", "redop", "root")
+        + 2 * measures("cputime" if job.cpu_time else "time", "algbw", "busbw", "#wrong")
+        + " ",
         columns("(B)", "(elements)", "", "", "") + 2 * measures("(us)", "(GB/s)", "(GB/s)", "") + " ",
     ]
     return "\n".join(lines)
@@ -73,6 +75,7 @@ def footer(job: Job, rows: list[Row], out_of_bounds: int, enough: bool | None) -
             f"# {'Avg bus bandwidth':<20} : {average_busbw(rows):g} {verdict}",
             "#",
             f"# Collective test concluded: {job.collective}_perf",
+            "",
             "#",
         ]
     )

@@ -8,6 +8,7 @@ that died (its connection ends) is told from one that hangs (no beats) and from 
 
 import contextlib
 import queue
+import select
 import socket
 import threading
 import time
@@ -16,7 +17,10 @@ from typing import Any
 
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
 from railgauge.transports.frame import FrameReader, Kind, pack, receive
-from railgauge.transports.hub import SILENT_SHARE, Hub, beat_interval
+from railgauge.transports.hub import NOBODY, SILENT_SHARE, Hub, Waits, beat_interval
+
+HUB_FIRST_S = 2.0
+"""So much later than the hub a rank gives up by itself: the hub knows who is missing."""
 
 
 class Bootstrap:
@@ -27,7 +31,7 @@ class Bootstrap:
         self.world_size = world_size
         self.timeout_s = timeout_s
         self.failure: RunError | None = None
-        self.blocked_on: Callable[[], int] = lambda: -1
+        self.blocked_on: Callable[[], Waits] = lambda: NOBODY
         self.on_abort: Callable[[], None] = lambda: None
         self._sock = sock
         self._hub = hub
@@ -73,15 +77,18 @@ class Bootstrap:
         member._thread.start()
         return member
 
-    def all_gather(self, value: Any) -> list[Any]:
+    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
         """Give every rank all ranks' values, in rank order.
 
+        The last rank may come `limit_s` (the timeout) after the first.
+
         Raises:
-            RunError: the run was aborted, a rank was lost, or the timeout passed.
+            RunError: the run was aborted, a rank was lost, or did not come in time.
         """
+        limit = limit_s or self.timeout_s
         self._number += 1
-        self._send(pack(Kind.GATHER, self._number, value))
-        deadline = time.monotonic() + self.timeout_s
+        self._send(pack(Kind.GATHER, self._number, {"value": value, "limit_s": limit}))
+        deadline = time.monotonic() + limit + HUB_FIRST_S
         while time.monotonic() < deadline:
             if self._failed.is_set():
                 break
@@ -89,19 +96,19 @@ class Bootstrap:
                 number, values = self._results.get(timeout=0.2)
                 if number == self._number:
                     return list(values)
-        raise self.wait_for_failure(PeerLostError(f"rank {self.rank}: the other ranks did not come within the timeout"))
+        raise self.wait_for_failure(PeerLostError(f"rank {self.rank}: no answer from rank 0", 0))
 
-    def broadcast(self, value: Any, root: int = 0) -> Any:
+    def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
         """Give every rank the root's value."""
-        return self.all_gather(value if self.rank == root else None)[root]
+        return self.all_gather(value if self.rank == root else None, limit_s)[root]
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
         self.all_gather(None)
 
-    def fail(self, message: str, waiting_for: int = -1) -> None:
-        """Tell all ranks that this one cannot go on; `waiting_for` is the rank it waited for, or -1."""
-        self._send(pack(Kind.FAIL, 0, {"message": message, "waiting_for": waiting_for}))
+    def fail(self, message: str, waits: Waits = NOBODY) -> None:
+        """Tell all ranks that this one cannot go on, and what it waited for."""
+        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits}))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = 5.0) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
@@ -121,7 +128,7 @@ class Bootstrap:
     def _hello(self, version: str, deadline: float) -> None:
         hello = {"rank": self.rank, "world_size": self.world_size, "version": version}
         self._send(pack(Kind.HELLO, 0, hello))
-        while (left := deadline + 2.0 - time.monotonic()) > 0:  # the hub's own deadline comes first
+        while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             self._sock.settimeout(left)
             frames = receive(self._sock, self._reader)
             if frames is None:
@@ -133,24 +140,27 @@ class Bootstrap:
             if self.failure:
                 raise self.failure
             if any(kind is Kind.WELCOME for kind, _, _ in frames):
+                self._sock.settimeout(self.timeout_s)
                 return
         raise PeerLostError(f"rank {self.rank}: no welcome from rank 0 within {self.timeout_s:g} s")
 
     def _send(self, frame: bytes) -> None:
         # A broken connection is reported by the reading thread, which sees the end of the stream.
         with self._sending, contextlib.suppress(OSError):
-            self._sock.sendall(frame)
+            try:
+                self._sock.sendall(frame)
+            except OSError:
+                self._sock.shutdown(socket.SHUT_RDWR)  # what was cut off in the middle cannot be gone on with
 
     def _watch(self) -> None:
         beat_s = beat_interval(self.timeout_s)
         heard = time.monotonic()
-        self._sock.settimeout(beat_s)
         next_beat = heard
         while True:
             if (now := time.monotonic()) >= next_beat:
                 self._send(pack(Kind.BEAT))
                 next_beat = now + beat_s
-            frames = receive(self._sock, self._reader)
+            frames = self._receive(beat_s)
             if frames is None:
                 return self._hub_gone()
             if frames:
@@ -160,6 +170,13 @@ class Bootstrap:
             for kind, number, payload in frames:
                 if self._take(kind, number, payload):
                     return None
+
+    def _receive(self, limit_s: float) -> list[tuple[Kind, int, Any]] | None:
+        try:
+            readable, _, _ = select.select([self._sock], [], [], limit_s)
+        except (OSError, ValueError):
+            return None  # closed
+        return receive(self._sock, self._reader) if readable else []
 
     def _take(self, kind: Kind, number: int, payload: Any) -> bool:
         """Handle one frame; True when it was the last."""
@@ -203,8 +220,10 @@ def _connect(rank: int, address: tuple[str, int], deadline: float) -> socket.soc
             problem = error
             time.sleep(min(0.05, max(0.0, left)))
         else:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return sock
+            if sock.getsockname() != sock.getpeername():  # a port of ours may have met itself before rank 0 listens
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return sock
+            sock.close()
     raise PeerLostError(
         f"rank {rank}: nobody answers at {address[0]}:{address[1]} ({problem}): does rank 0 run, is the port open?",
         0,

@@ -3,9 +3,12 @@
 previous. The receiver makes it; the bootstrap carries its descriptor to the sender.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from railgauge._native import transports as native
+from railgauge.topo.errors import PeerLostError, UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.fault import Fault
 from railgauge.transports.peer import Peer
@@ -33,7 +36,8 @@ def connect_rings(
     """Connect this rank on every ring (ranks in ring order). All ranks call it with the same rings.
 
     Raises:
-        UnavailableError: no transport reaches a neighbour, or its memory cannot be opened.
+        UnavailableError: no transport reaches a neighbour.
+        PeerLostError: a neighbour's memory cannot be opened.
     """
     rank = bootstrap.rank
     doorbells = _Doorbells(rank, doorbell, peers)
@@ -60,8 +64,19 @@ class _Doorbells:
 
     def of(self, rank: int) -> native.Doorbell:
         if rank not in self._open:
-            self._open[rank] = native.Doorbell.open(self._peers[rank].doorbell)
+            self._open[rank] = opened(rank, lambda: native.Doorbell.open(self._peers[rank].doorbell))
         return self._open[rank]
+
+
+T = TypeVar("T")
+
+
+def opened(rank: int, open_it: Callable[[], T]) -> T:
+    """What `open_it` opens of a peer's memory; a peer that has just died is a lost peer, not an absent device."""
+    try:
+        return open_it()
+    except UnavailableError as error:
+        raise PeerLostError(f"rank {rank}'s shared memory cannot be opened: {error}", rank) from None
 
 
 def _neighbour(ring: list[int], rank: int, step: int) -> int:
@@ -80,7 +95,8 @@ def _sender(
     channel: int, here: Peer, there: Peer, descriptor: str, doorbells: _Doorbells, fault: Fault | None
 ) -> native.Sender:
     choose_transport(here, there)
-    sender = native.ShmSender(there.rank, doorbells.of(there.rank), descriptor)
+    doorbell = doorbells.of(there.rank)
+    sender = opened(there.rank, lambda: native.ShmSender(there.rank, doorbell, descriptor))
     if fault and (fault.rank, fault.channel) == (here.rank, channel):
         return native.FaultySender(sender, fault.kind, fault.message, fault.seconds)
     return sender

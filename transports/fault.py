@@ -50,4 +50,6 @@ def parse_fault(text: str) -> Fault:
                     raise UsageError(f"--fault {text}: '{name}' is not one of rank, channel, message, seconds")
         except ValueError:
             raise UsageError(f"--fault {text}: '{value}' is not a number") from None
+    if min(rank, channel, message, seconds) < 0 or not seconds < 1e6:
+        raise UsageError(f"--fault {text}: numbers from 0, seconds below a million")
     return Fault(kind=kind, rank=rank, channel=channel, message=message, seconds=seconds)

@@ -25,7 +25,7 @@ class Kind(enum.IntEnum):
     BEAT = 6  # both ways: still alive
     FAIL = 7  # member -> hub: this rank cannot go on, and why
     QUERY = 8  # hub -> member: whom do you wait for?
-    STATE = 9  # member -> hub: the rank waited for, or -1
+    STATE = 9  # member -> hub: the rank waited for, or -1, and whether for a slot
     ABORT = 10  # hub -> member: the run is over, and why
     BYE = 11  # both ways: a planned end
 

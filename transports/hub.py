@@ -17,8 +17,15 @@ TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
 SILENT_SHARE = 0.6
 """The other end is lost after this share of the timeout without a beat: before the waits on it reach theirs."""
+SEND_LIMIT_S = 2.0
+"""A rank that takes nothing for so long is lost: the others' signs of life wait behind it."""
 STATES_WITHIN_S = 1.0
 """How long ranks have to say whom they wait for, when one of them gave up."""
+
+
+Waits = tuple[int, bool]
+"""The rank waited for (-1: none), and whether it has to free a slot (else it has to send data)."""
+NOBODY: Waits = (-1, False)
 
 
 @dataclass(slots=True)
@@ -32,6 +39,14 @@ class Member:
     left: bool = False
 
 
+@dataclass(slots=True)
+class Gather:
+    """An all-gather that not all ranks have come to yet."""
+
+    values: dict[int, Any]
+    deadline: float
+
+
 class Hub:
     """Joins `world_size` ranks on a listening socket and serves them until all have left or one fails."""
 
@@ -43,12 +58,12 @@ class Hub:
         self._version = version
         self._started = time.monotonic()
         self._members: dict[int, Member] = {}
-        self._gathers: dict[int, dict[int, Any]] = {}
+        self._gathers: dict[int, Gather] = {}
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
         self._next_beat = 0.0
         self._first_failure: tuple[int, dict[str, Any], float] | None = None
-        self._states: dict[int, int] = {}
+        self._states: dict[int, Waits] = {}
         self._over = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="bootstrap-hub", daemon=True)
@@ -88,7 +103,7 @@ class Hub:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             sock, _ = self._listener.accept()
-            sock.settimeout(self._timeout_s)
+            sock.settimeout(min(self._timeout_s, SEND_LIMIT_S))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._selector.register(sock, selectors.EVENT_READ, Member(sock))
 
@@ -141,25 +156,25 @@ class Hub:
             except (KeyError, TypeError):
                 self._drop(member)  # a stranger
         elif kind is Kind.GATHER:
-            self._gather(number, member.rank, payload)
+            self._gather(number, member.rank, payload["value"], payload["limit_s"])
         elif kind is Kind.FAIL and self._first_failure is None:
             self._first_failure = (member.rank, payload, time.monotonic())
-            self._states = {member.rank: payload["waiting_for"]}
-            if payload["waiting_for"] >= 0:
+            self._states = {member.rank: tuple(payload["waits"])}
+            if payload["waits"][0] >= 0:
                 self._tell_all(pack(Kind.QUERY))
             else:
                 self._abort(f"rank {member.rank}: {payload['message']}", -1)
         elif kind is Kind.STATE:
-            self._states.setdefault(member.rank, payload)
+            self._states.setdefault(member.rank, tuple(payload))
         elif kind is Kind.BYE:
             self._leave(member)
 
-    def _gather(self, number: int, rank: int, value: Any) -> None:
-        values = self._gathers.setdefault(number, {})
-        values[rank] = value
-        if len(values) == self._world_size:
+    def _gather(self, number: int, rank: int, value: Any, limit_s: float) -> None:
+        gather = self._gathers.setdefault(number, Gather({}, time.monotonic() + limit_s))
+        gather.values[rank] = value
+        if len(gather.values) == self._world_size:
             del self._gathers[number]
-            self._tell_all(pack(Kind.RESULT, number, [values[r] for r in range(self._world_size)]))
+            self._tell_all(pack(Kind.RESULT, number, [gather.values[r] for r in range(self._world_size)]))
 
     def _leave(self, member: Member) -> None:
         member.left = True
@@ -195,6 +210,12 @@ class Hub:
             if not member.left and now - member.heard > self._timeout_s * SILENT_SHARE:
                 self._abort(f"rank {member.rank} stopped answering {now - member.heard:.1f} s ago", member.rank)
                 return
+        for gather in self._gathers.values():
+            if now > gather.deadline:
+                late = [rank for rank in range(self._world_size) if rank not in gather.values]
+                names = ", ".join(map(str, late))
+                self._abort(f"rank {names} did not come to an exchange that the others wait in", late[0])
+                return
 
     def _blame(self, now: float) -> None:
         """End the run once it is known whom the rank that gave up was waiting for, in the end."""
@@ -215,8 +236,12 @@ class Hub:
             self._send(member, frame)
 
     def _send(self, member: Member, frame: bytes) -> None:
-        with contextlib.suppress(OSError):
+        # What was cut off in the middle cannot be gone on with; the end of the stream tells the rank.
+        try:
             member.sock.sendall(frame)
+        except OSError:
+            with contextlib.suppress(OSError):
+                member.sock.shutdown(socket.SHUT_RDWR)
 
     def _drop(self, member: Member) -> None:
         with contextlib.suppress(KeyError, ValueError):
@@ -229,18 +254,24 @@ def beat_interval(timeout_s: float) -> float:
     return min(1.0, timeout_s / BEATS_PER_TIMEOUT)
 
 
-def blame(waits: dict[int, int], start: int) -> int:
+def blame(states: dict[int, Waits], start: int) -> int:
     """Follow who waits for whom from `start` to the rank at fault: one that waits for nobody, or is silent.
 
-    `waits` maps each rank that answered to the rank it waits for, or -1. In a circle nobody is to blame more than
-    `start`'s own neighbour, which is returned.
+    `states` maps each rank that answered to what it waits for. In a circle the one at fault waits for a free slot of
+    a rank that waits for its data; without such a one it is `start`'s own neighbour.
     """
-    seen = {start}
-    rank = waits[start]
-    while rank not in seen and waits.get(rank, -1) >= 0:
-        seen.add(rank)
-        rank = waits[rank]
-    return waits[start] if rank in seen else rank
+    seen = [start]
+    rank = states[start][0]
+    while rank not in seen and states.get(rank, NOBODY)[0] >= 0:
+        seen.append(rank)
+        rank = states[rank][0]
+    if rank not in seen:
+        return rank
+    for one in seen:
+        other, wants_slot = states[one]
+        if wants_slot and states.get(other, NOBODY) == (one, False):
+            return one
+    return states[start][0]
 
 
 def _reachable(listener: socket.socket) -> tuple[str, int]:

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's log lines, as its users and their parsers know them.
 
-NCCL_DEBUG (VERSION, WARN, INFO, TRACE), NCCL_DEBUG_SUBSYS (a list; `^` in front takes them away) and NCCL_DEBUG_FILE
+NCCL_DEBUG (INFO or TRACE; the lesser levels have nothing to say here),
+NCCL_DEBUG_SUBSYS (a list; `^` in front takes them away) and NCCL_DEBUG_FILE
 (%h is the host, %p the pid) have NCCL's meaning (ncclDebugInit). Without a file the lines go to stderr: stdout is for
 the answer.
 """
 
+import functools
 import os
+import re
 import socket
 import sys
 import threading
 from collections.abc import Mapping
+from typing import TextIO
 
-LEVELS = ("NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE")
 SUBSYSTEMS = ("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "NVLS",
               "BOOTSTRAP", "REG", "PROFILE", "RAS")  # fmt: skip
 DEFAULT_SUBSYSTEMS = frozenset({"INIT", "BOOTSTRAP", "ENV"})
@@ -24,28 +27,34 @@ class NcclLog:
     def __init__(self, device: int, environ: Mapping[str, str] | None = None) -> None:
         env = os.environ if environ is None else environ
         name = env.get("NCCL_DEBUG", "").upper()
-        self._level = LEVELS.index(name) if name in LEVELS else 0
+        self._wanted = name in ("INFO", "ABORT", "TRACE")
         self._subsystems = subsystems(env.get("NCCL_DEBUG_SUBSYS", ""))
-        self._file = env.get("NCCL_DEBUG_FILE", "").replace("%h", socket.gethostname()).replace("%p", str(os.getpid()))
+        self._host = socket.gethostname().split(".")[0]
+        path = expand(env.get("NCCL_DEBUG_FILE", ""), self._host)
+        self._stream = _opened(path) if self._wanted and path else None
         self._device = device
 
     def info(self, subsystem: str, message: str, also: str = "") -> None:
         """Write an INFO line, if its subsystem (or the other it belongs to) is wanted."""
-        if self._level >= LEVELS.index("INFO") and not self._subsystems.isdisjoint({subsystem, also}):
-            self._write(f"NCCL INFO {message}")
+        if self._wanted and not self._subsystems.isdisjoint({subsystem, also}):
+            prefix = f"{self._host}:{os.getpid()}:{threading.get_native_id()} [{self._device}]"
+            (self._stream or sys.stderr).write(f"{prefix} NCCL INFO {message}\n")
 
-    def warn(self, message: str) -> None:
-        """Write a WARN line."""
-        if self._level >= LEVELS.index("WARN"):
-            self._write(f"NCCL WARN {message}")
 
-    def _write(self, text: str) -> None:
-        line = f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()} [{self._device}] {text}\n"
-        if not self._file:
-            sys.stderr.write(line)
-            return
-        with open(self._file, "a") as file:  # one write, so that ranks sharing a file do not mix their lines
-            file.write(line)
+def expand(path: str, host: str) -> str:
+    """Put host and pid into NCCL_DEBUG_FILE: %h, %p, and %% for itself."""
+    values = {"%h": host, "%p": str(os.getpid()), "%%": "%"}
+    return re.sub("%[hp%]", lambda found: values[found.group()], path)
+
+
+@functools.cache
+def _opened(path: str) -> TextIO | None:
+    """The log file, once per process; the ranks of a run may share it, so it is added to. None: stderr instead."""
+    try:
+        return open(path, "a", buffering=1)
+    except OSError as error:
+        print(f"railgauge: cannot write NCCL_DEBUG_FILE {path}: {error.strerror}; using stderr", file=sys.stderr)
+        return None
 
 
 def subsystems(text: str) -> frozenset[str]:

@@ -2,9 +2,16 @@
 """Which transport two ranks use, and why not the others."""
 
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.model import Node
 from railgauge.transports.peer import Peer
 
 SHM = "SHM"
+NET_SOCKET = "NET/Socket"
+
+
+def plan_transport(a: Node, b: Node) -> str:
+    """Name the transport that two ranks' places in a System call for."""
+    return SHM if a.system == b.system else NET_SOCKET
 
 
 def choose_transport(a: Peer, b: Peer) -> str:

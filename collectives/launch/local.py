@@ -29,23 +29,26 @@ class Ended:
 
     status: int
     message: str | None
-    rank0_silent: bool
-    """Rank 0 was killed, so it reported nothing."""
+    reported: bool
+    """Rank 0 has printed the result."""
 
 
 def launch(processes: int, argv: list[str], timeout_s: float) -> Ended:
     """Run `railgauge argv` as `processes` ranks and wait for all; none is left when it returns or raises."""
     listener = listen()
-    port = listener.getsockname()[1]
+    told, tells = os.pipe()
     ranks: list[subprocess.Popen[bytes]] = []
     try:
         with _terminate_as_exit():
             for rank in range(processes):
-                ranks.append(_start(rank, processes, port, listener, argv))
+                ranks.append(_start(rank, processes, listener, tells, argv))
             listener.close()
-            return _wait(ranks, min(max(GRACE_SHARE * timeout_s, LEAST_GRACE_S), MOST_GRACE_S))
+            os.close(tells)
+            codes, late = _wait(ranks, min(max(GRACE_SHARE * timeout_s, LEAST_GRACE_S), MOST_GRACE_S))
+            return _verdict(codes, late, reported=os.read(told, 1) != b"")
     finally:
         _kill(ranks)
+        os.close(told)
 
 
 def listen() -> socket.socket:
@@ -69,27 +72,35 @@ def die_with_parent() -> None:
         os._exit(128 + signal.SIGKILL)  # it died before we asked
 
 
-def _start(rank: int, processes: int, port: int, listener: socket.socket, argv: list[str]) -> "subprocess.Popen[bytes]":
+def report_is_out() -> None:
+    """Tell the launcher that rank 0 has printed the result."""
+    if fd := os.environ.get("RAILGAUGE_REPORT_FD"):
+        os.write(int(fd), b".")
+
+
+def _start(
+    rank: int, processes: int, listener: socket.socket, tells: int, argv: list[str]
+) -> "subprocess.Popen[bytes]":
+    host, port = listener.getsockname()[:2]
     env = os.environ | {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),
         "WORLD_SIZE": str(processes),
-        "LOCAL_WORLD_SIZE": str(processes),
-        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_ADDR": host,
         "MASTER_PORT": str(port),
         "RAILGAUGE_LAUNCHER_PID": str(os.getpid()),
     }
     fds: tuple[int, ...] = ()
     if rank == 0:
-        env["RAILGAUGE_LISTEN_FD"] = str(listener.fileno())
-        fds = (listener.fileno(),)
-    command = [sys.executable, "-m", "railgauge", *argv]
+        env |= {"RAILGAUGE_LISTEN_FD": str(listener.fileno()), "RAILGAUGE_REPORT_FD": str(tells)}
+        fds = (listener.fileno(), tells)
+    command = [sys.executable, "-P", "-m", "railgauge", *argv]  # -P: not from the current folder
     stdout = None if rank == 0 else subprocess.DEVNULL
     return subprocess.Popen(command, env=env, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=stdout)
 
 
-def _wait(ranks: list["subprocess.Popen[bytes]"], grace_s: float) -> Ended:
-    """Wait until all have ended; once one has failed the others get a grace period."""
+def _wait(ranks: list["subprocess.Popen[bytes]"], grace_s: float) -> tuple[list[int], list[int]]:
+    """Wait until all have ended: their exit codes, and which had to be killed a while after another one failed."""
     deadline: float | None = None
     late: list[int] = []
     while None in (codes := [process.poll() for process in ranks]):
@@ -100,10 +111,10 @@ def _wait(ranks: list["subprocess.Popen[bytes]"], grace_s: float) -> Ended:
             _kill(ranks)
             break
         time.sleep(POLL_S)
-    return _verdict([process.returncode for process in ranks], late)
+    return [process.returncode for process in ranks], late
 
 
-def _verdict(codes: list[int], late: list[int]) -> Ended:
+def _verdict(codes: list[int], late: list[int], *, reported: bool) -> Ended:
     killed = {rank: -code for rank, code in enumerate(codes) if code < 0 and rank not in late}
     notes = [f"rank {rank} was killed by {_signal_name(number)}" for rank, number in killed.items()]
     notes += [f"rank {rank} had to be killed: it did not end by itself" for rank in late]
@@ -112,7 +123,7 @@ def _verdict(codes: list[int], late: list[int]) -> Ended:
     status = 4 if killed or late else next((code for code in failed if code != 4), max(failed, default=0))
     if any(code in (130, -signal.SIGINT) for code in codes):
         status, notes = 130, []
-    return Ended(status, "; ".join(notes) or None, codes[0] < 0)
+    return Ended(status, "; ".join(notes) or None, reported)
 
 
 def _signal_name(number: int) -> str:

@@ -9,6 +9,7 @@
 
 #include "collectives/native/channel.h"
 #include "collectives/native/dtype.h"
+#include "collectives/native/executor.h"
 #include "transports/native/doorbell.h"
 
 namespace railgauge {
@@ -31,19 +32,15 @@ class Communicator {
 
   // How many channels an operation of `bytes` uses.
   int channels_for(std::size_t bytes) const;
-  const std::vector<RingChannel>& channels() const { return channels_; }
 
-  // For other threads: the rank that this one is waiting for now, or -1; operations finished so
-  // far.
-  int blocked_on() const { return blocked_on_.load(std::memory_order_relaxed); }
-  std::uint64_t operations() const { return operations_.load(std::memory_order_relaxed); }
+  // For other threads: what this rank waits for now; after an Error, what it waited for.
+  BlockedOn blocked_on() const { return blocked_on_.load(std::memory_order_relaxed); }
 
  private:
   std::shared_ptr<Doorbell> doorbell_;
   std::vector<RingChannel> channels_;
   Options options_;
-  std::atomic<int> blocked_on_{-1};
-  std::atomic<std::uint64_t> operations_{0};
+  std::atomic<BlockedOn> blocked_on_{BlockedOn{}};
 };
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types and reduction operators, and the call of a function template with the right ones.
+// Element types and reduction operators.
 // The numbers are part of the Python binding (collectives/dtype.py lists the same names in this
 // order).
 #pragma once

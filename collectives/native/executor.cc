@@ -51,9 +51,9 @@ std::string describe(std::span<Task> tasks) {
   std::string text;
   for (std::size_t channel = 0; channel < tasks.size(); ++channel) {
     if (tasks[channel].done() || !tasks[channel].waiting()) continue;
-    auto [rank, what] = tasks[channel].waiting()->blocked_on();
+    BlockedOn on = tasks[channel].waiting()->blocked_on();
     text += (text.empty() ? "channel " : ", channel ") + std::to_string(channel) + " waits for " +
-            what + " from rank " + std::to_string(rank);
+            (on.frees_slot ? "a free slot" : "data") + " from rank " + std::to_string(on.rank);
   }
   return text;
 }
@@ -66,46 +66,65 @@ std::string describe(std::span<Task> tasks) {
               std::string("nothing moved for ") + limit + ": " + describe(tasks));
 }
 
+// Watches how long nothing has moved. A wait that changed its object counts as movement.
+class Idleness {
+ public:
+  explicit Idleness(std::atomic<BlockedOn>& shown) : shown_(shown) {}
+
+  void over() {
+    if (polls_ > 0) shown_.store({}, std::memory_order_relaxed);
+    polls_ = 0;
+  }
+  // True when it is time to look at the clock.
+  bool poll() { return polls_++ % kPollsPerClock == 0; }
+  void look_again() { polls_ = kPollsPerClock; }
+
+  Clock::duration since(const BlockedOn& now_on) {
+    auto now = Clock::now();
+    if (polls_ == 1 || now_on != on_) {
+      since_ = now;
+      on_ = now_on;
+      shown_.store(on_, std::memory_order_relaxed);
+    }
+    return now - since_;
+  }
+
+ private:
+  std::atomic<BlockedOn>& shown_;
+  BlockedOn on_;
+  Clock::time_point since_{};
+  int polls_ = 0;
+};
+
 }  // namespace
 
 void run_tasks(std::span<Task> tasks, Doorbell& doorbell, const WaitPolicy& policy,
-               std::atomic<int>& blocked_on) {
+               std::atomic<BlockedOn>& blocked_on) {
   std::size_t unfinished = tasks.size();
-  Clock::time_point idle_since{};
-  int polls = 0;
+  Idleness idleness(blocked_on);
   while (true) {
     if (step_all(tasks, unfinished)) {
+      idleness.over();
       if (unfinished == 0) return;
-      if (polls > 0) blocked_on.store(-1, std::memory_order_relaxed);
-      polls = 0;
       continue;
     }
     if (doorbell.aborted()) throw Error(ErrorCode::kAborted, "told to stop: " + describe(tasks));
-    if (polls++ % kPollsPerClock != 0) {
+    if (!idleness.poll()) {
       relax();
       continue;
     }
-    auto now = Clock::now();
-    if (polls == 1) {
-      idle_since = now;
-      blocked_on.store(first_wait(tasks)->blocked_on().first, std::memory_order_relaxed);
-    }
-    auto idle = now - idle_since;
+    auto idle = idleness.since(first_wait(tasks)->blocked_on());
     if (idle >= policy.timeout) fail_timeout(tasks, policy.timeout);
     if (idle < policy.spin) continue;
     auto ticket = doorbell.prepare_to_sleep();
-    bool moved = step_all(tasks, unfinished);
-    if (moved || doorbell.aborted()) {
+    if (step_all(tasks, unfinished) || doorbell.aborted()) {
       doorbell.stay_awake();
-      if (moved) {
-        if (unfinished == 0) return;
-        blocked_on.store(-1, std::memory_order_relaxed);
-        polls = 0;
-      }
+      idleness.over();
+      if (unfinished == 0) return;
       continue;
     }
     doorbell.sleep(ticket, std::min<std::chrono::nanoseconds>(kNap, policy.timeout - idle));
-    polls = kPollsPerClock;  // look at the clock again after the next poll
+    idleness.look_again();
   }
 }
 

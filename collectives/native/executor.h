@@ -17,12 +17,18 @@
 
 namespace railgauge {
 
+// The rank that has to act before a channel can go on, and what it has to do.
+struct BlockedOn {
+  int rank = -1;       // -1: nobody
+  int frees_slot = 0;  // 1: free a slot; 0: send data
+  bool operator==(const BlockedOn&) const = default;
+};
+
 // Something a channel waits for.
 class Wait {
  public:
   virtual bool ready() = 0;
-  // The rank that has to act, and what for, for messages: (3, "data").
-  virtual std::pair<int, const char*> blocked_on() const = 0;
+  virtual BlockedOn blocked_on() const = 0;
 
  protected:
   ~Wait() = default;
@@ -71,9 +77,9 @@ struct WaitPolicy {
 };
 
 // Runs all tasks to their end. Throws Error(kTimeout) naming the ranks waited for, Error(kAborted)
-// when `doorbell` was told to abort, or what a task threw. `blocked_on` shows other threads the
-// rank that channel 0.. waits for while nothing moves (-1: none).
+// when `doorbell` was told to abort, or what a task threw. `blocked_on` shows other threads what
+// the first waiting channel waits for while nothing moves; after a throw it stays as it was.
 void run_tasks(std::span<Task> tasks, Doorbell& doorbell, const WaitPolicy& policy,
-               std::atomic<int>& blocked_on);
+               std::atomic<BlockedOn>& blocked_on);
 
 }  // namespace railgauge

@@ -66,9 +66,9 @@ class Primitives::Move final : public Wait {
     return true;
   }
 
-  std::pair<int, const char*> blocked_on() const override {
-    if (kReceives && message_.data == nullptr) return {primitives_.previous->peer(), "data"};
-    return {primitives_.next->peer(), "a free slot"};
+  BlockedOn blocked_on() const override {
+    if (kReceives && message_.data == nullptr) return {primitives_.previous->peer(), 0};
+    return {primitives_.next->peer(), 1};
   }
 
   bool await_ready() { return ready(); }

@@ -22,7 +22,6 @@ struct ReduceKernels {
   Combine combine[kDtypes][kRedops];
   CombineTwice combine_twice[kDtypes][kRedops];
   Divide divide[kDtypes];
-  const char* isa;  // "baseline", "avx2", "avx512"
 };
 
 // The kernels for this processor.

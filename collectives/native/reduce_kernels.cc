@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reduction kernels: plain loops that the compiler vectorises. Compiled once per instruction
-// set (CMakeLists.txt), with RAILGAUGE_ISA as the name of the resulting table. All templates live
+// set (CMakeLists.txt), with RAILGAUGE_ISA as the namespace of the result. All templates live
 // in an anonymous namespace, so that the linker cannot merge the builds.
 #include <cstdint>
 
 #include "collectives/native/reduce.h"
 #include "collectives/native/reduced_float.h"
-
-#define RAILGAUGE_STRING_(x) #x
-#define RAILGAUGE_STRING(x) RAILGAUGE_STRING_(x)
 
 namespace railgauge {
 namespace {
@@ -119,7 +116,7 @@ void divide(void* data, std::size_t count, int divisor) {
   }
 }
 
-// An average of more ranks than an 8-bit type can count: divide in 64 bits.
+// An average of more ranks than an 8-bit type can count: divide as int.
 template <>
 void divide<std::int8_t>(void* data, std::size_t count, int divisor) {
   auto* x = static_cast<std::int8_t*>(data);
@@ -162,7 +159,6 @@ void fill(ReduceKernels& table) {
   add_dtype<std::uint32_t>(table, Dtype::kUint32);
   add_dtype<std::int64_t>(table, Dtype::kInt64);
   add_dtype<std::uint64_t>(table, Dtype::kUint64);
-  table.isa = RAILGAUGE_STRING(RAILGAUGE_ISA);
 }
 
 }  // namespace RAILGAUGE_ISA

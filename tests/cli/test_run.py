@@ -56,7 +56,7 @@ def test_the_table_is_nccl_tests():
     lines = result.stdout.splitlines()
     heading = next(line for line in lines if "algbw" in line)
     assert " ".join(heading.split()) == "# size count type redop root" + 2 * " time algbw busbw #wrong"
-    rows = [line for line in lines if not line.startswith("#")]
+    rows = [line for line in lines if line and not line.startswith("#")]
     number = r"\s+[\d.]+"
     row = re.compile(rf"\s+\d+\s+\d+\s+float\s+sum\s+-1({number}{number}{number}\s+0){{2}}$")
     assert len(rows) == 5
@@ -172,7 +172,7 @@ def test_a_graph_that_does_not_fit_is_bad_input(tmp_path, text):
 def test_a_flipped_bit_ends_in_status_4_with_rank_index_expected_and_got():
     result = run("--ranks", "3", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--fault", "flip:rank=1")
     assert result.returncode == 4
-    assert re.search(r"rank \d: \d+ of 16 elements wrong .* index \d+: expected [\d.]+, got \S+", result.stderr)
+    assert re.search(r"rank \d: \d+ of 16 elements wrong .* index \d+: expected -?[\d.]+, got \S+", result.stderr)
     assert "FAILED" in result.stdout
 
 
@@ -203,8 +203,47 @@ def test_a_stalled_rank_is_named_within_the_timeout():
     started = time.monotonic()
     result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
     assert result.returncode == 4
-    assert "rank 1" in result.stderr
+    assert "rank 1 did not take part" in result.stderr
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("flip:rank=7", 2, "the run has 2 ranks"),
+        ("flip:channel=9", 2, "the run has 2 ranks"),
+        ("flip:message=100000", 4, "never came"),
+    ],
+)
+def test_a_fault_that_cannot_come_is_not_a_success(fault, status, words):
+    result = run("--ranks", "2", *SMALL, "--fault", fault)
+    assert result.returncode == status
+    assert words in result.stderr
+    assert result.stderr.count(words) == 1
+
+
+def test_cpu_time_is_shown_but_bandwidth_is_by_the_clock():
+    way = document("--ranks", "3", "-b", "1M", "-e", "1M", "-C", "1")["rows"][0]["out_of_place"]
+    by_cpu_time = 1048576 / way["time_us"] / 1e3
+    assert way["algbw_gb_per_s"] < by_cpu_time  # three ranks on fewer cores sleep a part of the time
+    assert "cputime" in run("--ranks", "2", *SMALL, "-C", "1").stdout
+
+
+def test_a_lost_reader_ends_the_run():
+    launcher = subprocess.Popen(
+        command("run", "all_reduce", "-b", "8", "-e", "1K", "-i", "8", "-N", "100", "--ranks", "2"),
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert launcher.stdout is not None
+    launcher.stdout.readline()
+    launcher.stdout.close()
+    assert launcher.wait(30) == 141
+    assert launcher.stderr is not None
+    assert "Traceback" not in launcher.stderr.read()
+    launcher.stderr.close()
 
 
 @pytest.mark.parametrize(
@@ -227,7 +266,9 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
     assert time.monotonic() - hit < 5 + 2
     assert not any(alive(pid) for pid in ranks)
     assert set(os.listdir("/dev/shm")) <= shared_before
-    assert json.loads(out)["status"] == "failed"
+    got = json.loads(out)
+    assert got["status"] == "failed"
+    assert got["rows"] == got["connections"] == []
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
@@ -298,6 +339,10 @@ def alive(pid):
         (("all_reduce", "--fault", "melt"), "melt"),
         (("all_reduce", "--frobnicate"), "--frobnicate"),
         (("all_reduce", "--timeout", "0"), "--timeout"),
+        (("all_reduce", "--timeout", "nan"), "--timeout"),
+        (("all_reduce", "-f", "inf"), "-f inf"),
+        (("all_reduce", "-N", "0", "--json"), "-N 0"),
+        (("all_reduce", "--ranks", "300"), "256 are possible"),
     ],
 )
 def test_usage_errors_are_status_2(args, words):
@@ -311,6 +356,36 @@ def test_half_an_environment_is_a_usage_error():
     result = run(*SMALL, RANK="0", WORLD_SIZE="2")
     assert result.returncode == 2
     assert "MASTER_ADDR, MASTER_PORT must be set too" in result.stderr
+
+
+def test_other_launchers_are_not_taken_for_one_rank_jobs():
+    result = run(*SMALL, OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="0")
+    assert result.returncode == 2
+    assert "started by Open MPI" in result.stderr
+
+
+def test_ranks_that_contradict_the_environment():
+    result = run(*SMALL, "--ranks", "2", RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+    assert result.returncode == 2
+    assert "unset them" in result.stderr
+
+
+def test_an_interrupt_reaches_ranks_without_a_launcher():
+    process = subprocess.Popen(
+        command("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "-g", "2"),
+        env=clean_environment(NCCL_DEBUG="INFO"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    while "Connected all rings" not in (line := process.stderr.readline()):
+        assert line
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
 
 
 def test_gpus_are_not_pretended():

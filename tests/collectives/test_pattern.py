@@ -38,7 +38,7 @@ def reduce(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
     if op is not Redop.AVG:
         return total
     if np.issubdtype(total.dtype, np.integer):
-        return total // total.dtype.type(len(arrays))
+        return np.sign(total) * (np.abs(total) // total.dtype.type(len(arrays)))  # toward zero
     return (total.astype(np.float64 if total.dtype == np.float64 else np.float32) / len(arrays)).astype(total.dtype)
 
 

@@ -128,7 +128,7 @@ void a_lonely_rank_reaches_its_deadline() {
   float x = 1;
   REQUIRE(code_of([&] { comm.all_reduce(&x, &x, 1, Dtype::kFloat32, Redop::kSum); }) ==
           ErrorCode::kTimeout);
-  REQUIRE(comm.blocked_on() == 1);
+  REQUIRE(comm.blocked_on().rank == 1);
 }
 
 void an_abort_ends_a_sleeping_rank() {

@@ -112,9 +112,9 @@ def test_a_failing_rank_ends_all_with_its_reason():
 
 def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
     def body(bootstrap):
-        bootstrap.blocked_on = lambda: {0: 1, 1: 2, 2: -1}[bootstrap.rank]
+        bootstrap.blocked_on = lambda: {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]
         if bootstrap.rank == 0:
-            bootstrap.fail("nothing moved", waiting_for=1)
+            bootstrap.fail("nothing moved", waits=(1, False))
         with pytest.raises(PeerLostError, match="rank 2 did not take part: rank 0: nothing moved") as caught:
             raise bootstrap.wait_for_failure(RunError("nobody told"))
         return caught.value.rank
@@ -133,4 +133,22 @@ def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
     ],
 )
 def test_blame_follows_the_waits(waits, start, guilty):
-    assert blame(waits, start) == guilty
+    assert blame({rank: (other, False) for rank, other in waits.items()}, start) == guilty
+
+
+def test_in_a_circle_the_one_that_cannot_send_is_to_blame():
+    # Rank 2 wants rank 1's data; rank 1 has it, and waits for a slot that rank 2 has long freed.
+    states = {0: (2, False), 1: (2, True), 2: (1, False)}
+    assert blame(states, 0) == blame(states, 1) == blame(states, 2) == 1
+
+
+def test_a_rank_that_does_not_come_to_an_exchange_is_named():
+    def body(bootstrap):
+        bootstrap.barrier()
+        if bootstrap.rank == 1:
+            return bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10).rank
+        with pytest.raises(PeerLostError, match="rank 1 did not come to an exchange") as caught:
+            bootstrap.barrier()
+        return caught.value.rank
+
+    assert on_ranks(3, body, timeout_s=1.5) == [1, 1, 1]

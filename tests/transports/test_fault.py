@@ -14,7 +14,9 @@ def test_the_kind_alone():
     assert parse_fault("flip") == Fault(kind="flip")
 
 
-@pytest.mark.parametrize("text", ["", "melt", "flip:rank", "flip:rank=x", "flip:colour=1"])
+@pytest.mark.parametrize(
+    "text", ["", "melt", "flip:rank", "flip:rank=x", "flip:colour=1", "flip:message=-1", "stall:seconds=inf"]
+)
 def test_nonsense_is_a_usage_error(text):
     with pytest.raises(UsageError, match="--fault"):
         parse_fault(text)

@@ -14,6 +14,7 @@ std::byte* FaultySender::acquire() {
   if (due(Fault::Kind::kStall)) {
     auto now = std::chrono::steady_clock::now();
     if (stalled_since_ == std::chrono::steady_clock::time_point{}) stalled_since_ = now;
+    fired_ = true;
     if (now - stalled_since_ < fault_.stall) return nullptr;
   }
   return sender_->acquire();
@@ -22,6 +23,7 @@ std::byte* FaultySender::acquire() {
 void FaultySender::post(std::size_t bytes) {
   if (due(Fault::Kind::kFlip) && bytes > 0) {
     sender_->acquire()[bytes - 1] ^= std::byte{0x40};
+    fired_ = true;
   }
   if (armed_) ++posted_;
   sender_->post(bytes);

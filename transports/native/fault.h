@@ -26,6 +26,8 @@ class FaultySender final : public Sender {
   FaultySender(std::shared_ptr<Sender> sender, Fault fault);
   // Counts messages from here on; before, all is well.
   void arm() { armed_ = true; }
+  // Whether the fault has come.
+  bool fired() const { return fired_; }
   std::string via() const override { return sender_->via(); }
   std::byte* acquire() override;
   void post(std::size_t bytes) override;
@@ -36,6 +38,7 @@ class FaultySender final : public Sender {
   std::shared_ptr<Sender> sender_;
   Fault fault_;
   bool armed_ = false;
+  bool fired_ = false;
   std::uint64_t posted_ = 0;
   std::chrono::steady_clock::time_point stalled_since_{};
 };

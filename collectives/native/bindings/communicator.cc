@@ -4,10 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "collectives/native/reduce.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -80,12 +79,13 @@ void bind_communicator(nb::module_& m) {
            "iterations"_a = 1,
            "Reduce over all ranks, `iterations` times; return the seconds each took.")
       .def("channels_for", &Communicator::channels_for, "bytes"_a)
-      .def_prop_ro("blocked_on", &Communicator::blocked_on)
-      .def_prop_ro("operations", &Communicator::operations);
-
-  m.def(
-      "reduce_isa", [] { return reduce_kernels().isa; },
-      "The instruction set that reductions use on this processor.");
+      .def_prop_ro(
+          "blocked_on",
+          [](const Communicator& self) {
+            BlockedOn on = self.blocked_on();
+            return std::make_tuple(on.rank, on.frees_slot != 0);
+          },
+          "(rank, whether it has to free a slot; else send data); rank -1: waits for nobody");
 }
 
 }  // namespace railgauge

@@ -26,13 +26,10 @@ class Communicator:
     def channels_for(self, bytes: int) -> int: ...
 
     @property
-    def blocked_on(self) -> int: ...
-
-    @property
-    def operations(self) -> int: ...
-
-def reduce_isa() -> str:
-    """The instruction set that reductions use on this processor."""
+    def blocked_on(self) -> tuple[int, bool]:
+        """
+        (rank, whether it has to free a slot; else send data); rank -1: waits for nobody
+        """
 
 def fill_pattern(data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, rank: int, ranks: int, dtype: int, op: int, seed: int) -> None:
     """Write one rank's input of `count` elements."""

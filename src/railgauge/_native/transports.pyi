@@ -52,3 +52,7 @@ class FaultySender(Sender):
 
     def arm(self) -> None:
         """Count messages from here on."""
+
+    @property
+    def fired(self) -> bool:
+        """whether the fault has come"""

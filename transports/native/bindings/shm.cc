@@ -44,7 +44,8 @@ void bind_shm(nb::module_& m) {
             new (self) FaultySender(std::move(sender), fault);
           },
           "sender"_a, "kind"_a, "message"_a, "seconds"_a)
-      .def("arm", &FaultySender::arm, "Count messages from here on.");
+      .def("arm", &FaultySender::arm, "Count messages from here on.")
+      .def_prop_ro("fired", &FaultySender::fired, "whether the fault has come");
 }
 
 }  // namespace railgauge

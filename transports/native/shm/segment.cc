@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "transports/native/error.h"
 
@@ -46,7 +47,10 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
     close(fd);
     throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: another pid namespace?");
   }
-  return std::unique_ptr<Segment>(new Segment(fd, size));
+  std::unique_ptr<Segment> segment(new Segment(fd, size));
+  close(std::exchange(segment->fd_,
+                      -1));  // the mapping is enough; only the owner's is opened by others
+  return segment;
 }
 
 Segment::Segment(int fd, std::size_t size) : fd_(fd), size_(size) {
@@ -60,7 +64,7 @@ Segment::Segment(int fd, std::size_t size) : fd_(fd), size_(size) {
 
 Segment::~Segment() {
   munmap(data_, size_);
-  close(fd_);
+  if (fd_ >= 0) close(fd_);
 }
 
 std::string Segment::descriptor() const {

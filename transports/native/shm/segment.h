@@ -24,13 +24,14 @@ class Segment {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  // "pid:fd:size:inode", for open() in another process of this host.
+  // "pid:fd:size:inode", for open() in another process of this host. For the one that create()
+  // made.
   std::string descriptor() const;
 
  private:
   Segment(int fd, std::size_t size);
 
-  int fd_;
+  int fd_;  // -1 in a segment that was opened
   std::size_t size_;
   std::byte* data_;
 };
