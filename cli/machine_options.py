@@ -23,6 +23,7 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="X", help="A topology XML, a capture or @fixture instead of the live machine."),
@@ -41,9 +42,14 @@ def open_machine(source: str | None, gpus: str | None = None, *, merged: bool = 
     machine = load_machine(source, gpus=gpu_list(gpus))
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
-    for warning in machine.warnings:
-        print(f"railgauge: {warning}", file=sys.stderr)
+    print_warnings(machine.warnings)
     return machine
+
+
+def print_warnings(warnings: tuple[str, ...]) -> None:
+    """Say on stderr what could not be learnt about a machine."""
+    for warning in warnings:
+        print(f"railgauge: {warning}", file=sys.stderr)
 
 
 def gpu_list(text: str | None) -> tuple[int, ...] | None:
@@ -51,7 +57,7 @@ def gpu_list(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts) or len(set(parts)) != len(parts):
+    if not all((part.isdecimal() and len(part) < 9) for part in parts) or len(set(parts)) != len(parts):
         raise UsageError(f"--gpus is {text!r}: give each index once, as in 0,2")
     return tuple(int(part) for part in parts)
 

@@ -4,14 +4,18 @@
 JSON documents carry schema, version, host and time.
 """
 
+import contextlib
 import json
 import os
+import stat
 import sys
 import time
 from typing import Any
 
 from railgauge import __version__
 from railgauge.topo.errors import UnavailableError
+
+STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # names of what is open already: never to be replaced
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -20,18 +24,54 @@ def document(schema: str, host: str, **content: object) -> dict[str, Any]:
     return {"schema": f"railgauge/{schema}/1", "version": __version__, "host": host, "time": now, **content}
 
 
+def json_text(content: dict[str, Any]) -> str:
+    """The document as text; ValueError for a number that JSON has no spelling of."""
+    return json.dumps(content, indent=1, allow_nan=False)
+
+
 def print_json(content: dict[str, Any]) -> None:
     """One JSON document on stdout."""
-    print(json.dumps(content, indent=1))
+    print(json_text(content))
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file whole or not at all; UnavailableError when that fails."""
-    whole = f"{path}.{os.getpid()}.part"
+    """As `write_bytes`, of text."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write a file whole or not at all; UnavailableError when that fails.
+
+    A link stays and its target is replaced; a device, a pipe or an open stream is written to as it is.
+    """
     try:
-        with open(whole, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(whole, path)
+        if _is_stream(path):
+            with open(path, "ab") as stream:
+                stream.write(data)
+        else:
+            _replace(os.path.realpath(path), data)
     except OSError as error:
         raise UnavailableError(f"cannot write {path}: {error.strerror}") from error
     print(f"railgauge: wrote {path}", file=sys.stderr)
+
+
+def _is_stream(path: str) -> bool:
+    if os.path.abspath(path).startswith(STREAMS):
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False  # not there yet
+
+
+def _replace(path: str, data: bytes) -> None:
+    part = f"{path}.{os.getpid()}.part"
+    with open(part, "xb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise

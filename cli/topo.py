@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.machine_options import (
+    HELP_OPTIONS,
     Device,
     DeviceOption,
     From,
@@ -17,15 +18,17 @@ from railgauge.cli.machine_options import (
     Ranks,
     open_machine,
     open_system,
+    print_warnings,
 )
-from railgauge.cli.output import document, print_json, write_text
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.cli.output import document, print_json, write_bytes, write_text
+from railgauge.topo.errors import UsageError
 
 app = typer.Typer(
     help="Scan this machine; show and explain its topology.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings=HELP_OPTIONS,
 )
 
 
@@ -113,9 +116,8 @@ def capture(
 ) -> None:
     """Keep the raw reads of this machine in one small archive that replays anywhere with --from."""
     from railgauge.topo.machine import record
-    from railgauge.topo.sources.capture import save
+    from railgauge.topo.sources.capture import dumps
 
-    try:
-        save(record(), output)
-    except OSError as error:
-        raise UnavailableError(f"cannot write {output}: {error.strerror}") from error
+    recorded, warnings = record()
+    print_warnings(warnings)
+    write_bytes(output, dumps(recorded))

@@ -4,7 +4,7 @@
 Figures from src/graph/topo.h and `kvDictPciGen` of topo.cc, NCCL 2.30.
 """
 
-from railgauge.topo.model import LOCAL_GB_PER_S
+from railgauge.topo.model import LOCAL_GB_PER_S, Node
 
 # 100 Mb/s a lane by the speed's text; the first key that the text begins or equals decides (see `pci`).
 PCI_LANE = (
@@ -21,6 +21,7 @@ PCI_LANE = (
 )
 PCI_LANE_UNKNOWN = 60  # Gen3
 PCI_LANES_UNKNOWN = 16
+NET_UNKNOWN_MBPS = 10_000  # a NIC whose speed is unreadable, 0 or -1 (virtio)
 NVLINK = ((100, 40.1), (90, 20.6), (87, 20.0), (86, 12.0), (70, 20.0), (60, 18.0))  # GB/s a link from that sm on
 NVLINK_OLDER = 20.0
 INTEL = ((0xCF, 40.0), (0x8F, 22.0), (0x55, 10.0))  # QPI or UPI between two sockets by model, family 6
@@ -61,6 +62,12 @@ def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) 
     return LOCAL_GB_PER_S
 
 
+def cpu_wire(cpu: Node) -> float:
+    """As `between_cpus`, by one of the CPU nodes."""
+    identity = cpu.device or 0
+    return between_cpus(cpu.arch, cpu.vendor, identity >> 32, identity & 0xFFFFFFFF)
+
+
 def net(mbps: int) -> float:
     """A network port; NICs that say 0 or -1 count as 10 Gb/s."""
-    return (mbps if mbps > 0 else 10_000) / 8000
+    return (mbps if mbps > 0 else NET_UNKNOWN_MBPS) / 8000

@@ -3,7 +3,7 @@
 
 import re
 
-from railgauge.topo.busid import is_bus_id, to_number
+from railgauge.topo.busid import from_nvml, is_bus_id, to_number
 from railgauge.topo.errors import UsageError
 from railgauge.topo.model import Node, NodeKind, System
 
@@ -17,15 +17,16 @@ def find_end(system: System, text: str) -> Node:
     for node in ends:
         if text in (node.id, node.name):
             return node
-    numbered = re.fullmatch(r"([A-Za-z]+)(\d+)", text)
+    numbered = re.fullmatch(r"([A-Za-z]+)([0-9]{1,9})", text)
     if numbered and numbered[1].upper() in PREFIXES:
         kind, dev = PREFIXES[numbered[1].upper()], int(numbered[2])
         found = next((node for node in ends if node.kind is kind and node.dev == dev), None)
         if found:
             return found
-    if is_bus_id(text):
-        found = next((node for node in ends if node.bus_id and to_number(node.bus_id) == to_number(text)), None)
-        found = found or _net_on(system, to_number(text))
+    bus_id = from_nvml(text)  # nvidia-smi's domain has eight digits
+    if is_bus_id(bus_id):
+        found = next((node for node in ends if node.bus_id and to_number(node.bus_id) == to_number(bus_id)), None)
+        found = found or _net_on(system, to_number(bus_id))
         if found:
             return found
     names = ", ".join(node.id + (f" ({node.name})" if node.name else "") for node in ends)

@@ -27,7 +27,7 @@ def in_fused_order(topology: Topology) -> Element:
 def ranked_gpus(topology: Topology) -> list[Element]:
     """The <gpu> elements in rank order: their own where those are a permutation of 0..n-1, else the file's."""
     gpus = list(topology.gpus)
-    ranks = [int(text) if (text := gpu.get("rank") or "").isdigit() and len(text) < 9 else -1 for gpu in gpus]
+    ranks = [int(text) if (text := gpu.get("rank") or "").isdecimal() and len(text) < 9 else -1 for gpu in gpus]
     if sorted(ranks) != list(range(len(gpus))):
         return gpus
     return [gpu for _, gpu in sorted(zip(ranks, gpus, strict=True), key=lambda pair: pair[0])]

@@ -6,6 +6,9 @@
 The copy speed of a core and the memory speed are planning figures; `link` and `run` measure.
 """
 
+from dataclasses import dataclass, replace
+
+from railgauge.topo.bandwidth import cpu_wire
 from railgauge.topo.errors import UsageError
 from railgauge.topo.model import LinkKind, NodeKind, System
 from railgauge.topo.system_builder import SystemBuilder
@@ -18,15 +21,36 @@ CHANNELS_OF_RANK = 8  # more rings than this on one host rank only share the sam
 MAX_RANKS = 256
 
 
-def add_host_ranks(builder: SystemBuilder, numa: tuple[NumaNode, ...], count: int) -> System:
-    """The System with `count` host ranks; UsageError unless 1 <= count <= 256."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A NUMA node of the first host: its CPU node, its cores, and its memory's speed (None: unknown)."""
+
+    cpu: str
+    cores: tuple[int, ...]
+    known_gb_per_s: float | None
+
+    @property
+    def gb_per_s(self) -> float:
+        """The memory's speed, by its cores where it is unknown."""
+        by_cores = max(MEMORY_LEAST_GB_PER_S, MEMORY_PER_CORE_GB_PER_S * len(self.cores))
+        return by_cores if self.known_gb_per_s is None else self.known_gb_per_s
+
+
+def add_host_ranks(
+    builder: SystemBuilder, numa: tuple[NumaNode, ...], count: int, allowed: frozenset[int] | None = None
+) -> System:
+    """The System with `count` host ranks, on the `allowed` cores; UsageError unless 1 <= count <= 256."""
     if not 1 <= count <= MAX_RANKS:
         raise UsageError(f"--ranks is {count}: 1 to {MAX_RANKS} host ranks are possible")
-    places = _places(builder, numa)
+    places = [_narrowed(place, allowed) for place in _places(builder, numa)]
     ranks: list[str] = []
-    for (cpu, cores, speed), share in zip(places, shares(count, [len(c) for _, c, _ in places]), strict=True):
-        ranks += _seat(builder, cpu, cores, speed, share, len(ranks))
+    for place, share in zip(places, shares(count, [len(place.cores) for place in places]), strict=True):
+        ranks += _seat(builder, place, share, len(ranks))
     return builder.build(tuple(ranks))
+
+
+def _narrowed(place: _Place, allowed: frozenset[int] | None) -> _Place:
+    return place if allowed is None else replace(place, cores=tuple(core for core in place.cores if core in allowed))
 
 
 def shares(count: int, cores: list[int]) -> list[int]:
@@ -40,8 +64,8 @@ def shares(count: int, cores: list[int]) -> list[int]:
     return taken
 
 
-def _places(builder: SystemBuilder, numa: tuple[NumaNode, ...]) -> list[tuple[str, tuple[int, ...], float]]:
-    """(CPU node id, cores, memory GB/s) of every NUMA node of the first host, by number."""
+def _places(builder: SystemBuilder, numa: tuple[NumaNode, ...]) -> list[_Place]:
+    """The NUMA nodes of the first host, by number."""
     facts = {node.id: node for node in numa}
     cpus = [builder.node(key) for key in builder.of_kind(NodeKind.CPU) if builder.node(key).system == 0]
     if any(cpu.numa == -1 and not cpu.cpus for cpu in cpus):
@@ -49,30 +73,30 @@ def _places(builder: SystemBuilder, numa: tuple[NumaNode, ...]) -> list[tuple[st
         unplaced = next(cpu for cpu in cpus if cpu.numa == -1)
         placed = [cpu for cpu in cpus if cpu.cpus]
         if not placed:
-            return [(unplaced.id, everything, _memory(facts, -1, everything))]
+            return [_Place(cpu=unplaced.id, cores=everything, known_gb_per_s=_memory(facts, -1))]
         cpus = placed
     places = {cpu.numa or 0: (cpu.id, cpu.cpus or _cores(facts, cpu.numa)) for cpu in cpus}
     for node in numa:
         if node.id not in places:
             places[node.id] = (_new_cpu(builder, node, cpus[0].id), node.cpus)
-    return [(key, cores, _memory(facts, number, cores)) for number, (key, cores) in sorted(places.items())]
+    return [
+        _Place(cpu=key, cores=cores, known_gb_per_s=_memory(facts, number))
+        for number, (key, cores) in sorted(places.items())
+    ]
 
 
 def _cores(facts: dict[int, NumaNode], number: int | None) -> tuple[int, ...]:
     return facts[number].cpus if number in facts else ()
 
 
-def _memory(facts: dict[int, NumaNode], number: int, cores: tuple[int, ...]) -> float:
-    known = facts[number].read_gb_per_s if number in facts else None
-    return known if known is not None else max(MEMORY_LEAST_GB_PER_S, MEMORY_PER_CORE_GB_PER_S * len(cores))
+def _memory(facts: dict[int, NumaNode], number: int) -> float | None:
+    return facts[number].read_gb_per_s if number in facts else None
 
 
 def _new_cpu(builder: SystemBuilder, node: NumaNode, like: str) -> str:
     """A NUMA node without devices, which the XML leaves out, wired as its siblings are."""
     model = builder.node(like)
     wires = [speed for _, kind, speed in builder.links[like] if kind is LinkKind.SYS]
-    from railgauge.topo.system import cpu_wire
-
     made = builder.add(
         NodeKind.CPU, 0, node.id, None, None, numa=node.id, arch=model.arch, vendor=model.vendor, device=model.device
     )
@@ -82,20 +106,19 @@ def _new_cpu(builder: SystemBuilder, node: NumaNode, like: str) -> str:
     return made
 
 
-def _seat(
-    builder: SystemBuilder, cpu: str, cores: tuple[int, ...], memory_speed: float, count: int, first: int
-) -> list[str]:
+def _seat(builder: SystemBuilder, place: _Place, count: int, first: int) -> list[str]:
     """Seat `count` ranks on one NUMA node, numbered from `first`."""
     if count == 0:
         return []
-    number = builder.node(cpu).numa or 0
-    memory = builder.add(NodeKind.MEM, 0, number, None, None, numa=number)
-    builder.wire(memory, cpu, LinkKind.MEM, memory_speed)
-    speed = seat_speed(len(cores) / count if cores else 1.0, memory_speed / count)
+    number = builder.node(place.cpu).numa or 0
+    memory = builder.add(NodeKind.MEM, 0, number, None, None, numa=number, assumed=place.known_gb_per_s is None)
+    builder.wire(memory, place.cpu, LinkKind.MEM, place.gb_per_s)
+    speed = seat_speed(len(place.cores) / count if place.cores else 1.0, place.gb_per_s / count)
     seats = []
     for i in range(count):
-        rank, own = first + i, cores_of(cores, count, i)
-        seat = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, cpus=own, gdr=False)
+        rank = first + i
+        facts = {"cpus": cores_of(place.cores, count, i), "gdr": False, "assumed": True}
+        seat = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, **facts)
         builder.wire(seat, memory, LinkKind.MEM, speed)
         seats.append(seat)
     return seats

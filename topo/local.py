@@ -7,7 +7,7 @@ NCCL's functions: `ncclTopoGetLocal`, `ncclTopoGetLocalNet`, `ncclTopoGetLocalGp
 from railgauge.topo.model import Node, System
 from railgauge.topo.path_search import DIS, NOWHERE, Route
 
-MAX_CHANNELS = 64  # MAXCHANNELS
+MOST_TRIED = 64  # MAXCHANNELS: channels for which a NIC is chosen
 Table = dict[tuple[str, str], Route]
 
 
@@ -51,7 +51,7 @@ def local_gpu(system: System, table: Table, net: Node) -> Node | None:
     """The GPU that a NIC serves first; None when no GPU near it would choose it."""
     gpus = nearest(table, net, system.gpus)
     choices = {gpu.id: nearest(table, gpu, system.nets) for gpu in gpus}
-    for channel in range(min(MAX_CHANNELS, max((len(c) for c in choices.values()), default=0) + 1)):
+    for channel in range(min(MOST_TRIED, max((len(c) for c in choices.values()), default=0) + 1)):
         for gpu in gpus:
             chosen = local_net(system, table, gpu, channel)
             if chosen is not None and chosen.id == net.id:

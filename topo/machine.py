@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 from railgauge.topo import xml
 from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.input_file import read_bytes
+from railgauge.topo.remarks import remarks
 from railgauge.topo.scan import scan
-from railgauge.topo.sources.capture import Capture, CaptureReader, RecordingReader, load
+from railgauge.topo.sources.affinity import live_affinity
+from railgauge.topo.sources.capture import MAX_TOTAL, Capture, CaptureReader, RecordingReader, loads
 from railgauge.topo.sources.cuda import live_cuda
 from railgauge.topo.sources.host_identity import host_name
 from railgauge.topo.sources.interfaces import live_interfaces
 from railgauge.topo.sources.nvml import live_nvml
 from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.sources.sysfs_net import addressed, read_nic
 from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.topology import Topology
 
-DRIVER = "/proc/driver/nvidia/version"
+DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
+GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +44,27 @@ def load_machine(source: str | None = None, *, root: str = "/", gpus: tuple[int,
     if source is None:
         return _scanned(live_reader(root), os.environ, gpus)
     path = fixture_path(source[1:]) if source.startswith("@") else source
-    if is_archive(path):
-        return _scanned(CaptureReader(load(path)), {}, gpus)
+    data = read_bytes(path, MAX_TOTAL)
+    if data.startswith(GZIP):
+        return _scanned(CaptureReader(loads(data, path)), {}, gpus)
     if gpus is not None:
         raise UsageError("--gpus limits a machine or a capture; a topology XML is taken whole")
-    return Machine(topology=xml.load(path))
+    topology = xml.loads(data, path)
+    return Machine(topology=topology, warnings=remarks(topology))
 
 
-def record(root: str = "/") -> Capture:
-    """Read the live machine below `root` once and keep the raw reads."""
+def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
+    """Read the live machine below `root` once: the raw reads, and what could not be learnt.
+
+    No setting of the environment applies, so that every GPU and every interface is in it.
+    """
     reader = RecordingReader(live_reader(root))
-    machine = _scanned(reader, os.environ, None)
-    return reader.capture(machine.host)
+    machine = _scanned(reader, {}, None)
+    problems = dict(reader.problems)
+    for name in addressed(reader):
+        read_nic(reader, name)
+    reader.problems = problems  # what an interface that is not used lacks is no remark on this machine
+    return reader.capture(machine.host), machine.warnings
 
 
 def live_reader(root: str = "/") -> LiveReader:
@@ -58,26 +72,17 @@ def live_reader(root: str = "/") -> LiveReader:
     if root.rstrip("/"):
         return LiveReader(root)
     reader = LiveReader("/")
-    present = bool(gpu_bus_ids(reader)) or os.path.exists(DRIVER)
-
+    present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER)
     asks = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
-    return LiveReader("/", {**asks, "interfaces": live_interfaces})
+    return LiveReader("/", {**asks, "interfaces": live_interfaces, "affinity": live_affinity})
 
 
 def _scanned(
     reader: LiveReader | CaptureReader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
 ) -> Machine:
     result = scan(reader, environment, gpus)
-    return Machine(topology=result.topology, warnings=result.warnings, host=host_name(reader) or "")
-
-
-def is_archive(path: str) -> bool:
-    """Whether a file is a capture, by gzip's first bytes; InputError when it is unreadable."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(2) == b"\x1f\x8b"
-    except OSError as error:
-        raise InputError(f"cannot read it: {error.strerror or error}", path) from error
+    warnings = (*result.warnings, *remarks(result.topology))
+    return Machine(topology=result.topology, warnings=warnings, host=host_name(reader) or "")
 
 
 def fixture_path(name: str) -> str:

@@ -46,8 +46,9 @@ class Node:
     """One node. `id` is as NCCL 2.30 logs it (GPU/0-1b000); `index` counts the nodes of a kind in order of creation.
 
     What a kind does not have is None: dev (GPU: NVML index; NET: plugin index; HOST: the rank), rank, sm (90 for 9.0),
-    gdr, bus_id, name, asic and port of a NET, vendor and arch of a CPU. `cpus`: the cores of a CPU node, or those a
+    gdr, bus_id, name and port of a NET, vendor and arch of a CPU. `cpus`: the cores of a CPU node, or those a
     HOST rank may run on; empty when unknown. `device`: vendor, device and subsystem ids of a PCI switch in one number.
+    `assumed`: a HOST or MEM node whose MEM links carry a planning figure, which nobody measured.
     """
 
     id: str
@@ -60,15 +61,14 @@ class Node:
     gdr: bool | None = None
     bus_id: str | None = None
     name: str | None = None
-    asic: int | None = None
     port: int | None = None
     latency_us: float | None = None
-    max_connections: int | None = None
     numa: int | None = None
     arch: str | None = None
     vendor: str | None = None
     cpus: tuple[int, ...] = ()
     device: int | None = None
+    assumed: bool = False
     line: int | None = None
 
 

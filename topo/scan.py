@@ -8,14 +8,18 @@ Each rank of NCCL makes a tree of its own GPU and all NICs (`ncclTopoGetSystem`)
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from railgauge.topo.bandwidth import NET_UNKNOWN_MBPS
+from railgauge.topo.cpuset import to_list
+from railgauge.topo.errors import UnavailableError
 from railgauge.topo.settings.visible_devices import visible
+from railgauge.topo.sources.affinity import allowed_cores
 from railgauge.topo.sources.host_identity import host_hash
 from railgauge.topo.sources.nvml import Gpu, read_gpus
 from railgauge.topo.sources.reader import Reader
-from railgauge.topo.sources.sysfs_net import MAX_CONNECTIONS, SocketNic, socket_nics
-from railgauge.topo.sources.sysfs_numa import cpu_attributes, numa_nodes
+from railgauge.topo.sources.sysfs_net import MAX_CONNECTIONS, SocketNic, socket_nics, why_no_addresses
+from railgauge.topo.sources.sysfs_numa import affinity, cpu_identity, numa_nodes
 from railgauge.topo.sources.sysfs_pci import gpu_bus_ids, read_device
-from railgauge.topo.topology import Topology
+from railgauge.topo.topology import NumaNode, Topology
 from railgauge.topo.tree import Tree, fuse
 
 UNSEEN_SWITCH_CLASS = "0x068000"  # an NVLink peer that sysfs does not show: NCCL takes it for an NVSwitch
@@ -33,7 +37,10 @@ class Scan:
 def scan(reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None = None) -> Scan:
     """Read a machine. `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does."""
     warnings: list[str] = []
-    found, problems = read_gpus(reader.facts("nvml"), reader.facts("cuda"))
+    nvml = reader.facts("nvml")
+    if gpus is not None and nvml is not None and "error" in nvml:
+        raise UnavailableError(f"--gpus needs NVML: {nvml['error']}")
+    found, problems = read_gpus(nvml, reader.facts("cuda"))
     warnings += problems
     warnings += _unlisted(reader, found)
     chosen, problems = visible(found, gpus, environment.get("CUDA_VISIBLE_DEVICES"))
@@ -44,8 +51,8 @@ def scan(reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] |
     root = trees[0]
     for tree in trees[1:]:
         fuse(root, tree)
-    warnings += builder.warnings + _remarks(reader, chosen, nics)
-    topology = Topology(root=root.freeze(), numa=numa_nodes(reader))
+    topology = Topology(root=root.freeze(), numa=numa_nodes(reader), allowed=allowed_cores(reader))
+    warnings += builder.warnings + _remarks(reader, chosen, nics) + _narrowed(topology)
     return Scan(topology=topology, warnings=tuple(dict.fromkeys(warnings)))
 
 
@@ -56,15 +63,33 @@ def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
 
 
 def _remarks(reader: Reader, gpus: tuple[Gpu, ...], nics: tuple[SocketNic, ...]) -> list[str]:
-    remarks = []
+    remarks = list(why_no_addresses(reader))
     if not gpus:
         remarks.append("no GPU found: the machine is described for host ranks")
     if not nics:
         remarks.append("no network interface with an address found")
+    remarks += [
+        f"{nic.name}: its speed is not readable, counted as {NET_UNKNOWN_MBPS // 1000} Gb/s"
+        for nic in nics
+        if nic.speed_mbps is None
+    ]
     if verbs := reader.entries(INFINIBAND):
         remarks.append(f"RDMA devices are not read yet, only sockets are: {', '.join(verbs)}")
     remarks += [f"{path} is not readable: {why}" for path, why in sorted(reader.problems.items())]
     return remarks
+
+
+def _narrowed(topology: Topology) -> list[str]:
+    """NUMA nodes of which this process may not use every core."""
+    if topology.allowed is None:
+        return []
+    left = [(node, tuple(core for core in node.cpus if core in topology.allowed)) for node in topology.numa]
+    return [_narrowed_line(node, cores) for node, cores in left if len(cores) < len(node.cpus)]
+
+
+def _narrowed_line(node: NumaNode, cores: tuple[int, ...]) -> str:
+    which = f" ({to_list(cores)})" if cores else ""
+    return f"NUMA node {node.id}: {len(cores)} of its {len(node.cpus)} cores may be used{which} by host ranks"
 
 
 class _Builder:
@@ -73,6 +98,7 @@ class _Builder:
     def __init__(self, reader: Reader, host_hash: str) -> None:
         self.reader = reader
         self.host_hash = host_hash
+        self.identity = cpu_identity(reader.text("/proc/cpuinfo") or "")
         self.warnings: list[str] = []
 
     def rank_tree(self, gpu: Gpu, rank: int, nics: tuple[SocketNic, ...]) -> Tree:
@@ -144,8 +170,8 @@ class _Builder:
             known = root.first("cpu")
             if known is not None and known.get("affinity"):
                 return known  # a host without GPUs: an unplaced NIC goes where the cores are
-        attributes = [("host_hash", self.host_hash), ("numaid", numa_id), *cpu_attributes(self.reader, numa_id)]
-        return root.add("cpu", *attributes)
+        attributes = (("host_hash", self.host_hash), ("numaid", numa_id), *affinity(self.reader, numa_id))
+        return root.add("cpu", *attributes, *self.identity)
 
 
 def _net_attributes(nic: SocketNic, number: int) -> tuple[tuple[str, str], ...]:
@@ -154,7 +180,7 @@ def _net_attributes(nic: SocketNic, number: int) -> tuple[tuple[str, str], ...]:
         ("name", nic.name),
         ("dev", str(number)),
         ("latency", "0"),
-        ("speed", str(nic.speed_mbps)),
+        ("speed", str(nic.speed_mbps or NET_UNKNOWN_MBPS)),
         ("port", "0"),
         ("guid", "0x0"),
         ("maxconn", str(MAX_CONNECTIONS)),

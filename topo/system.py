@@ -4,6 +4,7 @@
 The order of nodes and links is NCCL's, because its search follows it; fusion.py says how that comes about.
 """
 
+import math
 from dataclasses import dataclass
 
 from railgauge.topo import bandwidth
@@ -14,7 +15,7 @@ from railgauge.topo.element import Element
 from railgauge.topo.errors import InputError
 from railgauge.topo.fusion import in_fused_order
 from railgauge.topo.host_ranks import add_host_ranks
-from railgauge.topo.model import LOCAL_GB_PER_S, LinkKind, Node, NodeKind, System
+from railgauge.topo.model import LOCAL_GB_PER_S, LinkKind, NodeKind, System
 from railgauge.topo.system_builder import LOCAL_ID_MASK, SystemBuilder
 from railgauge.topo.topology import NumaNode, Topology
 
@@ -41,7 +42,7 @@ def build_system(topology: Topology, *, host_ranks: int | None = None) -> System
     _connect_cpus(scope)
     scope.builder.sort()
     if host_ranks is not None:
-        return add_host_ranks(scope.builder, topology.numa, host_ranks)
+        return add_host_ranks(scope.builder, topology.numa, host_ranks, topology.allowed)
     gpus = sorted(scope.builder.of_kind(NodeKind.GPU), key=lambda key: scope.builder.node(key).rank or 0)
     scope.builder.number_ranks(gpus)
     return scope.builder.build(tuple(gpus))
@@ -169,26 +170,22 @@ def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
             scope.path,
             dev=dev,
             name=net.get("name"),
-            asic=_guid(net) if net.get("guid") else dev,
             port=net.integer("port", scope.path, 0),
             gdr=net.integer("gdr", scope.path, 0) != 0,
             latency_us=_latency(net, scope.path),
-            max_connections=net.integer("maxconn", scope.path, 64),
         )
         scope.builder.wire(node, made, LinkKind.NET, speed)
-
-
-def _guid(net: Element) -> int:
-    digits = (net.get("guid") or "").lower().removeprefix("0x")
-    return to_number(digits)
 
 
 def _latency(net: Element, path: str | None) -> float:
     text = net.get("latency") or "0"
     try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(f"<net> latency is {text[:40]!r}, not a number", path, net.line) from error
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"<net> latency is {text[:40]!r}, not a number", path, net.line)
+    return value
 
 
 def _add_wires(scope: _Scope, cpu: Element, system: int) -> None:
@@ -202,9 +199,16 @@ def _add_wires(scope: _Scope, cpu: Element, system: int) -> None:
                 add(scope, wire, to_number(pci.require("busid", scope.path)), system)
 
 
+def _card(scope: _Scope, wire: Element, number: int, system: int) -> str:
+    """The card that a wire starts at; InputError where its GPU hangs below what holds no GPUs, such as a NIC."""
+    card = scope.builder.find(NodeKind.DEV, system, number)
+    if card is None:
+        raise InputError(f"<{wire.name}> is on a GPU that hangs on no CPU or PCI switch", scope.path, wire.line)
+    return card
+
+
 def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
-    builder = scope.builder
-    card = builder.find(NodeKind.DEV, system, number) or ""
+    builder, card = scope.builder, _card(scope, wire, number, system)
     speed = wire.count("count", scope.path) * bandwidth.nvlink(builder.node(card).sm or 0)
     kind = wire.get("tclass") or ""
     if kind.startswith("0x03"):
@@ -218,7 +222,7 @@ def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
 
 
 def _add_c2c(scope: _Scope, wire: Element, number: int, system: int) -> None:
-    card = scope.builder.find(NodeKind.DEV, system, number) or ""
+    card = _card(scope, wire, number, system)
     speed = wire.count("bw", scope.path) * wire.count("count", scope.path) / 1000
     cpu = scope.builder.local_cpu(card)
     if cpu is not None:
@@ -237,10 +241,4 @@ def _connect_cpus(scope: _Scope) -> None:
     for one in cpus:
         for other in cpus:
             if one.id != other.id and one.system == other.system:
-                scope.builder.connect(one.id, other.id, LinkKind.SYS, cpu_wire(one))
-
-
-def cpu_wire(cpu: Node) -> float:
-    """What the wire from a CPU node to another of its host carries, in GB/s."""
-    identity = cpu.device or 0
-    return bandwidth.between_cpus(cpu.arch, cpu.vendor, identity >> 32, identity & 0xFFFFFFFF)
+                scope.builder.connect(one.id, other.id, LinkKind.SYS, bandwidth.cpu_wire(one))

@@ -11,6 +11,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
 
 LOCAL_ID_MASK = 0x00FFFFFFFFFFFFFF  # NCCL_TOPO_ID: the system's number is in the byte above
+MOST_OF_A_KIND = 576  # GPUs of the largest NVLink domains; paths take the square of it, and more
 Fact: TypeAlias = Any  # a field of Node
 
 
@@ -27,16 +28,20 @@ class SystemBuilder:
         node_id = f"{kind}/{system:x}-{local & LOCAL_ID_MASK:x}"
         if node_id in self.nodes:
             raise InputError(f"{node_id} is in the file twice", path, line)
-        return self._create(node_id, kind, system, line, facts)
+        return self._create(node_id, kind, system, line, path, facts)
 
     def add_switch(self, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
         """Make a PCI switch. Files name one twice at times and NCCL takes each as its own: the next is id#1."""
         node_id = f"{NodeKind.PCI}/{system:x}-{local & LOCAL_ID_MASK:x}"
         copies = sum(1 for key in self.nodes if key == node_id or key.startswith(node_id + "#"))
-        return self._create(f"{node_id}#{copies}" if copies else node_id, NodeKind.PCI, system, line, facts)
+        return self._create(f"{node_id}#{copies}" if copies else node_id, NodeKind.PCI, system, line, path, facts)
 
-    def _create(self, node_id: str, kind: NodeKind, system: int, line: int | None, facts: dict[str, Fact]) -> str:
+    def _create(
+        self, node_id: str, kind: NodeKind, system: int, line: int | None, path: str | None, facts: dict[str, Fact]
+    ) -> str:
         index = self._counts.get(kind, 0)
+        if index >= MOST_OF_A_KIND:
+            raise InputError(f"more than {MOST_OF_A_KIND} nodes of the kind {kind}", path, line)
         self._counts[kind] = index + 1
         self.nodes[node_id] = Node(id=node_id, kind=kind, index=index, system=system, line=line, **facts)
         self.links[node_id] = []

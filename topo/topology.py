@@ -23,11 +23,15 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown)."""
+    """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown).
+
+    `allowed` are the cores that the process which scanned it may use, None when unknown.
+    """
 
     root: Element
     path: str | None = None
     numa: tuple[NumaNode, ...] = ()
+    allowed: frozenset[int] | None = None
 
     @property
     def cpus(self) -> tuple[Element, ...]:

@@ -7,18 +7,16 @@ Format: NCCL's src/graph/xml.cc. Unknown elements and attributes are kept as the
 from railgauge.topo.element import Element
 from railgauge.topo.errors import InputError
 from railgauge.topo.topology import Topology
-from railgauge.topo.xml_text import parse, read_file, write
+from railgauge.topo.xml_text import parse, write
 
 VERSION = "1"  # NCCL_TOPO_XML_VERSION
 
 
-def load(path: str) -> Topology:
-    """Read a topology file; InputError with path and line when it is unreadable, unsafe or not a topology."""
-    return _checked(read_file(path, "system"), path)
-
-
 def loads(text: str | bytes, name: str | None = None) -> Topology:
-    """Read a topology from text; `name` stands for the path in errors."""
+    """Read a topology; `name` stands for the path in errors.
+
+    InputError with path and line when it is unsafe or not a topology.
+    """
     return _checked(parse(text.encode() if isinstance(text, str) else text, name, "system"), name)
 
 

@@ -13,6 +13,7 @@ EXPECTED = Path(__file__).parents[2] / "fixtures" / "h200x4" / "expected"
 KEYS = {
     *("pattern", "cross_nic", "same_channels", "type_intra", "type_inter", "latency_inter"),
     *("gb_per_s_intra", "gb_per_s_inter", "search_ms", "channels"),
+    *("bound_gb_per_s", "bound_why", "bound_weights"),
 }
 
 
@@ -35,6 +36,7 @@ def test_search_as_json(tmp_path):
     assert document["schema"] == "railgauge/graph/1"
     ring = document["graphs"]["ring"]
     assert set(ring) == KEYS
+    assert ring["bound_gb_per_s"] is None
     assert (len(ring["channels"]), ring["gb_per_s_intra"], ring["type_intra"]) == (12, 30.0, "NVL")
     assert ring["channels"][0] == {"ranks": [0, 1, 2, 3], "nets": []}
     assert json.loads(path.read_text()) == document
@@ -47,10 +49,21 @@ def test_search_across_nodes_names_nics():
 
 def test_search_in_words():
     out = railgauge("graph", "search", "--from", "@h200x4").stdout
-    assert out.splitlines()[:2] == [
+    assert out.splitlines() == [
         "ring: 12 channels x 30 GB/s = 360 GB/s, NVL",
         "  channels 0-11: 0 1 2 3",
+        "tree: on the ring's channels (trees are not searched yet)",
     ]
+
+
+def test_a_file_shows_its_own_tree():
+    out = railgauge("graph", "show", str(EXPECTED / "graph.txt"), "--from", "@h200x4").stdout
+    assert "tree: 12 channels x 30 GB/s = 360 GB/s, NVL" in out.splitlines()
+
+
+def test_the_best_policy_is_the_default():
+    command = ("search", "--from", "@h200x4")
+    assert railgauge("graph", *command, "--policy", "best").stdout == railgauge("graph", *command).stdout
 
 
 @pytest.mark.parametrize("ranks", ["1", "2", "3", "5", "8"])
@@ -68,6 +81,8 @@ def test_host_ranks_go_from_search_to_file_and_back(tmp_path, ranks):
     [
         (("search", "--from", "@h200x4", "--ranks", "3"), 2, "4 GPUs"),
         (("search", "--from", "@h200x4", "--nodes", "0"), 2, "--nodes"),
+        (("search", "--from", "@h200x4", "--policy", "nccl"), 3, "searches its own rings only"),
+        (("search", "--from", "@h200x4", "--policy", "worst"), 2, "--policy"),
         (("search", "--ranks", "0", "--device", "cpu"), 2, "--ranks"),
         (("show", "/nonexistent", "--from", "@h200x4"), 5, "/nonexistent"),
         (("show", str(EXPECTED / "topo.txt"), "--from", "@h200x4"), 5, "topo.txt:1:"),

@@ -58,6 +58,7 @@ def test_capture_replays(tmp_path):
         (("topo", "dump", "--bogus"), 2, "--bogus"),
         (("topo", "dump", "--gpus", "a", "--from", "@h200x4"), 2, "--gpus"),
         (("topo", "dump", "--gpus", "9", "--from", "@h200x4"), 2, "no GPU 9"),
+        (("topo", "dump", "--gpus", "\u00b2", "--from", "@h200x4"), 2, "--gpus"),
         (("topo", "paths", "GPU0", "--from", "@h200x4"), 2, "both"),
         (("topo", "paths", "GPU0", "GPU9", "--from", "@h200x4"), 2, "GPU9"),
         (("topo", "show", "--device", "cpu"), 2, "--ranks"),

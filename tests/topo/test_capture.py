@@ -4,24 +4,34 @@
 import gzip
 import io
 import tarfile
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from railgauge.fixtures.synthetic import SyntheticMachine
-from railgauge.topo import xml
+from railgauge.fixtures.synthetic import NIC_CLASS, SyntheticMachine
+from railgauge.topo import machine, xml
 from railgauge.topo.errors import InputError
 from railgauge.topo.machine import load_machine, record
 from railgauge.topo.scan import scan
-from railgauge.topo.sources.capture import SCHEMA, CaptureReader, RecordingReader, load, save
+from railgauge.topo.sources.capture import SCHEMA, Capture, CaptureReader, RecordingReader, dumps, loads
 from railgauge.topo.sources.reader import LiveReader
 
 
+def save(capture: Capture, path: str) -> None:
+    Path(path).write_bytes(dumps(capture))
+
+
+def load(path: str) -> Capture:
+    return loads(Path(path).read_bytes(), path)
+
+
 def test_a_synthetic_machine_replays(tmp_path):
-    machine = SyntheticMachine(tmp_path / "root")
-    machine.numa(0, "0-3", "f")
-    machine.gpu("0000:00:01.0", "0000:01:00.0", "0000:02:00.0", "0000:03:00.0", links=("FFFFFFFF:FF:FF.0",))
-    machine.nic("eth0", "0000:00:01.0", "0000:01:00.0", "0000:02:01.0", "0000:04:00.0")
-    reader = RecordingReader(machine.reader())
+    made = SyntheticMachine(tmp_path / "root")
+    made.numa(0, "0-3", "f")
+    made.gpu("0000:00:01.0", "0000:01:00.0", "0000:02:00.0", "0000:03:00.0", links=("FFFFFFFF:FF:FF.0",))
+    made.nic("eth0", "0000:00:01.0", "0000:01:00.0", "0000:02:01.0", "0000:04:00.0")
+    reader = RecordingReader(made.reader())
     live = scan(reader, {})
     save(reader.capture("synthetic"), str(tmp_path / "c.tar.gz"))
     replayed = scan(CaptureReader(load(str(tmp_path / "c.tar.gz"))), {})
@@ -43,7 +53,7 @@ def test_the_live_machine_replays(tmp_path, monkeypatch):
     for name in ("NCCL_HOSTID", "NCCL_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
     path = str(tmp_path / "live.tar.gz")
-    save(record(), path)
+    save(record()[0], path)
     assert xml.dumps(load_machine(path).topology) == xml.dumps(load_machine().topology)
 
 
@@ -96,6 +106,15 @@ def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
         ([("manifest.json", b"{")], False),
         ([("manifest.json", b'{"schema": "other/1"}')], False),
         ([("facts/nvml.json", b"[1]")], True),
+        ([("facts/nvml.json", b'{"gpus": [{"index": 0, "pci": "0:0:0.0", "cc": "ab"}]}')], True),
+        ([("facts/nvml.json", b'{"gpus": [{"index": 0, "cc": [9]}]}')], True),
+        ([("facts/nvml.json", b'{"gpus": [{"pci": "0:0:0.0", "cc": [9, 0]}]}')], True),
+        ([("facts/nvml.json", b'{"gpus": [{"index": 0, "links": 3}]}')], True),
+        ([("facts/cuda.json", b'{"gpu_direct_rdma": [1]}')], True),
+        ([("facts/interfaces.json", b'{"interfaces": [{"addresses": ["192.0.2.1"]}]}')], True),
+        ([("facts/interfaces.json", b'{"interfaces": [{"name": "a", "flags": "0x43"}]}')], True),
+        ([("facts/affinity.json", b'{"cpus": ["1"]}')], True),
+        ([("manifest.json", f'{{"schema": "{SCHEMA}", "problems": [1]}}'.encode())], False),
     ],
 )
 def test_hostile_archives_are_refused(tmp_path, members, manifest):
@@ -125,3 +144,41 @@ def test_links_in_a_capture_stay_in_it(tmp_path):
     path = archive(tmp_path / "c.tar.gz", [(special("root/a", tarfile.SYMTYPE, "../../../../etc/hostname"), None)])
     reader = CaptureReader(load(path))
     assert reader.text("/a") is None
+
+
+def test_settings_of_the_environment_leave_a_recording_alone(monkeypatch):
+    plain = dumps(untimed(record()[0]))
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "nothing-of-this-name")
+    monkeypatch.setenv("NCCL_HOSTID", "other")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert dumps(untimed(record()[0])) == plain
+
+
+def untimed(capture: Capture) -> Capture:
+    return replace(capture, manifest={**capture.manifest, "time": ""})
+
+
+def test_a_recording_holds_the_interfaces_that_nccl_would_not_choose(tmp_path, monkeypatch):
+    made = SyntheticMachine(tmp_path)
+    made.nic("docker0")
+    made.nic("eth0")
+    monkeypatch.setattr(machine, "live_reader", lambda root: made.reader())
+    recorded, warnings = record()
+    assert "/sys/devices/virtual/net/docker0/speed" in recorded.texts
+    assert any("no NUMA node" in warning for warning in warnings)
+
+
+def test_hex_that_is_none_is_an_input_error(tmp_path):
+    path = archive(tmp_path / "c.tar.gz", [("root/sys/class/net/eth0/flags", b"0xzz")])
+    with pytest.raises(InputError, match="flags"):
+        load_machine(path)
+
+
+def test_numbers_that_are_none_are_unknown(tmp_path):
+    made = SyntheticMachine(tmp_path)
+    device = made.pci("0000:00:01.0", "0000:01:00.0", kind=NIC_CLASS, vendor="0x15b3")
+    made.nic("eth0", "0000:00:01.0", "0000:01:00.0")
+    for path in (f"{device}/net/eth0/speed", f"{device}/max_link_width"):
+        made.write(path, "\u00b2" if path.endswith("speed") else "9" * 5000)
+    found = {e.name: e for e in scan(made.reader(), {}).topology.root.walk()}
+    assert (found["net"].get("speed"), found["pci"].get("link_width")) == ("10000", "0")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVML and CUDA in a child: hanging, crashing, babbling and absent libraries cost a warning, never the tool."""
 
+import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -95,3 +97,32 @@ def test_chip_to_chip_links_and_rdma_are_read():
     answer = {"index": 0, "pci": "00000009:01:00.0", "cc": [9, 0], "links": [], "c2c": [up, up, down]}
     gpus, _ = read_gpus({"gpus": [answer]}, {"gpu_direct_rdma": {"0009:01:00.0": 0}})
     assert (gpus[0].c2c, gpus[0].gdr) == ((2, 40000), False)
+
+
+def test_a_module_in_the_working_directory_is_not_run(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit('taken from the working directory')")
+    monkeypatch.chdir(tmp_path)
+    assert "working directory" not in str(live_cuda())
+
+
+def test_an_interrupt_ends_the_child(tmp_path, monkeypatch):
+    pid = tmp_path / "pid"
+    code = f"import os, time; open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def interrupted(child, timeout):
+        while not pid.exists() or not pid.read_text():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask(python(code), "NVML", 30)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_unknown_rdma_is_told_by_gpu():
+    answers = [{"index": i, "pci": f"00000000:0{i}:00.0", "cc": [9, 0]} for i in (1, 2)]
+    gpus, warnings = read_gpus({"gpus": answers}, {"gpu_direct_rdma": {"0000:01:00.0": 0, "0000:02:00.0": None}})
+    assert [gpu.gdr for gpu in gpus] == [False, None]
+    assert warnings == ("CUDA does not tell of GPU 2: GPUDirect RDMA is taken as supported",)

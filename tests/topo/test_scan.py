@@ -4,8 +4,9 @@
 import pytest
 
 from railgauge.fixtures.synthetic import NIC_CLASS, SyntheticMachine
+from railgauge.topo import machine as machines
 from railgauge.topo import xml
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.scan import scan
 from railgauge.topo.sources.reader import LiveReader
@@ -162,3 +163,58 @@ def test_other_architectures():
     assert cpu_identity("processor\t: 0\nCPU implementer\t: 0x41\n") == (("arch", "arm64"),)
     assert cpu_identity("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n") == (("arch", "ppc64"),)
     assert cpu_identity("") == ()
+
+
+def test_gpus_of_an_nvml_that_does_not_answer_are_unavailable(machine):
+    reader = LiveReader(str(machine.root), {"nvml": lambda: {"error": "NVML did not answer within 20 s"}})
+    with pytest.raises(UnavailableError, match="did not answer"):
+        scan(reader, {}, gpus=(0,))
+
+
+def test_a_mig_device_is_told_not_to_be_modelled(machine):
+    machine.gpu("0000:00:01.0", "0000:01:00.0")
+    warnings = scan(machine.reader(), {"CUDA_VISIBLE_DEVICES": "MIG-1"}).warnings
+    assert any("MIG is not modelled" in warning for warning in warnings)
+
+
+def test_a_speed_that_cannot_be_read_is_told(machine):
+    machine.nic("eth0", speed=-1)
+    assert "eth0: its speed is not readable, counted as 10 Gb/s" in scan(machine.reader(), {}).warnings
+
+
+def test_cpuinfo_is_read_once(machine):
+    for i in range(4):
+        machine.gpu(f"0000:00:0{i + 1}.0", f"0000:0{i + 1}:00.0", numa=i % 2)
+    reader = machine.reader()
+    paths, text = [], reader.text
+    reader.text = lambda path: paths.append(path) or text(path)
+    scan(reader, {})
+    assert paths.count("/proc/cpuinfo") == 1
+
+
+def limited(machine, *cpus: int) -> LiveReader:
+    return LiveReader(str(machine.root), {"affinity": lambda: {"cpus": list(cpus)}})
+
+
+def test_host_ranks_sit_on_allowed_cores(machine):
+    result = scan(limited(machine, 2, 3, 16, 17), {})
+    system = build_system(result.topology, host_ranks=4)
+    assert [node.cpus for node in system.ranks] == [(2,), (3,), (16,), (17,)]
+    assert "NUMA node 1: 2 of its 16 cores may be used (16-17) by host ranks" in result.warnings
+
+
+def test_a_numa_node_without_allowed_cores_seats_nobody(machine):
+    system = build_system(scan(limited(machine, 16, 17), {}).topology, host_ranks=3)
+    assert {node.numa for node in system.ranks} == {1}
+
+
+def test_all_cores_allowed_is_no_remark(machine):
+    assert not any("cores may be used" in warning for warning in scan(limited(machine, *range(32)), {}).warnings)
+
+
+@pytest.mark.parametrize("device", ["/dev/nvidiactl", "/dev/dxg"])
+def test_nvml_is_asked_where_sysfs_lacks_the_gpus(monkeypatch, device):
+    monkeypatch.setattr(machines, "gpu_bus_ids", lambda reader: ())
+    monkeypatch.setattr(machines.os.path, "exists", lambda path: path == device)
+    monkeypatch.setattr(machines, "live_nvml", lambda: {"error": "asked"})
+    assert machines.live_reader().facts("nvml") == {"error": "asked"}

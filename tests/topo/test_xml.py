@@ -63,8 +63,27 @@ def test_special_characters_survive():
         (SMALL.encode("utf-16"), 1),
         ("<system version='1'>" + "<cpu>" * 200 + "</cpu>" * 200 + "</system>", 1),
         ('<system version="1">\n<cpu numaid="&undefined;"/></system>', 2),
+        ('<system version="1">\n<a:cpu xmlns:a="b" numaid="0"/></system>', 2),
+        ('<system version="1" xmlns:a="b">\n<cpu a:numaid="0"/></system>', 2),
+        ('<system version="1">' + "<cpu/>" * 10_000 + "</system>", 1),
     ],
-    ids=["bomb", "file", "cut", "empty", "root", "version", "no-cpu", "utf7", "latin1", "utf16", "deep", "entity"],
+    ids=[
+        "bomb",
+        "file",
+        "cut",
+        "empty",
+        "root",
+        "version",
+        "no-cpu",
+        "utf7",
+        "latin1",
+        "utf16",
+        "deep",
+        "entity",
+        "tag",
+        "attribute",
+        "many",
+    ],
 )
 def test_bad_files_name_their_line(text, line):
     with pytest.raises(InputError) as caught:
@@ -87,12 +106,31 @@ def test_a_file_too_large_is_refused():
         ('link_width="16"', 'link_width="' + "9" * 30 + '"', 3),
         ('link_width="16"', 'link_width="-16"', 3),
         ('numaid="0"', 'numaid="0" affinity="xyz"', 2),
+        ('<future thing="1"/>', '<nic><net dev="0" latency="inf"/></nic>', 6),
+        ('<future thing="1"/>', '<nic><net dev="0" latency="nan"/></nic>', 6),
     ],
 )
 def test_contradictions_name_their_line(old, new, line):
     with pytest.raises(InputError) as caught:
         build_system(xml.loads(SMALL.replace(old, new)))
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("wire", ['<nvlink target="0000:02:00.0" count="1"/>', '<c2c bw="1" count="1"/>'])
+def test_a_gpu_below_a_nic_is_refused(wire):
+    inside = f'<pci busid="0000:02:00.0" class="0x030200"><gpu dev="0" sm="80">{wire}</gpu></pci>'
+    nic = f'<pci busid="0000:01:00.0" class="0x020000">\n{inside}</pci>'
+    text = f'<system version="1"><cpu numaid="0">{nic}</cpu></system>'
+    with pytest.raises(InputError, match="hangs on no CPU") as caught:
+        build_system(xml.loads(text))
+    assert caught.value.line == 2
+
+
+def test_more_nodes_than_any_machine_has_are_refused_at_once():
+    text = '<system version="1">' + "".join(f'<cpu numaid="{i}"/>\n' for i in range(600)) + "</system>"
+    with pytest.raises(InputError, match="more than 576") as caught:
+        build_system(xml.loads(text))
+    assert caught.value.line == 577
 
 
 FIXTURE = xml.dumps(load_machine("@h200x4").topology)

@@ -17,11 +17,12 @@ Legend:
 
   X    = Self
   SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)
-  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU)
+  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU);
+         nvidia-smi's NODE too, because NCCL's XML holds no host bridges
   PXB  = Connection traversing multiple PCIe bridges (without traversing the PCIe Host Bridge)
   PIX  = Connection traversing at most a single PCIe bridge
   C2C  = Connection traversing the chip-to-chip link between GPU and CPU
-  NVB  = Connection traversing NVLinks through one other GPU
+  NVB  = Connection traversing NVLinks through one other GPU (a type of NCCL's, not of nvidia-smi's)
   NV#  = Connection traversing a bonded set of # NVLinks"""
 NICS = "NIC Legend:"
 

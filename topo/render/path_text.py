@@ -3,6 +3,7 @@
 
 from railgauge.topo.model import System
 from railgauge.topo.paths import Path
+from railgauge.topo.render.wire_text import is_assumed, speed_text
 
 WHY = {
     "LOC": "it stays where it is",
@@ -22,10 +23,11 @@ WHY = {
 
 def describe(system: System, source: str, target: str, path: Path) -> str:
     """Lines of text about one path."""
-    head = f"{source} -> {target}: {path.type}, {path.hops} hops, {path.gb_per_s:g} GB/s"
+    head = f"{source} -> {target}: {path.type}, {path.hops} hops, {speed_text(path.gb_per_s)}"
     lines = [head, f"  {path.type} because {WHY[path.type]}"]
     slowest = min((link.gb_per_s for link in path.links), default=0.0)
     for link in path.links:
-        mark = "  <- limits" if link.gb_per_s == slowest else ""
-        lines.append(f"  {link.kind:<3} {link.gb_per_s:>7g} GB/s  {link.source} -> {link.target}{mark}")
+        mark = " (assumed)" if is_assumed(system, link) else ""
+        mark += "  <- limits" if link.gb_per_s == slowest else ""
+        lines.append(f"  {link.kind:<3} {speed_text(link.gb_per_s):>12}  {link.source} -> {link.target}{mark}")
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.cpuset import to_list
 from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.render.wire_text import is_assumed, speed_text
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
@@ -34,8 +35,13 @@ def _branch(system: System, node: Node, link: Link | None, passed: frozenset[str
 
 
 def _label(system: System, node: Node, link: Link | None) -> str:
-    wire = f"{link.kind} {link.gb_per_s:g} GB/s  " if link and link.kind is not LinkKind.LOC else ""
-    return f"{wire}{node.id}{_facts(node)}{_side_links(system, node)}"
+    return f"{_wire(system, link)}{node.id}{_facts(node)}{_side_links(system, node)}"
+
+
+def _wire(system: System, link: Link | None) -> str:
+    if link is None or link.kind is LinkKind.LOC:
+        return ""
+    return f"{link.kind} {speed_text(link.gb_per_s)}{' (assumed)' if is_assumed(system, link) else ''}  "
 
 
 def _facts(node: Node) -> str:
@@ -53,4 +59,4 @@ def _facts(node: Node) -> str:
 def _side_links(system: System, node: Node) -> str:
     """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
-    return "".join(f"\n  {link.kind} {link.gb_per_s:g} GB/s -> {link.target}" for link in side)
+    return "".join(f"\n  {link.kind} {speed_text(link.gb_per_s)} -> {link.target}" for link in side)

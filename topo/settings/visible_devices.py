@@ -2,6 +2,7 @@
 """Which GPUs take part: --gpus, or CUDA_VISIBLE_DEVICES as CUDA reads it (indices or UUIDs to the first wrong one)."""
 
 from railgauge.topo.errors import UsageError
+from railgauge.topo.sources.number import whole
 from railgauge.topo.sources.nvml import Gpu
 
 
@@ -28,10 +29,11 @@ def visible(
         if gpu is None or gpu in taken:
             break
         taken.append(gpu)
-    return tuple(taken), (f"CUDA_VISIBLE_DEVICES={setting} leaves {len(taken)} of {len(gpus)} GPUs",)
+    mig = ": MIG is not modelled" if "MIG-" in setting else ""
+    return tuple(taken), (f"CUDA_VISIBLE_DEVICES={setting} leaves {len(taken)} of {len(gpus)} GPUs{mig}",)
 
 
 def _one(gpus: tuple[Gpu, ...], part: str) -> Gpu | None:
-    if part.isdigit():
-        return gpus[int(part)] if int(part) < len(gpus) else None
+    if (index := whole(part)) is not None:
+        return gpus[index] if 0 <= index < len(gpus) else None
     return next((gpu for gpu in gpus if part and gpu.uuid and gpu.uuid.startswith(part)), None)

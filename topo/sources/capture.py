@@ -5,7 +5,7 @@ Format: docs/capture.md.
 
 manifest.json      schema railgauge/capture/1, host, time, version of the tool
 root/...           files and links under their own paths, as they were read
-facts/NAME.json    answers that are no file: nvml, cuda, interfaces
+facts/NAME.json    answers that are no file: nvml, cuda, interfaces, affinity
 """
 
 import gzip
@@ -19,12 +19,13 @@ from typing import Any
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.sources.reader import Facts, LiveReader, follow
+from railgauge.topo.sources.shapes import misfit
 
 SCHEMA = "railgauge/capture/1"
 MAX_MEMBERS = 50_000
 MAX_TOTAL = 64 << 20
 SEEN = ".seen"  # an empty file that keeps a folder in which nothing was read
-FACTS = ("nvml", "cuda", "interfaces")
+FACTS = ("nvml", "cuda", "interfaces", "affinity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +129,10 @@ class RecordingReader(LiveReader):
         )
 
 
-def save(capture: Capture, path: str) -> None:
-    """Write a capture; the same content gives the same bytes."""
+def dumps(capture: Capture) -> bytes:
+    """The archive; the same content gives the same bytes."""
+    file = io.BytesIO()
     with (
-        open(path, "wb") as file,
         gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
@@ -145,6 +146,7 @@ def save(capture: Capture, path: str) -> None:
             member = tarfile.TarInfo("root" + name)
             member.type, member.linkname = tarfile.SYMTYPE, target
             tar.addfile(member)
+    return file.getvalue()
 
 
 def _add(tar: tarfile.TarFile, name: str, text: str) -> None:
@@ -154,15 +156,15 @@ def _add(tar: tarfile.TarFile, name: str, text: str) -> None:
     tar.addfile(member, io.BytesIO(data))
 
 
-def load(path: str) -> Capture:
-    """Read a capture into memory (nothing is unpacked).
+def loads(data: bytes, path: str) -> Capture:
+    """Read a capture (nothing is unpacked); `path` stands in errors.
 
     InputError when it is unreadable, too large or not a capture.
     """
     texts: dict[str, str] = {}
     links: dict[str, str] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(_unpacked(path)), mode="r:") as tar:
+        with tarfile.open(fileobj=io.BytesIO(_unpacked(data, path)), mode="r:") as tar:
             _collect(tar, texts, links, path)
     except (tarfile.TarError, ValueError, RecursionError) as error:
         raise InputError(f"not a readable capture: {error}", path) from error
@@ -178,10 +180,10 @@ def load(path: str) -> Capture:
     )
 
 
-def _unpacked(path: str) -> bytes:
+def _unpacked(archive: bytes, path: str) -> bytes:
     """The whole archive, so that its checksum is checked; a bomb is cut off at MAX_TOTAL."""
     try:
-        with gzip.open(path) as packed:
+        with gzip.GzipFile(fileobj=io.BytesIO(archive)) as packed:
             data = packed.read(MAX_TOTAL + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"not a readable capture: {error}", path) from error
@@ -217,4 +219,6 @@ def _document(texts: dict[str, str], name: str, path: str) -> dict[str, Any]:
         raise InputError(f"{name} is not JSON: {error}", path) from error
     if not isinstance(document, dict):
         raise InputError(f"{name} is not a JSON object", path)
+    if wrong := misfit(document, name):
+        raise InputError(wrong, path)
     return document

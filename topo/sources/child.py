@@ -29,6 +29,9 @@ def ask(command: Sequence[str], what: str, timeout_s: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         _abandon(child)
         return {"error": f"{what} did not answer within {timeout_s:g} s"}
+    except BaseException:  # Ctrl-C: the child has a session of its own and would live on
+        _abandon(child)
+        raise
     if child.returncode < 0:
         return {"error": f"{what} crashed ({_signal_name(-child.returncode)})"}
     if child.returncode:
@@ -38,8 +41,8 @@ def ask(command: Sequence[str], what: str, timeout_s: float) -> dict[str, Any]:
 
 
 def python(module: str) -> tuple[str, ...]:
-    """The command that runs a module with this interpreter."""
-    return (sys.executable, "-m", module)
+    """The command that runs a module with this interpreter; -P: no module comes out of the working directory."""
+    return (sys.executable, "-P", "-m", module)
 
 
 def _document(out: bytes, what: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of this host's network interfaces: the one thing about them that sysfs does not tell.
+"""Addresses and flags of this host's network interfaces: what sysfs does not tell (its flags lack IFF_RUNNING).
 
-IPv4 from the SIOCGIFADDR request, IPv6 from /proc/net/if_inet6.
+IPv4 from the SIOCGIFADDR request, IPv6 from /proc/net/if_inet6, flags from SIOCGIFFLAGS.
 """
 
 import fcntl
@@ -9,27 +9,39 @@ import socket
 import struct
 from typing import Any
 
-SIOCGIFADDR = 0x8915  # linux/sockios.h
+SIOCGIFADDR, SIOCGIFFLAGS = 0x8915, 0x8913  # linux/sockios.h
 
 
 def live_interfaces() -> dict[str, Any]:
-    """{"interfaces": [{"name", "index", "addresses": [...]}, ...]} by index; an interface without addresses has []."""
+    """{"interfaces": [{"name", "index", "flags", "addresses": [...]}, ...]} by index.
+
+    An interface without addresses has [], unreadable flags are null; {"error": reason} where a sandbox forbids asking.
+    """
     six = _ipv6_addresses()
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            named = socket.if_nameindex()
+            return {"interfaces": [_interface(probe, index, name, six.get(name, [])) for index, name in named]}
+    except OSError as error:
+        return {"error": f"addresses of network interfaces: {error.strerror or error}"}
+
+
+def _interface(probe: socket.socket, index: int, name: str, six: list[str]) -> dict[str, Any]:
+    address, flags = _ask(probe, SIOCGIFADDR, name), _ask(probe, SIOCGIFFLAGS, name)
     return {
-        "interfaces": [
-            {"name": name, "index": index, "addresses": _ipv4_address(name) + six.get(name, [])}
-            for index, name in socket.if_nameindex()
-        ]
+        "name": name,
+        "index": index,
+        "flags": struct.unpack_from("H", flags, 16)[0] if flags else None,
+        "addresses": ([socket.inet_ntoa(address[20:24])] if address else []) + six,
     }
 
 
-def _ipv4_address(name: str) -> list[str]:
-    request = struct.pack("256s", name.encode()[:15])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            return [socket.inet_ntoa(fcntl.ioctl(probe.fileno(), SIOCGIFADDR, request)[20:24])]
-        except OSError:
-            return []  # no IPv4 address
+def _ask(probe: socket.socket, request: int, name: str) -> bytes | None:
+    """The answer about one interface (struct ifreq); None without one, such as no IPv4 address."""
+    try:
+        return fcntl.ioctl(probe.fileno(), request, struct.pack("256s", name.encode()[:15]))
+    except OSError:
+        return None
 
 
 def _ipv6_addresses() -> dict[str, list[str]]:

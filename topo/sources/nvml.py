@@ -52,8 +52,10 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
             warnings.append(f"NVML's GPU {answer.get('index')} is left out: {answer.get('error', 'incomplete answer')}")
             continue
         gpus.append(_gpu(answer, rdma))
-    if cuda is not None and "error" in cuda and gpus:
-        warnings.append(f"{cuda['error']}: GPUDirect RDMA is taken as supported")
+    unknown = [gpu.index for gpu in gpus if gpu.gdr is None]
+    if unknown:
+        why = (cuda or {}).get("error") or f"CUDA does not tell of GPU {', '.join(map(str, sorted(unknown)))}"
+        warnings.append(f"{why}: GPUDirect RDMA is taken as supported")
     return tuple(sorted(gpus, key=lambda gpu: gpu.index)), tuple(warnings)
 
 

@@ -8,56 +8,79 @@ settings/interfaces.py.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from railgauge.topo.element import to_integer
 from railgauge.topo.settings.interfaces import choose
-from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.number import whole
+from railgauge.topo.sources.reader import Facts, Reader
 
 CLASS = "/sys/class/net"
-DEFAULT_MBPS = 10_000  # NCCL's assumption where the speed is unreadable or -1 (virtio)
 MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped
-IFF_UP = 0x1
+IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h
+LOOPBACK = "::1"  # which NCCL passes over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketNic:
     """One interface that sockets may use. bus_id is None when no PCI device is behind it.
 
-    `why_no_bus` then says what is.
+    `why_no_bus` then says what is. speed_mbps is None when it cannot be read.
     """
 
     name: str
-    speed_mbps: int
+    speed_mbps: int | None
     bus_id: str | None
     why_no_bus: str | None
 
 
 def socket_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[SocketNic, ...]:
     """The interfaces that NCCL's socket transport would use, in its order."""
-    return tuple(_nic(reader, name) for name in choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME")))
+    return tuple(read_nic(reader, name) for name in choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME")))
 
 
 def addressed(reader: Reader) -> tuple[str, ...]:
-    """Interfaces with an address, by index (`getifaddrs` lists them so). Without address facts: those that are up."""
+    """Running interfaces with an address, as `getifaddrs` lists them: by index, those with IPv4 before the others.
+
+    Without address facts: those that are up.
+    """
     facts = reader.facts("interfaces")
-    if facts is not None:
-        usable = [entry for entry in facts.get("interfaces", ()) if entry.get("addresses")]
-        return tuple(str(entry["name"]) for entry in usable)
+    if facts is not None and "error" not in facts:
+        usable = [entry for entry in facts.get("interfaces", ()) if _addresses(entry) and _is_running(entry)]
+        return tuple(entry["name"] for entry in sorted(usable, key=lambda entry: not _has_ipv4(entry)))
     names = [name for name in reader.entries(CLASS) if _is_up(reader, name)]
-    return tuple(sorted(names, key=lambda name: _number(reader.text(f"{CLASS}/{name}/ifindex"))))
+    return tuple(sorted(names, key=lambda name: whole(reader.text(f"{CLASS}/{name}/ifindex")) or 0))
+
+
+def why_no_addresses(reader: Reader) -> tuple[str, ...]:
+    """Why the addresses of interfaces are not known; empty when they are, or were not asked for."""
+    reason = (reader.facts("interfaces") or {}).get("error")
+    return (f"{reason}: interfaces that are up are taken to have one",) if reason else ()
+
+
+def _addresses(entry: Facts) -> list[str]:
+    return [address for address in entry.get("addresses", ()) if address != LOOPBACK]
+
+
+def _has_ipv4(entry: Facts) -> bool:
+    return any(":" not in address for address in _addresses(entry))
+
+
+def _is_running(entry: Facts) -> bool:
+    """Whether an interface is connected; captures of before flags were recorded count as such."""
+    flags = entry.get("flags")
+    return flags is None or bool(flags & IFF_RUNNING)
 
 
 def _is_up(reader: Reader, name: str) -> bool:
-    flags = reader.text(f"{CLASS}/{name}/flags")
-    return bool(flags and int(flags, 16) & IFF_UP) and reader.text(f"{CLASS}/{name}/operstate") != "down"
+    path = f"{CLASS}/{name}/flags"
+    flags = to_integer(reader.text(path) or "0", path, None, None)
+    return bool(flags & IFF_UP) and reader.text(f"{CLASS}/{name}/operstate") != "down"
 
 
-def _number(text: str | None) -> int:
-    return int(text) if text and text.lstrip("-").isdigit() else 0
-
-
-def _nic(reader: Reader, name: str) -> SocketNic:
-    speed = _number(reader.text(f"{CLASS}/{name}/speed"))
+def read_nic(reader: Reader, name: str) -> SocketNic:
+    """One interface by its name."""
+    speed = whole(reader.text(f"{CLASS}/{name}/speed"))
     bus_id, why = _bus(reader, name)
-    return SocketNic(name=name, speed_mbps=speed if speed > 0 else DEFAULT_MBPS, bus_id=bus_id, why_no_bus=why)
+    return SocketNic(name=name, speed_mbps=speed if speed and speed > 0 else None, bus_id=bus_id, why_no_bus=why)
 
 
 def _bus(reader: Reader, name: str) -> tuple[str | None, str | None]:

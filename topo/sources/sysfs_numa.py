@@ -8,6 +8,7 @@ decoded, so they are folded back into CPUID's fields here.
 import re
 
 from railgauge.topo.cpuset import from_list
+from railgauge.topo.sources.number import whole
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.topology import NumaNode
 
@@ -17,7 +18,7 @@ EXTENDED_FAMILY = 15  # CPUID leaf 1: families from 15 on are 15 + the extended 
 
 def numa_nodes(reader: Reader) -> tuple[NumaNode, ...]:
     """The NUMA nodes that have cores, by number; a kernel without NUMA counts as one node 0 with all cores."""
-    names = [name for name in reader.entries(NODES) if re.fullmatch(r"node\d+", name)]
+    names = [name for name in reader.entries(NODES) if re.fullmatch(r"node[0-9]{1,9}", name)]
     nodes = [node for name in names if (node := _node(reader, int(name[4:]))) is not None]
     if nodes:
         return tuple(sorted(nodes, key=lambda node: node.id))
@@ -29,9 +30,8 @@ def _node(reader: Reader, number: int) -> NumaNode | None:
     cpus = _cores(reader.text(f"{NODES}/node{number}/cpulist"))
     if not cpus:
         return None  # memory without cores: HBM, CXL, or a GPU's own
-    text = reader.text(f"{NODES}/node{number}/access0/initiators/read_bandwidth")  # MB/s, from HMAT
-    speed = int(text) / 1000 if text and text.isdigit() and text != "0" else None
-    return NumaNode(id=number, cpus=cpus, read_gb_per_s=speed)
+    speed = whole(reader.text(f"{NODES}/node{number}/access0/initiators/read_bandwidth"))  # MB/s, from HMAT
+    return NumaNode(id=number, cpus=cpus, read_gb_per_s=speed / 1000 if speed and speed > 0 else None)
 
 
 def _cores(text: str | None) -> tuple[int, ...]:
@@ -41,11 +41,10 @@ def _cores(text: str | None) -> tuple[int, ...]:
         return ()
 
 
-def cpu_attributes(reader: Reader, numa_id: str) -> tuple[tuple[str, str], ...]:
-    """The attributes of <cpu> after host_hash and numaid, in NCCL's order; what is unreadable is left out."""
-    affinity = reader.text(f"{NODES}/node{numa_id}/cpumap")
-    identity = cpu_identity(reader.text("/proc/cpuinfo") or "")
-    return ((("affinity", affinity),) if affinity else ()) + identity
+def affinity(reader: Reader, numa_id: str) -> tuple[tuple[str, str], ...]:
+    """The attribute of <cpu> for the cores of a NUMA node; none when it is unreadable."""
+    mask = reader.text(f"{NODES}/node{numa_id}/cpumap")
+    return (("affinity", mask),) if mask else ()
 
 
 def cpu_identity(cpuinfo: str) -> tuple[tuple[str, str], ...]:
@@ -63,9 +62,9 @@ def cpu_identity(cpuinfo: str) -> tuple[tuple[str, str], ...]:
 
 def _x86_identity(fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
     identity = [("arch", "x86_64"), ("vendor", fields["vendor_id"])]
-    family, model = fields.get("cpu family", ""), fields.get("model", "")
-    if family.isdigit() and model.isdigit():
-        identity += [("familyid", str(cpuid_family(int(family)))), ("modelid", model)]
+    family, model = whole(fields.get("cpu family")), whole(fields.get("model"))
+    if family is not None and model is not None:
+        identity += [("familyid", str(cpuid_family(family))), ("modelid", str(model))]
     return tuple(identity)
 
 

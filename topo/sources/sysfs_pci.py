@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from railgauge.topo.busid import is_bus_id
+from railgauge.topo.sources.number import whole
 from railgauge.topo.sources.reader import Reader
 
 DEVICES = "/sys/bus/pci/devices"
@@ -76,7 +77,7 @@ def link_width(reader: Reader, path: str) -> int:
 
 
 def _lanes(text: str | None) -> int:
-    return int(text) if text and text.isdigit() else 0
+    return max(0, whole(text) or 0)
 
 
 def upper_switch(path: str) -> str | None:

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole numbers in the texts of sysfs and procfs; what is none is None and never an error."""
+
+import re
+
+WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+def whole(text: str | None) -> int | None:
+    """The decimal number that a text is, None when it is absent or something else."""
+    return int(text) if text is not None and WHOLE.fullmatch(text) else None

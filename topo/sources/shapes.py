@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the JSON documents of a capture look like: checks that say where one differs.
+
+A check takes a value and its name and answers what is wrong, None when nothing is. Keys that no check names are free.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Check = Callable[[Any, str], str | None]
+LARGEST = 1 << 63
+
+
+def _kind(one: type) -> Check:
+    def check(value: Any, name: str) -> str | None:
+        good = isinstance(value, one) and (not isinstance(value, int) or -LARGEST <= value < LARGEST)
+        return None if good else f"{name} is {str(value)[:40]!r}, wanted {one.__name__}"
+
+    return check
+
+
+def _list(item: Check, length: int | None = None) -> Check:
+    def check(value: Any, name: str) -> str | None:
+        if not isinstance(value, list) or length not in (None, len(value)):
+            return f"{name} is {str(value)[:40]!r}, wanted a list{f' of {length}' if length is not None else ''}"
+        return _first(item(one, f"{name}[{i}]") for i, one in enumerate(value))
+
+    return check
+
+
+def _map(item: Check) -> Check:
+    def check(value: Any, name: str) -> str | None:
+        if not isinstance(value, dict):
+            return f"{name} is {str(value)[:40]!r}, wanted an object"
+        return _first(item(one, f"{name}.{key}") for key, one in value.items())
+
+    return check
+
+
+def _object(needed: tuple[str, ...] = (), **fields: Check) -> Check:
+    def check(value: Any, name: str) -> str | None:
+        if not isinstance(value, dict):
+            return f"{name} is {str(value)[:40]!r}, wanted an object"
+        lacking = next((key for key in needed if key not in value), None)
+        if lacking is not None:
+            return f"{name} lacks {lacking!r}"
+        return _first(item(value[key], f"{name}.{key}") for key, item in fields.items() if key in value)
+
+    return check
+
+
+def _optional(item: Check) -> Check:
+    return lambda value, name: None if value is None else item(value, name)
+
+
+def _first(answers: Iterator[str | None]) -> str | None:
+    return next((answer for answer in answers if answer), None)
+
+
+INTEGER, TEXT = _kind(int), _kind(str)
+READING, NAME = _optional(INTEGER), _optional(TEXT)  # null where it failed
+GPU = _object(
+    ("index",),
+    index=INTEGER,
+    pci=NAME,
+    uuid=NAME,
+    cc=_optional(_list(INTEGER, 2)),
+    links=_optional(_list(_object(state=READING, p2p=READING, remote=NAME))),
+    c2c=_optional(_list(_object(status=READING, max_bw=READING))),
+)
+INTERFACE = _object(("name",), name=TEXT, index=INTEGER, addresses=_list(TEXT), flags=READING)
+DOCUMENTS: dict[str, Check] = {
+    "manifest.json": _object(problems=_map(TEXT)),
+    "facts/nvml.json": _object(gpus=_list(GPU), error=TEXT),
+    "facts/cuda.json": _object(gpu_direct_rdma=_map(READING), error=TEXT),
+    "facts/interfaces.json": _object(interfaces=_list(INTERFACE), error=TEXT),
+    "facts/affinity.json": _object(cpus=_list(INTEGER)),
+}
+
+
+def misfit(document: dict[str, Any], name: str) -> str | None:
+    """What is wrong with a document of a capture, None when nothing is."""
+    return DOCUMENTS[name](document, name)
