@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data that runs are verified with: integers, of both signs where the dtype has them, that
-// depend on rank and index, chosen so that every reduction of them is exact in the dtype, in any order.
-// Expected results are computed from the same rule in 64-bit integers.
+// depend on rank and index, chosen so that every reduction of them is exact in the dtype, in any
+// order. Expected results are computed from the same rule in 64-bit integers.
 #pragma once
 
 #include <cstddef>
