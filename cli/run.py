@@ -18,6 +18,7 @@ from railgauge.collectives.launch import local
 from railgauge.collectives.run import run_process
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
+from railgauge.topo.host_ranks import MAX_RANKS
 from railgauge.transports.fault import parse_fault
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,7 +28,6 @@ MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.5, 1e6
 MOST_FACTOR = 1e6
-MOST_RANKS = 256
 
 
 @app.command()
@@ -158,8 +158,8 @@ def launch_ranks(job: Job, ranks: int, output_file: str) -> int:
     """Start the ranks on this machine and wait for them."""
     if ranks % job.ranks_per_process:
         raise UsageError(f"--ranks {ranks} is not a multiple of -t x -g = {job.ranks_per_process}")
-    if ranks > MOST_RANKS:
-        raise UsageError(f"--ranks {ranks}: {MOST_RANKS} are possible on one machine")
+    if ranks > MAX_RANKS:
+        raise UsageError(f"--ranks {ranks}: {MAX_RANKS} are possible on one machine")
     ended = local.launch(ranks // job.ranks_per_process, sys.argv[1:], job.timeout_s)
     if ended.status not in (0, 130) and not ended.reported:
         document = RunDocument.failed(job.collective, ranks, ended.message or "the run failed before it had a result")

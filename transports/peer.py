@@ -4,9 +4,10 @@
 import os
 import socket
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from railgauge import __version__
+from railgauge.topo.sources.host_identity import host_hash
+from railgauge.topo.sources.reader import LiveReader
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,16 +42,8 @@ def this_peer(rank: int, doorbell: str) -> Peer:
 
 
 def host_id() -> str:
-    """Tell hosts apart: NCCL_HOSTID where it is set, else host name and boot id; and this process's namespaces."""
-    name = os.environ.get("NCCL_HOSTID") or f"{socket.gethostname()}/{_text('/proc/sys/kernel/random/boot_id')}"
-    return f"{name}/{_namespace('pid')}/{_namespace('net')}"
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""
+    """Tell hosts apart: topo's host hash, and this process's pid and network namespaces."""
+    return f"{host_hash(LiveReader(), os.environ)}/{_namespace('pid')}/{_namespace('net')}"
 
 
 def _namespace(kind: str) -> str:
