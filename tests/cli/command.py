@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the command line as a user would: a process of its own, judged by exit status, stdout and stderr."""
 
+import json
 import os
 import subprocess
 import sys
@@ -22,3 +23,16 @@ def railgauge(*args: str, timeout: float = 50, **env: str) -> subprocess.Complet
     return subprocess.run(
         command(*args), env=clean_environment(**env), capture_output=True, text=True, timeout=timeout, check=False
     )
+
+
+SMALL = ("-b", "8", "-e", "64K", "-f", "8", "-n", "3")
+
+
+def run(*args, **env):
+    return railgauge("run", "all_reduce", *args, **env)
+
+
+def document(*args, status=0, **env):
+    result = run(*args, "--json", **env)
+    assert result.returncode == status, result.stderr
+    return json.loads(result.stdout)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that have to fail: demands not met, injected faults, lost ranks, interrupts. Status, words, nothing left."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.command import SMALL, clean_environment, command, document, run
+
+
+def test_a_flipped_bit_ends_in_status_4_with_rank_index_expected_and_got():
+    result = run("--ranks", "3", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--fault", "flip:rank=1")
+    assert result.returncode == 4
+    assert re.search(r"rank \d: \d+ of 16 elements wrong .* index \d+: expected -?[\d.]+, got \S+", result.stderr)
+    assert "FAILED" in result.stdout
+
+
+def test_a_flipped_bit_shows_in_the_document():
+    got = document("--ranks", "2", "-b", "64", "-e", "64", "-n", "1", "-w", "0", "--fault", "flip", status=4)
+    assert got["status"] == "failed"
+    assert "expected" in got["error"]
+    assert sum(got["rows"][0][way]["wrong"] for way in ("out_of_place", "in_place")) > 0
+
+
+def test_a_bandwidth_not_reached_is_status_4():
+    got = document("--ranks", "2", *SMALL, "--min-busbw", "1e6", status=4)
+    assert "below the 1e+06 GB/s" in got["error"]
+    assert run("--ranks", "2", *SMALL, NCCL_TESTS_MIN_BW="1e6").returncode == 4
+    assert run("--ranks", "2", *SMALL, "--min-busbw", "0").returncode == 0
+
+
+def test_a_transport_not_used_is_status_4():
+    assert (
+        "went via SHM, where NET was asked for"
+        in document("--ranks", "2", *SMALL, "--expect-transport", "NET", status=4)["error"]
+    )
+    assert run("--ranks", "2", *SMALL, "--expect-transport", "SHM").returncode == 0
+    assert run("--ranks", "1", *SMALL, "--expect-transport", "SHM").returncode == 4
+
+
+def test_a_stalled_rank_is_named_within_the_timeout():
+    started = time.monotonic()
+    result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
+    assert result.returncode == 4
+    assert "rank 1 did not take part" in result.stderr
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "words"),
+    [
+        ("flip:rank=7", 2, "the run has 2 ranks"),
+        ("flip:channel=9", 2, "the run has 2 ranks"),
+        ("flip:message=100000", 4, "never came"),
+    ],
+)
+def test_a_fault_that_cannot_come_is_not_a_success(fault, status, words):
+    result = run("--ranks", "2", *SMALL, "--fault", fault)
+    assert result.returncode == status
+    assert words in result.stderr
+    assert result.stderr.count(words) == 1
+
+
+def test_cpu_time_is_shown_but_bandwidth_is_by_the_clock():
+    way = document("--ranks", "3", "-b", "1M", "-e", "1M", "-C", "1")["rows"][0]["out_of_place"]
+    by_cpu_time = 1048576 / way["time_us"] / 1e3
+    assert way["algbw_gb_per_s"] < by_cpu_time  # three ranks on fewer cores sleep a part of the time
+    assert "cputime" in run("--ranks", "2", *SMALL, "-C", "1").stdout
+
+
+def test_a_lost_reader_ends_the_run():
+    launcher = subprocess.Popen(
+        command("run", "all_reduce", "-b", "8", "-e", "1K", "-i", "8", "-N", "100", "--ranks", "2"),
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert launcher.stdout is not None
+    launcher.stdout.readline()
+    launcher.stdout.close()
+    assert launcher.wait(30) == 141
+    assert launcher.stderr is not None
+    assert "Traceback" not in launcher.stderr.read()
+    launcher.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("victim", "number", "words"),
+    [
+        (1, signal.SIGKILL, "rank 1 is gone"),
+        (0, signal.SIGKILL, "rank 0 is gone"),
+        (2, signal.SIGSTOP, "rank 2 stopped answering"),
+        (0, signal.SIGSTOP, "rank 0 stopped answering"),
+    ],
+)
+def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
+    shared_before = set(os.listdir("/dev/shm"))
+    launcher, ranks = start_long_run("--timeout", "5")
+    os.kill(ranks[victim], number)
+    hit = time.monotonic()
+    out, err = launcher.communicate(timeout=40)
+    assert launcher.returncode == 4
+    assert words in err
+    assert time.monotonic() - hit < 5 + 2
+    assert not any(alive(pid) for pid in ranks)
+    assert set(os.listdir("/dev/shm")) <= shared_before
+    got = json.loads(out)
+    assert got["status"] == "failed"
+    assert got["rows"] == got["connections"] == []
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_no_rank_outlives_its_launcher(number, status):
+    launcher, ranks = start_long_run()
+    launcher.send_signal(number)
+    launcher.communicate(timeout=20)
+    assert launcher.returncode == status
+    deadline = time.monotonic() + 5
+    while any(alive(pid) for pid in ranks) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in ranks)
+
+
+def test_interrupted_is_130():
+    launcher, ranks = start_long_run()
+    os.killpg(launcher.pid, signal.SIGINT)
+    _, err = launcher.communicate(timeout=20)
+    assert launcher.returncode == 130
+    assert "Traceback" not in err
+    assert not any(alive(pid) for pid in ranks)
+
+
+def start_long_run(*args):
+    """A run of 3 ranks that would last minutes; returns once all of them have joined."""
+    launcher = subprocess.Popen(
+        command("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "--ranks", "3", "--json", *args),
+        env=clean_environment(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/dev/stderr"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stderr is not None
+    connected: set[int] = set()
+    ranks = {}
+    while len(connected) < 3:
+        line = launcher.stderr.readline()
+        assert line, "the run ended early"
+        if found := re.search(r":(\d+):\d+ \[(\d)\] NCCL INFO Connected all rings", line):
+            connected.add(int(found.group(2)))
+            ranks[int(found.group(2))] = int(found.group(1))
+    time.sleep(0.2)
+    return launcher, [ranks[rank] for rank in range(3)]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
