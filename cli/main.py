@@ -10,7 +10,7 @@ import signal
 import sys
 
 COMMANDS = {
-    "topo": ("railgauge.cli.topo", "Scan this machine; show and explain its topology."),
+    "topo": ("railgauge.cli.topo.commands", "Scan this machine; show and explain its topology."),
     "graph": ("railgauge.cli.graph", "Find the ring and tree channels of a machine."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
