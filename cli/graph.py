@@ -17,14 +17,17 @@ from railgauge.cli.machine_options import (
     Nodes,
     NoP2p,
     Ranks,
+    TopoFile,
     open_machine,
     open_system,
 )
 from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.quick_command import QuickCommand, QuickGroup
 from railgauge.topo.channels import Graph, Graphs
 from railgauge.topo.errors import UnavailableError
 
 app = typer.Typer(
+    cls=QuickGroup,
     help="Find the ring and tree channels of a machine.",
     no_args_is_help=True,
     add_completion=False,
@@ -43,10 +46,11 @@ class Policy(StrEnum):
     NCCL = "nccl"
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def search(
     source: From = None,
     gpus: Gpus = None,
+    topo_file: TopoFile = None,
     nodes: Nodes = 1,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
@@ -63,23 +67,24 @@ def search(
     """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE wants them."""
     from railgauge.topo import graph_xml
     from railgauge.topo.channels import search as search_graphs
+    from railgauge.topo.peer_status import denied_pairs
 
     if policy is Policy.NCCL:
         raise UnavailableError("--policy nccl is not there yet: this version searches its own rings only")
-    machine = open_machine(source, gpus, merged=merged)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
     system = open_system(machine, ranks, device)
-    graphs = search_graphs(system, nodes=nodes, p2p=not no_p2p)
+    graphs = search_graphs(system, nodes=nodes, p2p=not no_p2p, denied=denied_pairs(system, machine.reader))
     answer = document("graph", machine.host, graphs=as_record(graphs))
-    if output:
+    if output is not None:
         text = json_text(answer) + "\n" if output.endswith(".json") else graph_xml.dumps(graphs, system)
         write_text(output, text)
     if as_json:
         print_json(answer)
-    elif not output:
+    elif output is None:
         print("\n".join([*_lines("ring", graphs.ring, nodes), TREE_OF_SEARCH]))
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def show(
     file: Annotated[str, typer.Argument(help="A graph XML, as `graph search -o` or NCCL_GRAPH_DUMP_FILE writes it.")],
     source: From = None,

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags that every command which looks at a machine shares, and the machine and System they stand for."""
 
+import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.merged_nics import merge_nics
-from railgauge.topo.model import System
-from railgauge.topo.system import build_system
+
+if TYPE_CHECKING:
+    from railgauge.topo.model import System
 
 
 class Device(StrEnum):
@@ -23,12 +26,17 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
+LIVE = "live"  # names this machine where a command takes any by name
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="X", help="A topology XML, a capture or @fixture instead of the live machine."),
+    typer.Option("--from", metavar="X", help="A topology XML, capture, machine.toml or @fixture, not this machine."),
 ]
 Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
+TopoFile = Annotated[
+    str | None,
+    typer.Option("--topo-file", metavar="FILE", help="Begin with this topology XML, as NCCL_TOPO_FILE does."),
+]
 Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
 DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks on host memory; cuda: the GPUs.")]
 Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part.")]
@@ -37,13 +45,25 @@ MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Ports of one card
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 
-def open_machine(source: str | None, gpus: str | None = None, *, merged: bool = False) -> Machine:
+def open_machine(
+    source: str | None,
+    gpus: str | None = None,
+    *,
+    merged: bool = False,
+    topo_file: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Machine:
     """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt."""
-    machine = load_machine(source, gpus=gpu_list(gpus))
+    machine = load_machine(source, gpus=gpu_list(gpus), topo_file=topo_file, environment=environment)
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
     print_warnings(machine.warnings)
     return machine
+
+
+def source_of(name: str) -> str | None:
+    """What `load_machine` takes for a name that may be `live`."""
+    return None if name == LIVE else name
 
 
 def print_warnings(warnings: tuple[str, ...]) -> None:
@@ -62,13 +82,20 @@ def gpu_list(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def open_system(machine: Machine, ranks: int | None, device: Device) -> System:
-    """The System with the ranks that --ranks and --device ask for; UsageError when they contradict the machine."""
+def open_system(machine: Machine, ranks: int | None, device: Device) -> "System":
+    """The System with the ranks that --ranks and --device ask for.
+
+    UsageError when they contradict the machine, UnavailableError for --device cuda where there is no GPU.
+    """
+    from railgauge.topo.system import build_system
+
     gpus = len(machine.topology.gpus)
     if device is Device.CPU and ranks is None:
         raise UsageError("--device cpu needs --ranks N: how many ranks to seat on the cores")
     if device is Device.CPU or (device is Device.AUTO and ranks is not None and gpus == 0):
         return build_system(machine.topology, host_ranks=ranks)
+    if device is Device.CUDA and gpus == 0:
+        raise UnavailableError("--device cuda, but no GPU was found: --device cpu --ranks N plans host ranks")
     if ranks is not None and ranks != gpus:
         raise UsageError(
             f"--ranks is {ranks}, but the ranks are the machine's {gpus} GPUs; --device cpu plans host ranks"

@@ -4,17 +4,20 @@
 A command's module is imported only when it is called, so `railgauge --version` needs neither rich nor numpy.
 """
 
+import gc
 import importlib
 import os
 import signal
 import sys
 
+INTERNAL = 70  # EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is
 COMMANDS = {
     "topo": ("railgauge.cli.topo.commands", "Scan this machine; show and explain its topology."),
     "graph": ("railgauge.cli.graph", "Find the ring and tree channels of a machine."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
 
+GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
 CLOSES_PIPES_ITSELF = ("run",)  # its ranks write to sockets, where a lost reader must be an error and not a signal
 
 HELP = """\
@@ -30,11 +33,12 @@ Options:
   --help     Show this message and exit.
 
 `railgauge COMMAND --help` tells more. Exit status: 0 good; 1 findings; 2 usage; 3 something is absent;
-4 verification or measurement failed; 5 bad input; 130 interrupted."""
+4 verification or measurement failed; 5 bad input; 70 an error of railgauge itself; 130 interrupted."""
 
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    gc.set_threshold(GARBAGE_PASS)
     sys.exit(dispatch(sys.argv[1:]))
 
 
@@ -108,7 +112,7 @@ def explain(command: str, error: Exception) -> int:
     if status is not None:
         return int(status)
     print(f"railgauge {command}: unexpected {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
-    return 1
+    return INTERNAL
 
 
 if __name__ == "__main__":

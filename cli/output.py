@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from railgauge import __version__
-from railgauge.topo.errors import UnavailableError
+from railgauge.topo.errors import UnavailableError, UsageError
 
 STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # names of what is open already: never to be replaced
 
@@ -42,8 +42,11 @@ def write_text(path: str, text: str) -> None:
 def write_bytes(path: str, data: bytes) -> None:
     """Write a file whole or not at all; UnavailableError when that fails.
 
-    A link stays and its target is replaced; a device, a pipe or an open stream is written to as it is.
+    A link stays and its target is replaced; a device, a pipe or an open stream is written to as it is. UsageError
+    for an empty name.
     """
+    if not path:
+        raise UsageError("the name of the file to write is empty")
     try:
         if _is_stream(path):
             with open(path, "ab") as stream:

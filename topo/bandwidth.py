@@ -45,6 +45,11 @@ def nvlink(sm: int) -> float:
     return next((speed for least, speed in NVLINK if sm >= least), NVLINK_OLDER)
 
 
+def nvlink_count(card: Node, gb_per_s: float) -> int:
+    """How many NVLinks of a card carry so much."""
+    return round(gb_per_s / nvlink(card.sm or 0))
+
+
 def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) -> float:
     """The wire between two CPUs of a host (`ncclTopoGetInterCpuBw`)."""
     if arch == "ppc64":
@@ -64,8 +69,7 @@ def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) 
 
 def cpu_wire(cpu: Node) -> float:
     """As `between_cpus`, by one of the CPU nodes."""
-    identity = cpu.device or 0
-    return between_cpus(cpu.arch, cpu.vendor, identity >> 32, identity & 0xFFFFFFFF)
+    return between_cpus(cpu.arch, cpu.vendor, *cpu.family_and_model)
 
 
 def net(mbps: int) -> float:

@@ -5,7 +5,7 @@ It decides PIX against PXB. Only exact ids count: vendor 0x1000 with device 0xc0
 level in the id.
 """
 
-from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.model import NodeKind
 from railgauge.topo.system_builder import SystemBuilder
 
 GEN4 = 0x1000C0101000A000
@@ -33,18 +33,17 @@ def _absorb(builder: SystemBuilder, switch: str, wanted: int) -> None:
         for target, _, _ in builder.links[switch]
         if builder.node(target).kind is NodeKind.PCI and generation(builder.node(target).device or 0, 1) == wanted
     ]
-    builder.links[switch] = [link for link in builder.links[switch] if link[0] not in children]
+    builder.links[switch] = [wire for wire in builder.links[switch] if wire.target not in children]
     for child in children:
-        for target, kind, speed in builder.links[child]:
-            if target == switch:
-                continue
-            builder.links[switch].append((target, kind, speed))
-            _redirect(builder, target, child, switch)
+        for wire in builder.links[child]:
+            if wire.target != switch:
+                builder.links[switch].append(wire)
+                _redirect(builder, wire.target, child, switch)
         builder.remove(child)
 
 
 def _redirect(builder: SystemBuilder, node: str, old: str, new: str) -> None:
-    links: list[tuple[str, LinkKind, float]] = builder.links[node]
-    at = next((i for i, link in enumerate(links) if link[0] == old), None)
+    wires = builder.links[node]
+    at = next((i for i, wire in enumerate(wires) if wire.target == old), None)
     if at is not None:
-        links[at] = (new, *links[at][1:])
+        wires[at] = wires[at]._replace(target=new)

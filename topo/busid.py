@@ -33,3 +33,9 @@ def from_nvml(text: str) -> str:
         return f"{int(domain, 16) & 0xFFFFFFF:04x}:{rest}"
     except ValueError:
         return text.lower()
+
+
+def next_bus_id(text: str) -> str:
+    """The bus id whose number is one higher, as `int64ToBusId` spells it: after 0000:1b:00.0 comes 0000:1b:00.1."""
+    number = to_number(text) + 1
+    return f"{number >> 20:04x}:{number >> 12 & 0xFF:02x}:{number >> 4 & 0xFF:02x}.{number & 0xF:x}"

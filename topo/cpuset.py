@@ -1,30 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets of cores in the two spellings of sysfs: lists ("0-3,8") and 32-bit mask words ("ff,ffffffff")."""
 
+MAX_CORES = 1 << 16  # eight times what any kernel is built for
+WORD = 32  # bits in a word of a mask
+
 
 def from_list(text: str) -> tuple[int, ...]:
     """Cores of a cpulist such as "0-3,8", ascending; ValueError when it is not one."""
     cpus: set[int] = set()
+    listed = 0
     for part in text.strip().split(","):
         if not part:
             continue
         first, _, last = part.partition("-")
-        low, high = int(first), int(last or first)
-        if high - low > 1 << 16:
-            raise ValueError(f"{part!r} spans too many cores")
+        low, high = _number(first, 10), _number(last or first, 10)
+        listed += max(high - low, 0) + 1
+        if listed > MAX_CORES:
+            raise ValueError(f"lists more than {MAX_CORES} cores")
         cpus.update(range(low, high + 1))
     return tuple(sorted(cpus))
 
 
 def from_mask(text: str) -> tuple[int, ...]:
-    """Cores of a cpumap such as "00000000,0000000f", ascending; ValueError when it is not one."""
+    """Cores of a cpumap such as "00000000,0000000f", ascending; ValueError when it is not one.
+
+    Of a word of more than 8 digits the last 8 count, as in NCCL's `ncclStrToCpuset`.
+    """
     words = text.strip().split(",")
-    if len(words) > 1 << 10 or any(len(word) > 8 for word in words):
-        raise ValueError("not 32-bit words")
+    if len(words) > 1 << 10:
+        raise ValueError(f"more than {1 << 10} words")
     value = 0
     for word in words:
-        value = (value << 32) | int(word, 16)
+        value = (value << WORD) | (_number(word, 16) & 0xFFFFFFFF)
     return tuple(i for i in range(value.bit_length()) if value >> i & 1)
+
+
+def _number(text: str, base: int) -> int:
+    try:
+        return int(text, base)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no {'hexadecimal ' if base == 16 else ''}number") from None
 
 
 def to_list(cpus: tuple[int, ...]) -> str:
@@ -36,3 +51,11 @@ def to_list(cpus: tuple[int, ...]) -> str:
         else:
             runs.append([cpu, cpu])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def to_mask(cpus: tuple[int, ...], size: int) -> str:
+    """The mask of some cores as sysfs prints it for `size` cores: the highest word first, with the digits it needs."""
+    mask = sum(1 << cpu for cpu in cpus)
+    words = [f"{mask >> (WORD * i) & 0xFFFFFFFF:08x}" for i in reversed(range(-(-size // WORD)))]
+    digits = -(-((size - 1) % WORD + 1) // 4)  # of the highest word
+    return ",".join([words[0][-digits:], *words[1:]])

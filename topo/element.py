@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.strtol import strtol
 
+LARGEST = 1 << 64
 LARGEST_COUNT = 1_000_000  # links, lanes, MB/s of a chip-to-chip link
 
 
@@ -47,7 +49,7 @@ class Element:
         return value
 
     def integer(self, key: str, path: str | None, default: int | None = None) -> int:
-        """The attribute as an integer (decimal or 0x...), `default` without it; an InputError when it is no number."""
+        """The attribute as an integer (`to_integer`), `default` without it; an InputError when it is no number."""
         value = self.get(key)
         if (value is None or value == "") and default is not None:
             return default
@@ -63,12 +65,15 @@ class Element:
 
 
 def to_integer(text: str, what: str, path: str | None, line: int | None) -> int:
-    """Read a decimal or 0x number of at most 64 bits; an InputError naming `what` otherwise."""
-    digits = text.strip()
-    try:
-        value = int(digits, 16 if digits.lower().lstrip("-").startswith("0x") else 10) if len(digits) <= 20 else None
-    except ValueError:
-        value = None
-    if value is None or not -(1 << 63) <= value < 1 << 64:
+    """Read a number as NCCL does (strtol.py).
+
+    Empty text is 0. An InputError naming `what` where there is no digit or more than 64 bits, which NCCL lets pass.
+    """
+    if not text.strip():
+        return 0
+    value = strtol(text)
+    if value is None:
         raise InputError(f"{what} is {text[:40]!r}, not a number", path, line)
+    if not -LARGEST // 2 <= value < LARGEST:
+        raise InputError(f"{what} is {text[:40]!r}, more than 64 bits", path, line)
     return value

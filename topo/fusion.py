@@ -6,10 +6,8 @@ A file that NCCL or a scan wrote is in that order already. Every GPU has a rank 
 """
 
 from railgauge.topo.element import Element
-from railgauge.topo.topology import Topology
-from railgauge.topo.tree import Tree, fuse
-
-TRIMMED = ("cpu", "pci", "nic", "net")  # what goes when nothing in it is used
+from railgauge.topo.topology import Topology, host_of
+from railgauge.topo.tree import Tree, fuse, trim
 
 
 def in_fused_order(topology: Topology) -> Element:
@@ -17,8 +15,8 @@ def in_fused_order(topology: Topology) -> Element:
     gpus = ranked_gpus(topology)
     if not gpus:
         return topology.root
-    host_of = {id(gpu): cpu.get("host_hash") for cpu in topology.cpus for gpu in cpu.walk() if gpu.name == "gpu"}
-    trees = [_rank_tree(topology.root, gpu, rank, host_of.get(id(gpu))) for rank, gpu in enumerate(gpus)]
+    hosts = {id(gpu): _host(cpu) for cpu in topology.cpus for gpu in cpu.walk() if gpu.name == "gpu"}
+    trees = [_rank_tree(topology.root, gpu, rank, hosts[id(gpu)]) for rank, gpu in enumerate(gpus)]
     for tree in trees[1:]:
         fuse(trees[0], tree)
     return trees[0].freeze()
@@ -33,29 +31,26 @@ def ranked_gpus(topology: Topology) -> list[Element]:
     return [gpu for _, gpu in sorted(zip(ranks, gpus, strict=True), key=lambda pair: pair[0])]
 
 
-def _rank_tree(root: Element, gpu: Element, rank: int, host: str | None) -> Tree:
+def _rank_tree(root: Element, gpu: Element, rank: int, host: int | str) -> Tree:
     """What one rank's own XML holds: its GPU, with its rank, and all NICs of its host."""
-    tree = Tree(root.name, list(root.attributes), root.line)
-    for cpu in root.children:
-        kept = _kept(cpu, gpu) if cpu.name != "cpu" or cpu.get("host_hash") == host else None
+    tree = Tree(root.name, root.attributes, root.line)
+    for child in root.children:
+        kept = trim(child, lambda one: _is_used(one, gpu)) if _is_of(child, host) else None
         if kept is not None:
-            tree.children.append(kept)
+            tree.append(kept)
     for own in (node for node in tree.walk() if node.name == "gpu"):
-        own.attributes = [pair for pair in own.attributes if pair[0] != "rank"] + [("rank", str(rank))]
+        own.attributes.pop("rank", None)
+        own.put("rank", str(rank))
     return tree
 
 
-def _kept(element: Element, gpu: Element) -> Tree | None:
-    """A copy without unused branches; None when nothing in it is used."""
-    if element.name == "gpu" and element is not gpu:
-        return None
-    tree = Tree(element.name, list(element.attributes), element.line)
-    tree.children = [kept for child in element.children if (kept := _kept(child, gpu)) is not None]
-    used = element is gpu or (element.name == "net" and element.get("dev") is not None)
-    if element.name in TRIMMED and not used and not any(_uses(child) for child in tree.children):
-        return None
-    return tree
+def _is_of(child: Element, host: int | str) -> bool:
+    return child.name != "cpu" or _host(child) == host
 
 
-def _uses(tree: Tree) -> bool:
-    return tree.name in (*TRIMMED, "gpu")
+def _host(cpu: Element) -> int | str:
+    return host_of(cpu.get("host_hash"))
+
+
+def _is_used(element: Element, gpu: Element) -> bool:
+    return element is gpu or (element.name == "net" and element.get("dev") is not None)

@@ -8,8 +8,8 @@ The copy speed of a core and the memory speed are planning figures; `link` and `
 
 from dataclasses import dataclass, replace
 
-from railgauge.topo.bandwidth import cpu_wire
 from railgauge.topo.errors import UsageError
+from railgauge.topo.figures import Figure, between_cpus
 from railgauge.topo.model import LinkKind, NodeKind, System
 from railgauge.topo.system_builder import SystemBuilder
 from railgauge.topo.topology import NumaNode
@@ -96,13 +96,13 @@ def _memory(facts: dict[int, NumaNode], number: int) -> float | None:
 def _new_cpu(builder: SystemBuilder, node: NumaNode, like: str) -> str:
     """A NUMA node without devices, which the XML leaves out, wired as its siblings are."""
     model = builder.node(like)
-    wires = [speed for _, kind, speed in builder.links[like] if kind is LinkKind.SYS]
+    known = next((wire.figure for wire in builder.links[like] if wire.kind is LinkKind.SYS), between_cpus(model))
     made = builder.add(
         NodeKind.CPU, 0, node.id, None, None, numa=node.id, arch=model.arch, vendor=model.vendor, device=model.device
     )
     for other in builder.of_kind(NodeKind.CPU):
         if other != made and builder.node(other).system == 0:
-            builder.wire(made, other, LinkKind.SYS, wires[0] if wires else cpu_wire(model))
+            builder.wire(made, other, LinkKind.SYS, known)
     return made
 
 
@@ -111,17 +111,23 @@ def _seat(builder: SystemBuilder, place: _Place, count: int, first: int) -> list
     if count == 0:
         return []
     number = builder.node(place.cpu).numa or 0
-    memory = builder.add(NodeKind.MEM, 0, number, None, None, numa=number, assumed=place.known_gb_per_s is None)
-    builder.wire(memory, place.cpu, LinkKind.MEM, place.gb_per_s)
+    memory = builder.add(NodeKind.MEM, 0, number, None, None, numa=number)
+    builder.wire(memory, place.cpu, LinkKind.MEM, _memory_figure(place))
     speed = seat_speed(len(place.cores) / count if place.cores else 1.0, place.gb_per_s / count)
     seats = []
     for i in range(count):
         rank = first + i
-        facts = {"cpus": cores_of(place.cores, count, i), "gdr": False, "assumed": True}
+        facts = {"cpus": cores_of(place.cores, count, i), "gdr": False}
         seat = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, **facts)
-        builder.wire(seat, memory, LinkKind.MEM, speed)
+        builder.wire(seat, memory, LinkKind.MEM, Figure(speed, "copies of its cores, for planning", assumed=True))
         seats.append(seat)
     return seats
+
+
+def _memory_figure(place: _Place) -> Figure:
+    if place.known_gb_per_s is None:
+        return Figure(place.gb_per_s, f"memory of {len(place.cores)} cores, for planning", assumed=True)
+    return Figure(place.gb_per_s, "read bandwidth that the firmware tells (HMAT)")
 
 
 def seat_speed(cores: float, memory: float) -> float:

@@ -1,94 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine from wherever it is described: live, a capture, a recorded fixture (@name), or a topology XML."""
+"""A machine from wherever it is described: live, a capture, a description, a fixture (@name), a topology XML."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from railgauge.topo import xml
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.remarks import remarks
 from railgauge.topo.scan import scan
-from railgauge.topo.sources.affinity import live_affinity
-from railgauge.topo.sources.capture import MAX_TOTAL, Capture, CaptureReader, RecordingReader, loads
-from railgauge.topo.sources.cuda import live_cuda
+from railgauge.topo.sources.capture import Capture, CaptureReader, loads
+from railgauge.topo.sources.compression import MAX_TOTAL, is_archive
+from railgauge.topo.sources.gdr import DRIVER
 from railgauge.topo.sources.host_identity import host_name
-from railgauge.topo.sources.interfaces import live_interfaces
-from railgauge.topo.sources.nvml import live_nvml
-from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_net import addressed, read_nic
+from railgauge.topo.sources.reader import LiveReader, Reader
+from railgauge.topo.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.topology import Topology
 
-DRIVER = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
-GZIP = b"\x1f\x8b"
+if TYPE_CHECKING:
+    from railgauge.topo.inventory import Inventory
+
+DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
+DESCRIPTION = "machine.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A topology, what could not be learnt about it, and the host's name ("" when a file does not tell)."""
+    """A topology, what could not be learnt about it, and the host's name ("" when a file does not tell).
+
+    `reader` reads the machine itself or its capture; None for a topology file. `environment` holds NCCL's settings
+    where they apply: on the live machine.
+    """
 
     topology: Topology
     warnings: tuple[str, ...] = ()
     host: str = ""
+    reader: Reader | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def inventory(self) -> "Inventory | None":
+        """Read what there is to know beyond the topology; None for a topology file."""
+        from railgauge.topo.inventory import take_inventory
+
+        return take_inventory(self.reader) if self.reader else None
 
 
-def load_machine(source: str | None = None, *, root: str = "/", gpus: tuple[int, ...] | None = None) -> Machine:
-    """Load what `source` names: None the live machine below `root`, "@name" a fixture, else a capture or topology file.
+def load_machine(
+    source: str | None = None,
+    *,
+    root: str = "/",
+    gpus: tuple[int, ...] | None = None,
+    topo_file: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Machine:
+    """Load what `source` names: None the live machine below `root`, "@name" a fixture, else a capture, a
+    description (.toml) or a topology file.
 
-    `gpus` (NVML indices, in rank order) limits a live or captured machine. Settings of NCCL in the environment
-    (NCCL_SOCKET_IFNAME, NCCL_HOSTID, CUDA_VISIBLE_DEVICES) apply to the live machine only. InputError when `source`
-    is unreadable.
+    `gpus` (NVML indices, in rank order) limits a live or captured machine, `topo_file` is the topology file that such
+    a scan begins with. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
+    CUDA_VISIBLE_DEVICES, ...) apply to the live machine only. InputError when `source` or `topo_file` is unreadable.
     """
-    if source is None:
-        return _scanned(live_reader(root), os.environ, gpus)
-    path = fixture_path(source[1:]) if source.startswith("@") else source
-    data = read_bytes(path, MAX_TOTAL)
-    if data.startswith(GZIP):
-        return _scanned(CaptureReader(loads(data, path)), {}, gpus)
-    if gpus is not None:
-        raise UsageError("--gpus limits a machine or a capture; a topology XML is taken whole")
+    if source == "":
+        raise UsageError('--from is "": name a topology XML, a capture, machine.toml or @fixture')
+    path = fixture_path(source[1:]) if source is not None and source.startswith("@") else source
+    reader, data = (live_reader(root), b"") if path is None else _recorded(path)
+    if reader is not None:
+        file = xml.load(topo_file) if topo_file is not None else None
+        return _scanned(reader, environment if path is None else {}, gpus, file)
+    if gpus is not None or topo_file is not None:
+        raise UsageError("--gpus and --topo-file are for a machine or a capture; a topology XML is taken whole")
     topology = xml.loads(data, path)
+    if not topology.cpus:
+        raise InputError("holds no <cpu>: every device hangs below one", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
+
+
+def _recorded(path: str) -> tuple[Reader | None, bytes]:
+    """The reader of a recorded or described machine; None, and what the file holds, when it is something else."""
+    if os.path.isdir(path):
+        from railgauge.topo.sources.foreign_tree import tree_reader
+
+        return tree_reader(path), b""
+    data = read_bytes(path, MAX_TOTAL)
+    if path.endswith(".toml"):
+        from railgauge.topo.description.build import build
+
+        return CaptureReader(build(data, path)), b""
+    return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
 
 
 def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
     """Read the live machine below `root` once: the raw reads, and what could not be learnt.
 
-    No setting of the environment applies, so that every GPU and every interface is in it.
+    No setting of the environment applies, so that every GPU and every interface is in it, used or not.
     """
+    from railgauge.topo.inventory import take_inventory
+    from railgauge.topo.sources.recording import RecordingReader
+
     reader = RecordingReader(live_reader(root))
-    machine = _scanned(reader, {}, None)
-    problems = dict(reader.problems)
-    for name in addressed(reader):
-        read_nic(reader, name)
-    reader.problems = problems  # what an interface that is not used lacks is no remark on this machine
+    machine = _scanned(reader, {}, None, None)
+    take_inventory(reader)
     return reader.capture(machine.host), machine.warnings
 
 
 def live_reader(root: str = "/") -> LiveReader:
     """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
+    from railgauge.topo.sources.affinity import live_affinity
+    from railgauge.topo.sources.cuda import live_cuda
+    from railgauge.topo.sources.interfaces import live_interfaces
+    from railgauge.topo.sources.nvml import live_nvml
+    from railgauge.topo.sources.verbs import live_verbs
+
     if root.rstrip("/"):
         return LiveReader(root)
     reader = LiveReader("/")
-    present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER)
-    asks = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
-    return LiveReader("/", {**asks, "interfaces": live_interfaces, "affinity": live_affinity})
+    present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
+    gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
+    rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
+    return LiveReader("/", {**gpus, **rdma, "interfaces": live_interfaces, "affinity": live_affinity})
 
 
 def _scanned(
-    reader: LiveReader | CaptureReader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
+    reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None, topo_file: Topology | None
 ) -> Machine:
-    result = scan(reader, environment, gpus)
+    result = scan(reader, environment, gpus, topo_file)
     warnings = (*result.warnings, *remarks(result.topology))
-    return Machine(topology=result.topology, warnings=warnings, host=host_name(reader) or "")
+    host = host_name(reader) or ""
+    return Machine(topology=result.topology, warnings=warnings, host=host, reader=reader, environment=environment)
 
 
 def fixture_path(name: str) -> str:
-    """The capture of a recorded machine by its name; InputError listing those there are when it is not one of them."""
+    """The file of a fixture, its capture or description; InputError listing those there are when it is none of them."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
-    known = sorted(d for d in os.listdir(folder) if os.path.isfile(os.path.join(folder, d, "capture.tar.gz")))
+    known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
     if name not in known:
         raise InputError(f"there is no fixture @{name}; there are: {', '.join('@' + k for k in known) or 'none'}")
-    return os.path.join(folder, name, "capture.tar.gz")
+    return known[name]
+
+
+def _fixture_file(folder: str) -> str | None:
+    paths = (os.path.join(folder, name) for name in ("capture.tar.gz", DESCRIPTION))
+    return next((path for path in paths if os.path.isfile(path)), None)

@@ -47,8 +47,8 @@ class Node:
 
     What a kind does not have is None: dev (GPU: NVML index; NET: plugin index; HOST: the rank), rank, sm (90 for 9.0),
     gdr, bus_id, name and port of a NET, vendor and arch of a CPU. `cpus`: the cores of a CPU node, or those a
-    HOST rank may run on; empty when unknown. `device`: vendor, device and subsystem ids of a PCI switch in one number.
-    `assumed`: a HOST or MEM node whose MEM links carry a planning figure, which nobody measured.
+    HOST rank may run on; empty when unknown. `device`: vendor, device and subsystem ids of a PCI switch in one number;
+    of a CPU family and model (`family_and_model`).
     """
 
     id: str
@@ -68,18 +68,28 @@ class Node:
     vendor: str | None = None
     cpus: tuple[int, ...] = ()
     device: int | None = None
-    assumed: bool = False
     line: int | None = None
+
+    @property
+    def family_and_model(self) -> tuple[int, int]:
+        """What `device` of a CPU holds, as NCCL's XML numbers them: the family above 32 bits of the model."""
+        return divmod(self.device or 0, 1 << 32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One direction of a wire: from node `source` to node `target`, with what it carries in GB/s."""
+    """One direction of a wire: from node `source` to node `target`, with what it carries in GB/s.
+
+    `origin`: what the figure comes from, such as "32 GT/s x16"; "" where NCCL's model has no limit. `assumed`: the
+    machine does not tell, and the figure is NCCL's default, or one for planning.
+    """
 
     source: str
     target: str
     kind: LinkKind
     gb_per_s: float
+    origin: str = ""
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

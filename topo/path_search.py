@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths from every node to one, by NCCL's breadth-first relaxation (`ncclTopoSetPaths`, 2.30)."""
+"""Routes from every node to one, by NCCL's breadth-first relaxation (`ncclTopoSetPaths`, 2.30).
 
-from dataclasses import dataclass
+Nodes go by their position in the System here, and a route keeps its links as a chain that it shares with the route it
+extends, because this is the inner loop of everything.
+"""
 
-from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
+from typing import NamedTuple, TypeAlias
+
+from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, NodeKind, System
 
 LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS, NET, DIS = range(12)  # PATH_TYPES by rank
 LINK_TYPE = {
@@ -15,77 +19,109 @@ LINK_TYPE = {
     LinkKind.NET: LOC,  # what counts is the way from the NIC on
     LinkKind.MEM: PHB,
 }
+OPEN, RELAY, CLOSED = range(3)  # a link out of a card: passable, over one further NVLink at most, or from the base only
+Trail: TypeAlias = "tuple[Link, Trail] | tuple[()]"  # the first link, then the trail of the rest
+Step: TypeAlias = tuple[int, int, float, Link, int]  # target, type, GB/s, the link back, gate
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A way to a node: its type's rank, its bandwidth, and the links along it in order of travel."""
+class Route(NamedTuple):
+    """A way to a node: its type's rank, its bandwidth, how many links, and these in order of travel."""
 
     kind: int
     gb_per_s: float
-    links: tuple[Link, ...]
+    hops: int
+    trail: Trail
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links in order of travel."""
+        found, rest = [], self.trail
+        while rest:
+            link, rest = rest
+            found.append(link)
+        return tuple(found)
 
 
-NOWHERE = Route(DIS, 0.0, ())
+NOWHERE = Route(DIS, 0.0, 0, ())
 
 
-def routes_to(system: System, base: Node, parents: dict[str, str]) -> dict[str, Route]:
-    """The route to `base` from every node that reaches it. `parents` maps a GPU to its DEV."""
-    found = {base.id: Route(LOC, LOCAL_GB_PER_S, ())}
-    frontier = [base.id]
-    gate = _Gate(system, base, parents)
+class Wires:
+    """The links of a System by the positions of their ends, with all that a search asks of one, found once.
+
+    A link without one back is left out. `nvb` False: no path relays over another GPU's NVLinks (NCCL_NVB_DISABLE).
+    """
+
+    def __init__(self, system: System, *, nvb: bool = True) -> None:
+        self.at = {node.id: position for position, node in enumerate(system.nodes)}
+        self.kinds = [node.kind for node in system.nodes]
+        back = {(link.target, link.source, link.kind): link for link in reversed(system.links)}
+        self.out: list[list[Step]] = [[] for _ in system.nodes]
+        for link in system.links:
+            reverse = back.get((link.source, link.target, link.kind))
+            if reverse is not None:
+                source, target = self.at[link.source], self.at[link.target]
+                ends = self.kinds[source], self.kinds[target]
+                step = step_type(*ends, link.kind), link.gb_per_s, reverse, gate(*ends, link.kind, nvb=nvb)
+                self.out[source].append((target, *step))
+
+    def card(self, position: int) -> int:
+        """The card of a GPU; any other node is its own."""
+        if self.kinds[position] is NodeKind.GPU and self.out[position]:
+            return self.out[position][0][0]
+        return position
+
+
+def step_type(source: NodeKind, target: NodeKind, kind: LinkKind) -> int:
+    """What one link makes of a path: between switches PXB, PCI at a CPU PHB, else the link's own type."""
+    if source is target is NodeKind.PCI:
+        return PXB
+    if kind is LinkKind.PCI and NodeKind.CPU in (source, target):
+        return PHB
+    return LINK_TYPE[kind]
+
+
+def gate(source: NodeKind, target: NodeKind, kind: LinkKind, *, nvb: bool) -> int:
+    """Where a path may go on over a link: out of a card only to its GPU, or by NVLink to another card."""
+    if source is not NodeKind.DEV or (kind is LinkKind.LOC and target is NodeKind.GPU):
+        return OPEN
+    return RELAY if nvb and kind is LinkKind.NVL and target is NodeKind.DEV else CLOSED
+
+
+def routes_to(wires: Wires, base: int) -> list[Route]:
+    """The route to the node at position `base` from each position; NOWHERE from where there is none."""
+    found = [NOWHERE] * len(wires.out)
+    found[base] = Route(LOC, LOCAL_GB_PER_S, 0, ())
+    own, reach = wires.card(base), 2 if wires.kinds[base] is NodeKind.GPU else 1
+    frontier = [base]
     while frontier:
-        following: dict[str, None] = {}
+        following: dict[int, None] = {}
         for here in frontier:
-            for link in system.links_of(here):
-                if not gate.lets(here, link, found[here]):
-                    continue
-                route = _extended(system, found[here], link, gate.reach)
-                if route is not None and _better(route, found.get(link.target, NOWHERE)):
-                    found[link.target] = route
-                    following[link.target] = None
+            if wires.kinds[here] in (NodeKind.NET, NodeKind.HOST) and here != base:
+                continue  # an end, never a way
+            _relax(wires, found, here, own, reach, following)
         frontier = list(following)
     return found
 
 
-def _better(new: Route, old: Route) -> bool:
-    """2.30 prefers the nearer type, then more bandwidth, then fewer hops."""
-    return (new.kind, -new.gb_per_s, len(new.links)) < (old.kind, -old.gb_per_s, len(old.links))
+def _relax(wires: Wires, found: list[Route], here: int, own: int, reach: int, following: dict[int, None]) -> None:
+    """Offer the way over `here` to its neighbours; those that take it go into `following`.
 
-
-def _extended(system: System, route: Route, link: Link, reach: int) -> Route | None:
-    """The route of the node beyond `link`, which travels the link's reverse; None for a one-way link."""
-    back = next((k for k in system.links_of(link.target) if k.target == link.source and k.kind is link.kind), None)
-    if back is None:
-        return None
-    here, there = system.node(link.source).kind, system.node(link.target).kind
-    kind = LINK_TYPE[link.kind]
-    if here is NodeKind.PCI and there is NodeKind.PCI:
-        kind = PXB
-    if link.kind is LinkKind.PCI and NodeKind.CPU in (here, there):
-        kind = PHB
-    if here is NodeKind.DEV and route.kind == NVL and kind == NVL and len(route.links) + 1 > reach:
-        kind = NVB
-    return Route(max(route.kind, kind), min(route.gb_per_s, link.gb_per_s), (back, *route.links))
-
-
-class _Gate:
-    """Where a path may pass: through a DEV only to its own GPU, or over one further NVLink."""
-
-    def __init__(self, system: System, base: Node, parents: dict[str, str]) -> None:
-        self._kinds = {node.id: node.kind for node in system.nodes}
-        self._own = parents.get(base.id, base.id)
-        self.reach = 2 if base.kind is NodeKind.GPU else 1
-
-    def lets(self, here: str, link: Link, route: Route) -> bool:
-        """Whether a path to `here` may go on over `link`."""
-        if here == self._own:
-            return True
-        if self._kinds[here] in (NodeKind.NET, NodeKind.HOST):
-            return False  # an end, never a way
-        if self._kinds[here] is not NodeKind.DEV:
-            return True
-        there = self._kinds[link.target]
-        if link.kind is LinkKind.LOC and there is NodeKind.GPU:
-            return True
-        return link.kind is LinkKind.NVL and there is NodeKind.DEV and len(route.links) <= self.reach
+    2.30 prefers the nearer type, then more bandwidth, then fewer hops.
+    """
+    kind, speed, hops, trail = found[here]
+    relays = kind == NVL and hops >= reach and wires.kinds[here] is NodeKind.DEV
+    for target, step, most, back, passable in wires.out[here]:
+        if passable and here != own and (passable == CLOSED or hops > reach):
+            continue
+        if relays and step == NVL:
+            step = NVB
+        if step < kind:
+            step = kind
+        if most > speed:
+            most = speed
+        old = found[target]
+        if step < old.kind or (
+            step == old.kind and (most > old.gb_per_s or (most == old.gb_per_s and hops + 1 < old.hops))
+        ):
+            found[target] = Route(step, most, hops + 1, (back, trail))
+            following[target] = None

@@ -7,13 +7,17 @@ path_search.py finds the plain ways, reroute.py changes those that NCCL does not
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.local import Table
+from railgauge.topo.gpudirect import GpuDirect, gpu_direct
 from railgauge.topo.model import PATH_TYPES, Link, NodeKind, System
-from railgauge.topo.path_search import NOWHERE, Route
-from railgauge.topo.reroute import compute, kept_gpus, plain
+from railgauge.topo.path_search import Route
+from railgauge.topo.peer_access import PeerAccess, PeerRules, peer_rules
+from railgauge.topo.reroute import compute, kept_gpus, without
+from railgauge.topo.route_table import RouteTable
+from railgauge.topo.settings.levels import Levels
 
 FROM = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET)
 TO = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
+NO_LEVELS = Levels()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,54 +31,76 @@ class Path:
     links: tuple[Link, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
     """All paths of a System. `kept` holds the GPUs NCCL keeps together.
 
-    It differs from all where the network beats the wires.
+    It differs from all where the network beats the wires; NCCL computes the paths of the kept ones once more.
     """
 
-    table: dict[tuple[str, str], Path]
-    pairs: tuple[tuple[str, str], ...]
-    kept: tuple[str, ...]
+    def __init__(self, system: System, parts: tuple[tuple[RouteTable, PeerRules], ...], levels: Levels) -> None:
+        self.kept = tuple(gpu.id for gpu in parts[0][0].gpus)
+        self._system = system
+        self._parts = parts
+        self._levels = levels
+        self._made: dict[tuple[str, str], Path] = {}
 
     def get(self, a: str, b: str) -> Path:
         """The path between two ids; type DIS with 0 hops and 0 GB/s where there is none."""
-        return self.table.get((a, b)) or _path(NOWHERE)
+        if (a, b) not in self._made:
+            self._made[a, b] = _path(self._part(a, b)[0].find(a, b))
+        return self._made[a, b]
+
+    def wired(self, a: str, b: str) -> Path:
+        """The path as the wires are, before NCCL's changes; KeyError for ids that there are not."""
+        return _path(self._part(a, b)[0].wired(self._system.node(a), self._system.node(b)))
+
+    def peer_access(self, a: str, b: str) -> PeerAccess:
+        """Whether NCCL uses P2P between two GPUs; KeyError for ids that there are not."""
+        table, rules = self._part(a, b)
+        return rules.access(table, self._system.node(a), self._system.node(b))
+
+    def gpu_direct(self, gpu: str, net: str, *, sending: bool) -> GpuDirect:
+        """Whether NCCL uses GPUDirect RDMA between a GPU and a NIC; KeyError for ids that there are not."""
+        table = self._part(gpu, net)[0]
+        return gpu_direct(table, self._system.node(gpu), self._system.node(net), self._levels, sending=sending)
 
     def __iter__(self) -> Iterator[tuple[str, str, Path]]:
         """All (from, to, path) from GPU, HOST and NET to GPU, HOST, NET, CPU and NVS."""
-        return ((a, b, self.get(a, b)) for a, b in self.pairs)
+        nodes = self._system.nodes
+        ends = [node.id for node in sorted((n for n in nodes if n.kind in TO), key=lambda node: TO.index(node.kind))]
+        return ((a.id, b, self.get(a.id, b)) for a in nodes if a.kind in FROM for b in ends)
+
+    def _part(self, a: str, b: str) -> tuple[RouteTable, PeerRules]:
+        return next((part for part in self._parts if a in part[0] and b in part[0]), self._parts[-1])
 
 
-def paths(system: System, *, p2p: bool = True) -> Paths:
-    """All paths. `p2p` False: the driver reports no peer access between GPUs."""
-    table = compute(system, system.gpus, p2p=p2p)
-    kept = kept_gpus(system, table)
-    if kept and len(kept) < len(system.gpus):
-        table = table | compute(system, kept, p2p=p2p)
-    return _collected(system, table, tuple(gpu.id for gpu in kept))
+def paths(
+    system: System, *, p2p: bool = True, levels: Levels = NO_LEVELS, denied: frozenset[tuple[str, str]] = frozenset()
+) -> Paths:
+    """All paths under the settings in `levels`. `denied`: pairs of GPU ids that the driver gives no peer access.
+
+    `p2p` False denies it to all of them.
+    """
+    denied = denied if p2p else frozenset((a.id, b.id) for a in system.gpus for b in system.gpus)
+    parts = [compute(system, levels, denied)]
+    kept = kept_gpus(parts[0][0])
+    if len(kept) < len(system.gpus):
+        parts.insert(0, compute(without(system, kept), levels, denied))
+    return Paths(system, tuple(parts), levels)
 
 
 def plain_paths(system: System) -> Paths:
     """All paths as the wires are, before NCCL's changes: what `nvidia-smi topo -m` speaks of."""
-    return _collected(system, plain(system), tuple(gpu.id for gpu in system.gpus))
-
-
-def _collected(system: System, table: Table, kept: tuple[str, ...]) -> Paths:
-    ends = sorted((n for n in system.nodes if n.kind in TO), key=lambda n: TO.index(n.kind))
-    return Paths(
-        table={key: _path(route) for key, route in table.items()},
-        pairs=tuple((a.id, b.id) for a in system.nodes if a.kind in FROM for b in ends),
-        kept=kept,
-    )
+    table = RouteTable(system)
+    return Paths(system, ((table, peer_rules(table, NO_LEVELS, frozenset())),), NO_LEVELS)
 
 
 def _path(route: Route) -> Path:
+    links = route.links
     return Path(
         type=PATH_TYPES[route.kind],
-        hops=len(route.links),
+        hops=route.hops,
         gb_per_s=route.gb_per_s,
-        via=tuple(link.target for link in route.links),
-        links=route.links,
+        via=tuple(link.target for link in links),
+        links=links,
     )

@@ -5,21 +5,24 @@ The order of nodes and links is NCCL's, because its search follows it; fusion.py
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from railgauge.topo import bandwidth
+from railgauge.topo import figures
 from railgauge.topo.broadcom import flatten
 from railgauge.topo.busid import to_number
 from railgauge.topo.cpuset import from_mask
 from railgauge.topo.element import Element
 from railgauge.topo.errors import InputError
+from railgauge.topo.figures import UNLIMITED, Figure
 from railgauge.topo.fusion import in_fused_order
 from railgauge.topo.host_ranks import add_host_ranks
-from railgauge.topo.model import LOCAL_GB_PER_S, LinkKind, NodeKind, System
+from railgauge.topo.model import LinkKind, NodeKind, System
+from railgauge.topo.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.system_builder import LOCAL_ID_MASK, SystemBuilder
-from railgauge.topo.topology import NumaNode, Topology
+from railgauge.topo.topology import NumaNode, Topology, host_of
 
-NVS_CLASS, CPU_BRIDGE_CLASS = "0x068000", "0x068001"  # NVSwitch; the NVLink bridge of a POWER CPU
 GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
 
 
@@ -29,15 +32,13 @@ def build_system(topology: Topology, *, host_ranks: int | None = None) -> System
     InputError with the line where the topology contradicts itself.
     """
     scope = _Scope(path=topology.path, builder=SystemBuilder(), numa=topology.numa)
-    hosts: list[str] = []
+    systems: dict[int | str, int] = {}
     cpus = tuple((in_fused_order(topology) if host_ranks is None else topology.root).all("cpu"))
     for cpu in cpus:
-        key = cpu.get("host_hash") or "0"
-        if key not in hosts:
-            hosts.append(key)
-        _add_cpu(scope, cpu, hosts.index(key))
-    for cpu in cpus:
-        _add_wires(scope, cpu, hosts.index(cpu.get("host_hash") or "0"))
+        _add_cpu(scope, cpu, systems.setdefault(host_of(cpu.get("host_hash")), len(systems)))
+    for kind, add in (("nvlink", _add_nvlink), ("c2c", _add_c2c), ("pcilink", _add_pcilink)):
+        for cpu in cpus:
+            _add_wires(scope, cpu, systems[host_of(cpu.get("host_hash"))], kind, add)
     flatten(scope.builder)
     _connect_cpus(scope)
     scope.builder.sort()
@@ -55,6 +56,9 @@ class _Scope:
     path: str | None
     builder: SystemBuilder
     numa: tuple[NumaNode, ...]
+
+
+_Add: TypeAlias = Callable[[_Scope, Element, int, int], None]
 
 
 def _add_cpu(scope: _Scope, cpu: Element, system: int) -> None:
@@ -78,7 +82,7 @@ def _add_cpu(scope: _Scope, cpu: Element, system: int) -> None:
         elif child.name == "nic":
             nic = scope.builder.get_or_add(NodeKind.NIC, system, 0)
             if not scope.builder.links[nic]:
-                scope.builder.wire(node, nic, LinkKind.PCI, LOCAL_GB_PER_S)
+                scope.builder.wire(node, nic, LinkKind.PCI, UNLIMITED)
             _add_nets(scope, child, nic, system)
 
 
@@ -97,7 +101,7 @@ def _place(scope: _Scope, cpu: Element, numa: int) -> NumaNode:
 def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
     text = pci.require("busid", scope.path)
     number = to_number(text)
-    speed = bandwidth.pci(pci.get("link_speed") or "", pci.count("link_width", scope.path, 0))
+    speed = figures.pci(pci.get("link_speed") or "", pci.count("link_width", scope.path, 0))
     for count, gpu in enumerate(pci.all("gpu")):
         _add_gpu(scope, pci, gpu, parent, system, number, count, speed)
     nic = next(pci.all("nic"), None)
@@ -119,7 +123,7 @@ def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
 def _is_switch(pci: Element) -> bool:
     """NCCL's `kvDictPciClass`: what is no NVSwitch, POWER bridge, GPU or NIC counts as a PCI switch."""
     kind = pci.get("class") or ""
-    return not kind.startswith((NVS_CLASS, CPU_BRIDGE_CLASS, "0x03", "0x02"))
+    return not kind.startswith((NVSWITCH, NVLINK_BRIDGE, DISPLAY, NETWORK))
 
 
 def _device_number(pci: Element, path: str | None) -> int:
@@ -128,7 +132,7 @@ def _device_number(pci: Element, path: str | None) -> int:
 
 
 def _add_gpu(
-    scope: _Scope, pci: Element, gpu: Element, parent: str, system: int, number: int, count: int, speed: float
+    scope: _Scope, pci: Element, gpu: Element, parent: str, system: int, number: int, count: int, speed: Figure
 ) -> None:
     builder, path, sm = scope.builder, scope.path, gpu.integer("sm", scope.path, 0)
     dev = gpu.integer("dev", path, len(builder.of_kind(NodeKind.GPU)))
@@ -152,7 +156,7 @@ def _add_gpu(
         gdr=gpu.integer("gdr", path, 0) != 0,
         bus_id=bus_id,
     )
-    builder.wire(card, node, LinkKind.LOC, LOCAL_GB_PER_S)
+    builder.wire(card, node, LinkKind.LOC, UNLIMITED)
 
 
 def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
@@ -160,7 +164,7 @@ def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
         if net.get("dev") is None or net.integer("net", scope.path, 1) == 0:
             continue  # an unused port, or a port that is part of a merged NIC
         dev = net.integer("dev", scope.path)
-        speed = bandwidth.net(net.integer("speed", scope.path, 0))
+        speed = figures.net(net.integer("speed", scope.path, 0))
         known = scope.builder.find(NodeKind.NET, system, dev)  # named twice: one NIC with two ways to it, as in NCCL
         made = known or scope.builder.add(
             NodeKind.NET,
@@ -188,12 +192,10 @@ def _latency(net: Element, path: str | None) -> float:
     return value
 
 
-def _add_wires(scope: _Scope, cpu: Element, system: int) -> None:
+def _add_wires(scope: _Scope, cpu: Element, system: int, kind: str, add: _Add) -> None:
     """NVLinks of the whole file first, then C2C, then links between switches: each is a pass of its own in NCCL."""
-    for kind, add in (("nvlink", _add_nvlink), ("c2c", _add_c2c), ("pcilink", _add_pcilink)):
-        for pci in cpu.walk():
-            if pci.name != "pci":
-                continue
+    for pci in cpu.walk():
+        if pci.name == "pci":
             holders = [pci] if kind == "pcilink" else list(pci.all("gpu"))[:1]
             for wire in (wire for holder in holders for wire in holder.all(kind)):
                 add(scope, wire, to_number(pci.require("busid", scope.path)), system)
@@ -209,21 +211,21 @@ def _card(scope: _Scope, wire: Element, number: int, system: int) -> str:
 
 def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
     builder, card = scope.builder, _card(scope, wire, number, system)
-    speed = wire.count("count", scope.path) * bandwidth.nvlink(builder.node(card).sm or 0)
+    speed = figures.nvlinks(wire.count("count", scope.path), builder.node(card).sm or 0)
     kind = wire.get("tclass") or ""
     if kind.startswith("0x03"):
         remote = builder.find(NodeKind.DEV, system, to_number(wire.require("target", scope.path)))
         if remote is not None:
             builder.connect(card, remote, LinkKind.NVL, speed)
         return
-    remote = builder.local_cpu(card) if kind.startswith(CPU_BRIDGE_CLASS) else builder.get_or_add(NodeKind.NVS, 0, 0)
+    remote = builder.local_cpu(card) if kind.startswith(NVLINK_BRIDGE) else builder.get_or_add(NodeKind.NVS, 0, 0)
     if remote is not None:
         builder.wire(card, remote, LinkKind.NVL, speed)
 
 
 def _add_c2c(scope: _Scope, wire: Element, number: int, system: int) -> None:
     card = _card(scope, wire, number, system)
-    speed = wire.count("bw", scope.path) * wire.count("count", scope.path) / 1000
+    speed = figures.c2c(wire.count("count", scope.path), wire.count("bw", scope.path))
     cpu = scope.builder.local_cpu(card)
     if cpu is not None:
         scope.builder.wire(card, cpu, LinkKind.C2C, speed)
@@ -233,7 +235,7 @@ def _add_pcilink(scope: _Scope, wire: Element, number: int, system: int) -> None
     here = scope.builder.find(NodeKind.PCI, system, number)
     there = scope.builder.find(NodeKind.PCI, system, to_number(wire.require("target", scope.path)))
     if here and there:
-        scope.builder.connect(here, there, LinkKind.LOC, LOCAL_GB_PER_S)
+        scope.builder.connect(here, there, LinkKind.LOC, UNLIMITED)
 
 
 def _connect_cpus(scope: _Scope) -> None:
@@ -241,4 +243,4 @@ def _connect_cpus(scope: _Scope) -> None:
     for one in cpus:
         for other in cpus:
             if one.id != other.id and one.system == other.system:
-                scope.builder.connect(one.id, other.id, LinkKind.SYS, bandwidth.cpu_wire(one))
+                scope.builder.connect(one.id, other.id, LinkKind.SYS, figures.between_cpus(one))

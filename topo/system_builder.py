@@ -5,9 +5,10 @@ NCCL's functions: `ncclTopoCreateNode`, `ncclTopoConnectNodes`, `ncclTopoSort`.
 """
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.figures import Figure
 from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
 
 LOCAL_ID_MASK = 0x00FFFFFFFFFFFFFF  # NCCL_TOPO_ID: the system's number is in the byte above
@@ -15,12 +16,20 @@ MOST_OF_A_KIND = 576  # GPUs of the largest NVLink domains; paths take the squar
 Fact: TypeAlias = Any  # a field of Node
 
 
+class Wire(NamedTuple):
+    """A link by what it leads to."""
+
+    target: str
+    kind: LinkKind
+    figure: Figure
+
+
 class SystemBuilder:
-    """Mutable nodes and links; `links` holds [target, kind, GB/s] by source in NCCL's order."""
+    """Mutable nodes and links; `links` holds the wires by source in NCCL's order."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
-        self.links: dict[str, list[tuple[str, LinkKind, float]]] = {}
+        self.links: dict[str, list[Wire]] = {}
         self._counts: dict[NodeKind, int] = {}
 
     def add(self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
@@ -69,19 +78,19 @@ class SystemBuilder:
         """Ids of a kind, in order of creation."""
         return [key for key, node in self.nodes.items() if node.kind is kind]
 
-    def wire(self, one: str, other: str, kind: LinkKind, speed: float) -> None:
+    def wire(self, one: str, other: str, kind: LinkKind, figure: Figure) -> None:
         """Connect two nodes in both directions."""
-        self.connect(one, other, kind, speed)
-        self.connect(other, one, kind, speed)
+        self.connect(one, other, kind, figure)
+        self.connect(other, one, kind, figure)
 
-    def connect(self, source: str, target: str, kind: LinkKind, speed: float) -> None:
+    def connect(self, source: str, target: str, kind: LinkKind, figure: Figure) -> None:
         """Add one direction: speeds of equal links are summed, faster links come first."""
         links = self.links[source]
-        at = next((i for i, link in enumerate(links) if link[:2] == (target, kind)), len(links))
-        total = speed + (links.pop(at)[2] if at < len(links) else 0.0)
-        while at > 0 and links[at - 1][2] < total:
+        at = next((i for i, wire in enumerate(links) if (wire.target, wire.kind) == (target, kind)), len(links))
+        total = links.pop(at).figure.plus(figure) if at < len(links) else figure
+        while at > 0 and links[at - 1].figure.gb_per_s < total.gb_per_s:
             at -= 1
-        links.insert(at, (target, kind, total))
+        links.insert(at, Wire(target, kind, total))
 
     def local_cpu(self, node_id: str, came_from: str | None = None) -> str | None:
         """The CPU above a node, through PCI switches only (`findLocalCpu`)."""
@@ -99,7 +108,7 @@ class SystemBuilder:
         """Take out a node and every link to it."""
         del self.nodes[node_id], self.links[node_id]
         for source, links in self.links.items():
-            self.links[source] = [link for link in links if link[0] != node_id]
+            self.links[source] = [wire for wire in links if wire.target != node_id]
 
     def sort(self) -> None:
         """Put the link up the PCI tree last on every node below a CPU."""
@@ -108,7 +117,7 @@ class SystemBuilder:
 
     def _sort_below(self, node_id: str, above: str | None) -> None:
         links = self.links[node_id]
-        up = next((i for i, link in enumerate(links) if link[0] == above), None)
+        up = next((i for i, wire in enumerate(links) if wire.target == above), None)
         if up is not None:
             links.append(links.pop(up))
         for target, kind, _ in list(links):
@@ -118,9 +127,16 @@ class SystemBuilder:
     def build(self, ranks: tuple[str, ...] = ()) -> System:
         """The finished System."""
         links = (
-            Link(source=source, target=target, kind=kind, gb_per_s=speed)
+            Link(
+                source=source,
+                target=wire.target,
+                kind=wire.kind,
+                gb_per_s=wire.figure.gb_per_s,
+                origin=wire.figure.origin,
+                assumed=wire.figure.assumed,
+            )
             for source, out in self.links.items()
-            for target, kind, speed in out
+            for wire in out
         )
         return System(
             nodes=tuple(self.nodes.values()), links=tuple(links), ranks=tuple(self.nodes[key] for key in ranks)

@@ -43,3 +43,14 @@ class Topology:
         """The <gpu> elements on PCI devices below a <cpu>, in file order."""
         devices = (pci for cpu in self.cpus for pci in cpu.walk() if pci.name == "pci")
         return tuple(gpu for pci in devices for gpu in pci.all("gpu"))
+
+
+def host_of(host_hash: str | None) -> int | str:
+    """The host that a <cpu> is on by its host_hash: its number, 0 without one (`ncclGetSystemId`).
+
+    Text that is no number stays text: published files have placeholders there.
+    """
+    try:
+        return int(host_hash or "0", 16)
+    except ValueError:
+        return host_hash or ""

@@ -3,20 +3,32 @@
 
 No document type, entity or encoding other than UTF-8 is accepted, size, depth and count are limited, so neither a bomb
 nor a file inclusion gets anywhere. Writing follows the habits of NCCL's `ncclTopoDumpXmlRec`: two spaces a level, `"`,
-no header.
+no header. Comments and text between elements are not kept: NCCL's formats have none.
 """
 
 import re
+from typing import TYPE_CHECKING, cast
 
 from railgauge.topo.element import Element
 from railgauge.topo.errors import InputError
 from railgauge.topo.input_file import read_bytes
 
-MAX_BYTES = 16 << 20  # NCCL's own limit is 256 nodes a rank, well under 1 MiB
+if TYPE_CHECKING:
+    from lxml import etree
+
+MAX_BYTES = 16 << 20  # NCCL's own limit is 1024 nodes a rank, well under 1 MiB
 MAX_DEPTH = 32  # system/cpu/pci.../nic/net: real machines stay below 10
 MAX_ELEMENTS = 10_000  # the largest real machines have some hundred, and some steps take its square
-FORBIDDEN = re.compile(rb"<!\s*(DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)|<\?xml-stylesheet", re.IGNORECASE)
-ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"'>]*)")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+ENCODINGS = (b"utf-8", b"utf8", b"us-ascii", b"ascii")
+ENCODING = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([^\"'>]*)")
+PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may stand before a document type
+PIECE = 65_536
+NO_CHARACTERS = [*range(0x20), 0xFFFE, 0xFFFF]  # what XML 1.0 cannot hold, but for tab and line ends
+ESCAPES = str.maketrans(
+    dict.fromkeys(map(chr, NO_CHARACTERS), "\N{REPLACEMENT CHARACTER}")
+    | {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+)
 
 
 def read_file(path: str, root: str) -> Element:
@@ -26,76 +38,104 @@ def read_file(path: str, root: str) -> Element:
 
 def parse(data: bytes, path: str | None, root: str) -> Element:
     """Parse bytes whose outermost element must be `root`; InputError(path, line) otherwise."""
-    _refuse_unsafe(data, path)
-    element = _convert(_syntax_tree(data, path), path)
+    _refuse_other_than_text(data, path)
+    element = _Parsing(path).element(data)
     if element.name != root:
         raise InputError(f"the outermost element is <{element.name}>, wanted <{root}>", path, element.line)
     return element
 
 
-def _refuse_unsafe(data: bytes, path: str | None) -> None:
+def _refuse_other_than_text(data: bytes, path: str | None) -> None:
     if len(data) > MAX_BYTES:
         raise InputError(f"larger than {MAX_BYTES >> 20} MiB", path, 1)
+    if not data.strip():
+        raise InputError("it is empty", path, 1)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8 text", path, _line_at(data, error.start)) from error
     if (nul := data.find(b"\0")) >= 0:
         raise InputError("holds a NUL byte: not a text file", path, _line_at(data, nul))
-    if found := FORBIDDEN.search(data):
-        raise InputError("document types and entities are not accepted", path, _line_at(data, found.start()))
-    declared = ENCODING.search(data)
-    if declared and declared[1].lower() not in (b"utf-8", b"utf8", b"us-ascii", b"ascii"):
-        raise InputError(f"encoding {declared[1].decode()!r} is not UTF-8", path, 1)
 
 
 def _line_at(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
 
-def _syntax_tree(data: bytes, path: str | None) -> "object":
-    from lxml import etree
+class _Parsing:
+    """One run of lxml over a file, fed piece by piece: elements are made as they close, and limits hold meanwhile."""
 
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        return etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise InputError(f"not well-formed XML: {error.msg}", path, max(error.lineno or 1, 1)) from error
-    except ValueError as error:
-        raise InputError(f"not well-formed XML: {error}", path, 1) from error
+    def __init__(self, path: str | None) -> None:
+        from lxml import etree
 
+        self._path = path
+        self._syntax_error = etree.XMLSyntaxError
+        self._parser = etree.XMLPullParser(
+            events=("start", "end"),
+            encoding="utf-8",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
+        self._children: list[list[Element]] = [[]]
+        self._count = 0
+        self._lines_before = 0
 
-def _convert(top: "object", path: str | None) -> Element:
-    budget = [MAX_ELEMENTS]
-    return _convert_one(top, path, 1, budget)
+    def element(self, data: bytes) -> Element:
+        """The outermost element. A byte order mark and white space before the XML header are passed over."""
+        text = data.removeprefix(BYTE_ORDER_MARK).lstrip()
+        self._lines_before = data.count(b"\n") - text.count(b"\n")
+        self._refuse_declarations(text)
+        try:
+            for start in range(0, len(text), PIECE):
+                self._parser.feed(text[start : start + PIECE])
+                self._take_events()
+            self._parser.close()
+        except self._syntax_error as error:
+            first = next(iter(self._parser.feed_error_log), None)  # the exception itself may be of a later one
+            reason, line = (first.message, first.line) if first else (error.msg, error.lineno)
+            raise self._refuse(f"not well-formed XML: {reason}", line) from error
+        return self._children[0][0]
 
+    def _refuse(self, reason: str, line: object) -> InputError:
+        return InputError(reason, self._path, self._line(line))
 
-def _convert_one(node: "object", path: str | None, depth: int, budget: list[int]) -> Element:
-    line = int(getattr(node, "sourceline", None) or 1)
-    budget[0] -= 1
-    if depth > MAX_DEPTH:
-        raise InputError(f"nested deeper than {MAX_DEPTH} elements", path, line)
-    if budget[0] < 0:
-        raise InputError(f"more than {MAX_ELEMENTS} elements", path, line)
-    tag, attributes = getattr(node, "tag", None), getattr(node, "attrib", {})
-    if not isinstance(tag, str):
-        raise InputError("holds an unresolved entity", path, line)
-    if named := next((name for name in (tag, *map(str, attributes)) if name.startswith("{")), None):
-        raise InputError(f"{named[:80]!r} is of a namespace: these files have none", path, line)
-    return Element(
-        name=tag,
-        attributes=tuple((str(key), str(value)) for key, value in attributes.items()),
-        children=tuple(_convert_one(child, path, depth + 1, budget) for child in node),  # type: ignore[attr-defined]
-        line=line,
-    )
+    def _line(self, line: object) -> int:
+        """The line in the file, of one that lxml counts from where it began."""
+        return self._lines_before + (line if isinstance(line, int) and line > 0 else 1)
+
+    def _refuse_declarations(self, text: bytes) -> None:
+        """Refuse document types, in the one place where XML has them, and headers that name another encoding."""
+        declared = ENCODING.match(text)
+        if declared and declared[1].lower() not in ENCODINGS:
+            raise self._refuse(f"encoding {declared[1].decode()[:40]!r} is not UTF-8", 1)
+        prolog = PROLOG.match(text)
+        if prolog and text.startswith(b"<!DOCTYPE", prolog.end()):
+            raise self._refuse("document types and entities are not accepted", _line_at(text, prolog.end()))
+
+    def _take_events(self) -> None:
+        for event, node in self._parser.read_events():
+            (self._open if event == "start" else self._close)(cast("etree._Element", node))
+
+    def _open(self, node: "etree._Element") -> None:
+        self._count += 1
+        if len(self._children) > MAX_DEPTH:
+            raise self._refuse(f"nested deeper than {MAX_DEPTH} elements", node.sourceline)
+        if self._count > MAX_ELEMENTS:
+            raise self._refuse(f"more than {MAX_ELEMENTS} elements", node.sourceline)
+        if named := next((name for name in (node.tag, *node.attrib) if str(name).startswith("{")), None):
+            raise self._refuse(f"{str(named)[:80]!r} is of a namespace: these files have none", node.sourceline)
+        self._children.append([])
+
+    def _close(self, node: "etree._Element") -> None:
+        children = tuple(self._children.pop())
+        pairs = tuple((str(key), str(value)) for key, value in node.attrib.items())
+        self._children[-1].append(
+            Element(name=str(node.tag), attributes=pairs, children=children, line=self._line(node.sourceline))
+        )
 
 
 def write(element: Element) -> str:
@@ -107,7 +147,7 @@ def write(element: Element) -> str:
 
 def _write_one(element: Element, level: int, out: list[str]) -> None:
     pad = "  " * level
-    attributes = "".join(f' {key}="{_escape(value)}"' for key, value in element.attributes)
+    attributes = "".join(f' {key}="{value.translate(ESCAPES)}"' for key, value in element.attributes)
     if not element.children:
         out.append(f"{pad}<{element.name}{attributes}/>\n")
         return
@@ -115,16 +155,3 @@ def _write_one(element: Element, level: int, out: list[str]) -> None:
     for child in element.children:
         _write_one(child, level + 1, out)
     out.append(f"{pad}</{element.name}>\n")
-
-
-def _escape(text: str) -> str:
-    for plain, escaped in (
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        (">", "&gt;"),
-        ('"', "&quot;"),
-        ("\n", "&#10;"),
-        ("\t", "&#9;"),
-    ):
-        text = text.replace(plain, escaped)
-    return text

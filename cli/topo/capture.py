@@ -7,15 +7,46 @@ import typer
 
 from railgauge.cli.machine_options import print_warnings
 from railgauge.cli.output import write_bytes
+from railgauge.topo.errors import UsageError
 
 
 def capture(
-    output: Annotated[str, typer.Option("-o", metavar="FILE", help="The archive to write, e.g. node.tar.gz.")],
+    output: Annotated[str, typer.Option("-o", metavar="FILE", help="The archive: node.tar.zst or node.tar.gz.")],
+    redacted: Annotated[
+        bool, typer.Option("--redact", help="Replace names, addresses, GUIDs, UUIDs and serial numbers by pseudonyms.")
+    ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--redact-key",
+            metavar="TEXT",
+            envvar="RAILGAUGE_REDACT_KEY",
+            help="The same pseudonyms in all captures made with this key; redacts too.",
+        ),
+    ] = None,
 ) -> None:
     """Keep the raw reads of this machine in one small archive that replays anywhere with --from."""
     from railgauge.topo.machine import record
     from railgauge.topo.sources.capture import dumps
 
+    suffix = archive_suffix(output)
     recorded, warnings = record()
     print_warnings(warnings)
-    write_bytes(output, dumps(recorded))
+    if redacted or key is not None:
+        import secrets
+
+        from railgauge.topo.sources.pseudonym import derived_key
+        from railgauge.topo.sources.redaction import redact
+
+        recorded = redact(recorded, derived_key(key) if key is not None else secrets.token_bytes(32))
+    write_bytes(output, dumps(recorded, suffix))
+
+
+def archive_suffix(path: str) -> str:
+    """The format that a file's name asks for; a stream (/dev/stdout) is sent .tar.zst. UsageError for others."""
+    from railgauge.topo.sources.compression import WRITERS
+
+    suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
+    if suffix is None and not path.startswith("/dev/"):
+        raise UsageError(f"-o {path}: give a name that ends in {' or '.join(WRITERS)}")
+    return suffix or ".tar.zst"

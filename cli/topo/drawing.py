@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `topo show` prints: the tree and the matrix, in colour on a terminal (rich honours NO_COLOR)."""
+"""What `topo show` prints: the tree, the matrix, and how nvidia-smi's differs; in colour on a terminal (NO_COLOR)."""
 
-from rich.console import Console
+import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from railgauge.cli.terminal import console
+from railgauge.topo.input_file import read_bytes
+from railgauge.topo.inventory import Inventory
 from railgauge.topo.model import NodeKind, System
-from railgauge.topo.render.matrix import LEGEND, NICS, matrix
-from railgauge.topo.render.tree import Branch, branches
+from railgauge.topo.nvlink_faults import short_of_nvlinks
+from railgauge.topo.pci_wires import pci_wires
+from railgauge.topo.render.matrix import NICS, matrix
+from railgauge.topo.render.smi_difference import differences
+from railgauge.topo.render.tree import Branch, Known, branches
+from railgauge.topo.render.wire_text import nvlinks_text
+from railgauge.topo.smi_matrix import LARGEST, loads
+from railgauge.topo.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
-CELL_STYLE = {"SYS": "red", "PHB": "yellow", "PXB": "cyan", "PIX": "cyan", "X": "dim"}
+WIDEST = 10_000  # characters of a line: a matrix that is cut to the terminal cannot be read
+CELL_STYLE = {"SYS": "red", "NODE": "yellow", "PHB": "yellow", "PXB": "cyan", "PIX": "cyan", "X": "dim"}
 
 
-def console() -> Console:
-    """Standard output; never wrapped, since a matrix that wraps cannot be read."""
-    return Console(highlight=False, soft_wrap=True)
-
-
-def print_tree(system: System) -> None:
+def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
     """One tree a CPU."""
-    out = console()
-    for branch in branches(system):
+    models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name} if inventory else {}
+    known = Known(wires=pci_wires(topology, inventory), models=models, shortages=short_of_nvlinks(system, inventory))
+    out = console(WIDEST)
+    for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))
+    if unknown := nvlinks_text(inventory):
+        out.print(unknown, style="red", markup=False)
 
 
 def _grown(tree: Tree, branch: Branch) -> Tree:
@@ -32,12 +41,13 @@ def _grown(tree: Tree, branch: Branch) -> Tree:
 
 
 def _text(branch: Branch) -> Text:
-    return Text(branch.label, style=KIND_STYLE.get(branch.kind, ""), overflow="fold", no_wrap=True)
+    style = "red" if branch.bad else KIND_STYLE.get(branch.kind, "")
+    return Text(branch.label, style=style, no_wrap=True)
 
 
-def print_matrix(system: System) -> None:
+def print_matrix(system: System, topology: Topology, inventory: Inventory | None) -> None:
     """The matrix with its legends."""
-    out, drawn = console(), matrix(system)
+    out, drawn = console(WIDEST), matrix(system, topology, inventory)
     widths = [max(len(row[i]) for row in drawn.rows) + 2 for i in range(len(drawn.rows[0]))]
     for row in drawn.rows:
         line = Text()
@@ -45,8 +55,25 @@ def print_matrix(system: System) -> None:
             line.append(cell.ljust(width), style=CELL_STYLE.get(cell, "green" if cell.startswith("NV") else ""))
         line.rstrip()
         out.print(line)
-    out.print("\n" + LEGEND)
+    if drawn.unknown:
+        out.print(f"\n{drawn.unknown}", style="red", markup=False)
+    out.print("\n" + drawn.legend)
     if drawn.nics:
         out.print(f"\n{NICS}\n")
         for label, name in drawn.nics:
-            out.print(f"  {label}: {name}")
+            out.print(f"  {label}: {name}", markup=False)
+
+
+def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
+    """Where nvidia-smi's matrix in a file differs, and why; ends with exit status 1 when it does."""
+    theirs = loads(read_bytes(path, LARGEST).decode("utf-8", "replace"), path)
+    found = differences(theirs, matrix(system, topology, inventory))
+    out = console(WIDEST)
+    for one in found:
+        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold", markup=False)
+        out.print(f"  {one.why}", markup=False)
+    if found and not theirs.nics and any(column.startswith("NIC") for column in theirs.columns):
+        out.print("(without its NIC legend nvidia-smi's NIC0 is taken for NIC0 here, and so on)", markup=False)
+    if found:
+        raise typer.Exit(1)
+    out.print(f"the same in all {len(theirs.cells)} cells")

@@ -5,20 +5,21 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import From, Gpus, open_machine
+from railgauge.cli.machine_options import From, Gpus, TopoFile, open_machine
 from railgauge.cli.output import write_text
 
 
 def dump(
     source: From = None,
     gpus: Gpus = None,
+    topo_file: TopoFile = None,
     output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
 ) -> None:
     """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
     from railgauge.topo import xml
 
-    text = xml.dumps(open_machine(source, gpus).topology)
-    if output:
+    text = xml.dumps(open_machine(source, gpus, topo_file=topo_file).topology)
+    if output is not None:
         write_text(output, text)
     else:
         print(text, end="")

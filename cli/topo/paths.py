@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo paths: how the ends reach each other."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -14,47 +16,83 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    TopoFile,
     open_machine,
     open_system,
 )
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
+from railgauge.topo.machine import Machine
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of NCCL, such as NCCL_P2P_LEVEL=SYS; repeatable."),
+]
 
 
 def paths(
-    a: Annotated[str | None, typer.Argument(help="GPU0, NIC2, mlx5_0, a bus id or an id such as GPU/0-1b000.")] = None,
+    a: Annotated[
+        str | None, typer.Argument(help="GPU0, NIC2, CPU0, NVS, mlx5_0, a bus id or an id such as GPU/0-1b000.")
+    ] = None,
     b: Annotated[str | None, typer.Argument(help="The same for the other end.")] = None,
     source: From = None,
     gpus: Gpus = None,
+    topo_file: TopoFile = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry: paths are within a node.")] = 1,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
+    settings: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Show how the ends reach each other: type, hops and bandwidth, as NCCL sees it."""
+    """Show how the ends reach each other: type, hops and bandwidth, as NCCL sees it; between two, explain it."""
     from railgauge.topo.ends import find_end
+    from railgauge.topo.explanation import explain
     from railgauge.topo.paths import paths as all_paths
+    from railgauge.topo.peer_status import denied_pairs, nvml_tells_peers
+    from railgauge.topo.render.path_json import entry, explained
     from railgauge.topo.render.path_text import describe
+    from railgauge.topo.settings.levels import read_levels
 
     if a and not b:
         raise UsageError("give both ends, or none for all pairs")
-    machine = open_machine(source, gpus, merged=merged)
+    levels = read_levels(environment(source, settings))
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
     system = open_system(machine, ranks, device)
-    table = all_paths(system, p2p=not no_p2p)
-    rows = list(table)
+    table = all_paths(system, p2p=not no_p2p, levels=levels, denied=denied_pairs(system, machine.reader))
     if a and b:
-        ends = find_end(system, a).id, find_end(system, b).id
-        rows = [(*ends, table.get(*ends))]
-    if as_json:
-        listed = [
-            {"from": x, "to": y, "type": p.type, "hops": p.hops, "gb_per_s": p.gb_per_s, "via": list(p.via)}
-            for x, y, p in rows
-        ]
-        print_json(document("paths", machine.host, paths=listed))
-    elif a and b:
-        print(describe(system, *rows[0]))
+        ports = port_numbers(machine)
+        explanation = explain(
+            system, table, *(find_end(system, end, ports).id for end in (a, b)), asked=nvml_tells_peers(machine.reader)
+        )
+        if not as_json:
+            print(describe(explanation))
+            return
+        listed = [explained(explanation)]
     else:
-        for x, y, p in rows:
-            print(f"{x:<20} {y:<24} {p.type:<4} {p.hops:>2} hops {p.gb_per_s:>8g} GB/s")
+        listed = [entry(*row) for row in table]
+    if as_json:
+        print_json(document("paths", machine.host, paths=listed))
+        return
+    for row in listed:
+        print("{from:<20} {to:<24} {type:<4} {hops:>2} hops {gb_per_s:>8g} GB/s".format(**row))
+
+
+def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
+    """The ports of each RDMA device as the kernel numbers them; none for a topology file, which does not tell."""
+    from railgauge.topo.sources.sysfs_infiniband import read_rdma
+
+    devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
+    return {device.name: tuple(port.number for port in device.ports) for device in devices}
+
+
+def environment(source: str | None, settings: list[str] | None) -> dict[str, str]:
+    """The settings that count, named on stderr: --set, and for the live machine those of the environment."""
+    from railgauge.topo.settings.levels import in_force, parse_settings
+
+    chosen = parse_settings(settings or [])
+    found = chosen if source else {**os.environ, **chosen}
+    for line in in_force(found):
+        print(f"railgauge: {line}", file=sys.stderr)
+    return found

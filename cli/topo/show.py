@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge topo show: the machine as a tree or a matrix."""
+"""railgauge topo show: the machine as a tree, a matrix, its RDMA devices, or a picture in a file."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import Device, DeviceOption, From, Gpus, Ranks, open_machine, open_system
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    Ranks,
+    TopoFile,
+    open_machine,
+    open_system,
+)
+from railgauge.cli.output import print_json
+from railgauge.topo.errors import UsageError
 
 
 class View(StrEnum):
@@ -14,17 +26,65 @@ class View(StrEnum):
 
     TREE = "tree"
     MATRIX = "matrix"
+    RDMA = "rdma"
+
+
+ViewOption = Annotated[
+    View, typer.Option("--view", help="A tree, the matrix of nvidia-smi topo -m, or ports and GIDs of RDMA devices.")
+]
+Against = Annotated[
+    str | None,
+    typer.Option("--against", metavar="FILE", help="Output of nvidia-smi topo -m: where and why the matrix differs."),
+]
+Output = Annotated[
+    str | None, typer.Option("-o", metavar="FILE", help="A picture instead: .svg, .dot, .html, or .json for the data.")
+]
 
 
 def show(
     source: From = None,
     gpus: Gpus = None,
-    view: Annotated[View, typer.Option("--view", help="A tree, or the matrix of nvidia-smi topo -m.")] = View.TREE,
+    topo_file: TopoFile = None,
+    view: ViewOption = View.TREE,
+    against: Against = None,
+    output: Output = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
+    as_json: Json = False,
 ) -> None:
     """Draw the machine."""
-    from railgauge.cli.topo.drawing import print_matrix, print_tree
+    from railgauge.cli.topo.drawing import print_differences, print_matrix, print_tree
+    from railgauge.cli.topo.picture_file import check_suffix, topology_document, write_picture
+    from railgauge.cli.topo.rdma_view import print_rdma, settings_of_devices
 
-    system = open_system(open_machine(source, gpus), ranks, device)
-    (print_matrix if view is View.MATRIX else print_tree)(system)
+    _check(view, against, output, topo_file, as_json=as_json)
+    if output is not None:
+        check_suffix(output)
+    if view is View.RDMA:
+        print_rdma(open_machine(source, gpus, environment=settings_of_devices()), as_json=as_json)
+        return
+    machine = open_machine(source, gpus, topo_file=topo_file)
+    system = open_system(machine, ranks, device)
+    inventory = machine.inventory()
+    if output is not None:
+        write_picture(output, source, machine, system, inventory)
+    elif as_json:
+        print_json(topology_document(machine, system, inventory))
+    elif against:
+        print_differences(against, system, machine.topology, inventory)
+    elif view is View.MATRIX:
+        print_matrix(system, machine.topology, inventory)
+    else:
+        print_tree(system, machine.topology, inventory)
+
+
+def _check(view: View, against: str | None, output: str | None, topo_file: str | None, *, as_json: bool) -> None:
+    """UsageError for flags that contradict each other."""
+    if against and view is not View.MATRIX:
+        raise UsageError("--against compares the matrix: add --view matrix")
+    if output is not None and (view is not View.TREE or as_json):
+        raise UsageError("-o draws the whole machine in the format of its suffix: leave --view and --json out")
+    if topo_file and view is View.RDMA:
+        raise UsageError("--topo-file says nothing about RDMA devices: leave it out")
+    if as_json and view is View.MATRIX:
+        raise UsageError("--json has no matrix: leave --view out for nodes and links, or see topo paths --json")

@@ -69,7 +69,7 @@ def test_a_fault_that_cannot_come_is_not_a_success(fault, status, words):
 def test_cpu_time_is_shown_but_bandwidth_is_by_the_clock():
     way = document("--ranks", "3", "-b", "1M", "-e", "1M", "-C", "1")["rows"][0]["out_of_place"]
     by_cpu_time = 1048576 / way["time_us"] / 1e3
-    assert way["algbw_gb_per_s"] < by_cpu_time  # three ranks on fewer cores sleep a part of the time
+    assert way["algbw_gb_per_s"] != pytest.approx(by_cpu_time, rel=1e-4)  # two clocks never agree so well
     assert "cputime" in run("--ranks", "2", *SMALL, "-C", "1").stdout
 
 

@@ -1,40 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths: types, hops and bandwidths of known machines, and what must hold for all of them."""
+"""Paths: types, hops and bandwidths of known machines."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from tests.topo.small_machines import SWITCHED, gpu, hosts, machine, net, nic, nvlink, pci, switch
 
 from railgauge.topo import bandwidth, xml
 from railgauge.topo.machine import load_machine
 from railgauge.topo.merged_nics import merge_nics
 from railgauge.topo.model import NodeKind
-from railgauge.topo.paths import paths, plain_paths
+from railgauge.topo.paths import paths
+from railgauge.topo.settings.levels import read_levels
 from railgauge.topo.system import build_system
-
-
-def pci(bus: str, kind: str, inside: str, device: str = "") -> str:
-    return f'<pci busid="{bus}" class="{kind}" {device} link_speed="16.0 GT/s PCIe" link_width="16">{inside}</pci>'
-
-
-def gpu(bus: str, dev: int, inside: str = "") -> str:
-    return pci(bus, "0x030200", f'<gpu dev="{dev}" sm="80" rank="{dev}" gdr="1">{inside}</gpu>')
-
-
-def nic(bus: str, dev: int) -> str:
-    net = f'<nic><net name="mlx5_{dev}" dev="{dev}" speed="200000" port="1" guid="0x{dev + 1}" gdr="1"/></nic>'
-    return pci(bus, "0x020000", net)
-
-
-def machine(*cpus: str, vendor: str = "GenuineIntel"):
-    facts = f'arch="x86_64" vendor="{vendor}" familyid="6" modelid="143"'
-    body = "".join(f'<cpu numaid="{i}" {facts}>{inside}</cpu>' for i, inside in enumerate(cpus))
-    return build_system(xml.loads(f'<system version="1">{body}</system>'))
-
-
-def switch(bus: str, *inside: str, device: str = "") -> str:
-    return pci(bus, "0x060400", "".join(inside), device)
-
 
 TWO_SOCKETS = (
     switch("0000:10:00.0", gpu("0000:11:00.0", 0), nic("0000:12:00.0", 0)),
@@ -82,10 +58,9 @@ def test_no_p2p_goes_through_the_cpu():
 
 
 def test_the_network_splits_a_node_where_it_is_faster():
-    wire = '<nvlink target="0000:{}:00.0" count="1" tclass="0x030200"/>'
     system = machine(
         switch("0000:10:00.0", gpu("0000:11:00.0", 0), nic("0000:12:00.0", 0)),
-        gpu("0000:41:00.0", 1, wire.format("11")),
+        gpu("0000:41:00.0", 1, nvlink("0000:11:00.0")),
         switch("0000:80:00.0", gpu("0000:81:00.0", 2), nic("0000:82:00.0", 1)),
     )
     table = paths(system)
@@ -110,6 +85,26 @@ def test_ports_of_a_card_become_one_nic():
     assert [(net.id, net.name) for net in system.nets] == [("NET/0-2", "mlx5_0+mlx5_1")]
     assert paths(system).get("GPU/0-11000", "NET/0-2").gb_per_s == 24.0
     assert xml.dumps(merge_nics(merge_nics(topology))) == xml.dumps(merge_nics(topology))
+
+
+def test_power_cpus_are_reached_over_nvlink():
+    bridge = '<nvlink target="0000:00:00.0" count="2" tclass="0x068001"/>'
+    system = machine(gpu("0000:11:00.0", 0, bridge, sm=70), gpu("0000:81:00.0", 1, bridge, sm=70), vendor="ppc64")
+    table = paths(system)
+    assert (table.get("GPU/0-11000", "CPU/0-0").type, table.get("GPU/0-11000", "CPU/0-0").gb_per_s) == ("NVL", 40.0)
+    far = table.get("GPU/0-11000", "GPU/0-81000")
+    assert (far.type, far.gb_per_s, far.via[1:3]) == ("SYS", 32.0, ("CPU/0-0", "CPU/0-1"))
+
+
+def test_linked_switches_are_one_way_more():
+    def linked(bus: str, peer: str, inside: str) -> str:
+        return switch(bus, inside, f'<pcilink target="{peer}"/>')
+
+    near = linked("0000:10:00.0", "0000:20:00.0", gpu("0000:11:00.0", 0))
+    path = paths(machine(near, linked("0000:20:00.0", "0000:10:00.0", gpu("0000:21:00.0", 1))))
+    assert path.get("GPU/0-11000", "GPU/0-21000").type == "PXB"
+    path = paths(machine(near, switch("0000:20:00.0", gpu("0000:21:00.0", 1))))
+    assert path.get("GPU/0-11000", "GPU/0-21000").type == "SYS"
 
 
 def test_no_path_is_dis():
@@ -144,30 +139,69 @@ def test_wires_between_intel_cpus(family, model, want):
     assert bandwidth.between_cpus("x86_64", "GenuineIntel", family, model) == want
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.sampled_from(["gpu", "nic", "switch"]), max_size=5), min_size=1, max_size=4))
-def test_plain_paths_are_the_same_both_ways(layout):
-    system = machine(*generated(layout))
-    table = plain_paths(system)
-    ends = [node.id for node in (*system.gpus, *system.nets)]
-    for a in ends:
-        for b in ends:
-            there, back = table.get(a, b), table.get(b, a)
-            assert (there.type, there.hops, there.gb_per_s) == (back.type, back.hops, back.gb_per_s)
-            assert there.type != "DIS"
-            assert there.gb_per_s <= min([link.gb_per_s for link in there.links], default=5000.0)
+@pytest.mark.parametrize(
+    ("arch", "vendor", "family", "model", "want"),
+    [
+        ("x86_64", "AuthenticAMD", 175, 17, 16),
+        ("x86_64", "CentaurHauls", 7, 0x3B, 6),
+        ("x86_64", "  Shanghai  ", 7, 0x5B, 9),
+        ("x86_64", "Other", 6, 0xCF, 5000),
+        ("arm64", None, 0, 0, 6),
+        ("ppc64", None, 0, 0, 32),
+        (None, None, 0, 0, 5000),
+    ],
+)
+def test_wires_between_other_cpus(arch, vendor, family, model, want):
+    assert bandwidth.between_cpus(arch, vendor, family, model) == want
 
 
-def generated(layout: list[list[str]]) -> list[str]:
-    cpus, counts = [], {"gpu": 0, "nic": 0}
-    for c, parts in enumerate(layout):
-        body = ""
-        for i, part in enumerate(parts):
-            bus = f"0000:{c + 1:x}{i:x}:00.0"
-            if part == "switch":
-                body = switch(f"000{c + 1}:f{i:x}:00.0", body) if body else ""
-            else:
-                body += (gpu if part == "gpu" else nic)(bus, counts[part])
-                counts[part] += 1
-        cpus.append(body)
-    return cpus
+def test_a_nic_without_a_pci_device_hangs_on_the_cpu():
+    path = paths(machine(gpu("0000:11:00.0", 0) + net(0))).get("GPU/0-11000", "NET/0-0")
+    assert (path.type, path.via) == ("PHB", ("DEV/0-11000", "CPU/0-0", "NIC/0-0", "NET/0-0"))
+
+
+def test_two_ranks_on_one_gpu_are_local_whatever_the_driver_says():
+    one = '<gpu dev="0" sm="90" rank="{}" gdr="1"/>'
+    system = machine(pci("0000:11:00.0", "0x030200", one.format(0) + one.format(1)))
+    assert paths(system, p2p=False).get(system.gpus[0].id, system.gpus[1].id).type == "LOC"
+
+
+def test_the_nvlinks_of_one_fabric_reach_another_host():
+    one, other = gpu("0000:11:00.0", 0, SWITCHED, rank=0), gpu("0000:11:00.0", 0, SWITCHED, rank=1)
+    table = paths(hosts(one, other))
+    assert table.get("GPU/0-11000", "GPU/1-11000").type == "NVL"
+    assert len(table.kept) == 2
+
+
+def test_hosts_without_a_fabric_are_cut_apart():
+    table = paths(hosts(gpu("0000:11:00.0", 0, rank=0), gpu("0000:11:00.0", 0, rank=1)))
+    assert table.get("GPU/0-11000", "GPU/1-11000").type == "NET"
+    assert table.kept == ("GPU/0-11000",)
+
+
+def test_hosts_go_by_the_number_of_their_hash():
+    text = '<system version="1">{}</system>'.format(
+        "".join(f'<cpu host_hash="{text}" numaid="{i}"/>' for i, text in enumerate(("0xA", "0x0a", "b", "0xZ", "0xZ")))
+    )
+    assert [cpu.system for cpu in build_system(xml.loads(text)).kind(NodeKind.CPU)] == [0, 0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("inside", ["", gpu("0000:11:00.0", 0), net(0)])
+def test_a_machine_with_hardly_anything_has_paths(inside):
+    system = machine(inside)
+    rows = list(paths(system))
+    assert len(rows) == len(system.gpus + system.nets) * (len(system.gpus + system.nets) + 1)
+
+
+def test_a_one_sided_nvlink_is_no_way():
+    system = machine(gpu("0000:11:00.0", 0, nvlink("0000:12:00.0")) + gpu("0000:12:00.0", 1))
+    assert paths(system).get("GPU/0-11000", "GPU/0-12000").type == "PHB"
+
+
+def test_nvlink_over_another_gpu_is_nvb_until_it_is_switched_off():
+    wires = nvlink("0000:12:00.0"), nvlink("0000:11:00.0") + nvlink("0000:13:00.0"), nvlink("0000:12:00.0")
+    system = machine("".join(gpu(f"0000:1{i + 1}:00.0", i, wire) for i, wire in enumerate(wires)))
+    path = paths(system).get("GPU/0-11000", "GPU/0-13000")
+    assert (path.type, path.hops, path.via[1]) == ("NVB", 4, "DEV/0-12000")
+    levels = read_levels({"NCCL_NVB_DISABLE": "1"})
+    assert paths(system, levels=levels).get("GPU/0-11000", "GPU/0-13000").type == "PHB"

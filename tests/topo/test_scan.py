@@ -4,13 +4,14 @@
 import pytest
 
 from railgauge.fixtures.synthetic import NIC_CLASS, SyntheticMachine
+from railgauge.topo import cpuset, xml
 from railgauge.topo import machine as machines
-from railgauge.topo import xml
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.scan import scan
+from railgauge.topo.sources import nvml
+from railgauge.topo.sources.host_identity import nccl_hash
 from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_numa import cpu_identity, cpuid_family
 from railgauge.topo.system import build_system
 
 UP, DOWN = "0000:01:00.0", "0000:02:00.0"  # a switch: upstream and downstream port
@@ -49,7 +50,7 @@ def test_a_root_port_is_no_switch(machine):
 
 
 def test_speed_and_width_are_the_lesser_of_device_and_port(machine):
-    path = machine.pci("0000:00:01.0", "0000:01:00.0", kind=NIC_CLASS, vendor="0x15b3", width="8")
+    path = machine.pci("0000:00:01.0", "0000:01:00.0", kind=NIC_CLASS, vendor="0x15b3", width=8)
     machine.nic("eth0", "0000:00:01.0", "0000:01:00.0")
     machine.write(f"{path}/max_link_width", "8\n")
     machine.write(f"{path}/../max_link_speed", "8.0 GT/s PCIe\n")
@@ -76,6 +77,15 @@ def test_a_gpu_that_nvml_does_not_list_is_named(machine):
     machine.gpus.clear()
     result = scan(machine.reader(), {})
     assert any("0000:01:00.0" in warning and "NVML" in warning for warning in result.warnings)
+
+
+def test_gpus_in_slices_are_named(machine):
+    machine.gpu("0000:00:01.0", "0000:01:00.0")
+    machine.gpu("0000:00:02.0", "0000:02:00.0")
+    machine.gpus[1]["mig"] = 1
+    assert [warning for warning in scan(machine.reader(), {}).warnings if "MIG" in warning] == [
+        "MIG is on: GPU1: slices have no peer access, and are shown as the GPU they are part of"
+    ]
 
 
 def test_a_gpu_that_sysfs_does_not_know_hangs_on_an_unknown_cpu(machine):
@@ -154,21 +164,53 @@ def test_live_machine_is_described():
     assert xml.dumps(xml.loads(xml.dumps(machine.topology))) == xml.dumps(machine.topology)
 
 
-@pytest.mark.parametrize(("family", "want"), [(6, 6), (23, 143), (25, 175), (26, 191)])
-def test_families_are_cpuid_fields(family, want):
-    assert cpuid_family(family) == want
-
-
-def test_other_architectures():
-    assert cpu_identity("processor\t: 0\nCPU implementer\t: 0x41\n") == (("arch", "arm64"),)
-    assert cpu_identity("processor\t: 0\ncpu\t\t: POWER9, altivec supported\n") == (("arch", "ppc64"),)
-    assert cpu_identity("") == ()
-
-
 def test_gpus_of_an_nvml_that_does_not_answer_are_unavailable(machine):
     reader = LiveReader(str(machine.root), {"nvml": lambda: {"error": "NVML did not answer within 20 s"}})
     with pytest.raises(UnavailableError, match="did not answer"):
         scan(reader, {}, gpus=(0,))
+
+
+def without_nvml(machine, **facts):
+    machine.gpu("0000:00:01.0", "0000:01:00.0")
+    machine.gpu("0000:00:02.0", "0000:02:00.0")
+    return scan(
+        LiveReader(str(machine.root), {name: lambda answer=a: answer for name, a in facts.items()}), {}
+    ).warnings
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({"nvml": {"error": "Driver/library version mismatch"}}, "Driver/library version mismatch"),
+        ({}, "NVML was not asked"),
+        ({"nvml": {"gpus": []}}, "NVML does not list it"),
+    ],
+)
+def test_gpus_without_nvml_are_named_in_one_line_with_its_reason(machine, facts, why):
+    warnings = without_nvml(machine, **facts)
+    assert [line for line in warnings if why in line] == [f"GPU 0000:01:00.0, 0000:02:00.0 left out: {why}"]
+    assert "no GPU takes part: the machine is described for host ranks" in warnings
+
+
+def test_a_gpu_that_cuda_does_not_list_is_not_blamed_on_nvml(machine):
+    cuda = {"gpus": [{"pci": "00000000:01:00.0", "cc": [8, 0]}]}
+    warnings = without_nvml(machine, nvml={"error": "version mismatch"}, cuda=cuda)
+    assert "GPU 0000:02:00.0 left out: CUDA does not list it" in warnings
+    assert "version mismatch" in warnings
+
+
+def test_no_gpu_is_only_said_to_be_found_where_that_is_known(machine):
+    assert any("no GPU found" in line for line in scan(machine.reader(), {}).warnings)
+
+
+def test_a_host_without_name_and_boot_id_has_no_hash(machine):
+    for path in ("hostname", "random/boot_id"):
+        (machine.root / "proc/sys/kernel" / path).unlink(missing_ok=True)
+    result = scan(machine.reader(), {})
+    assert [cpu.get("host_hash") for cpu in result.topology.cpus] == [None] * len(result.topology.cpus)
+    assert any(line.startswith("host_hash is left out") for line in result.warnings)
+    assert build_system(result.topology, host_ranks=2).ranks
+    assert scan(machine.reader(), {"NCCL_HOSTID": "a"}).topology.cpus[0].get("host_hash")
 
 
 def test_a_mig_device_is_told_not_to_be_modelled(machine):
@@ -216,5 +258,23 @@ def test_all_cores_allowed_is_no_remark(machine):
 def test_nvml_is_asked_where_sysfs_lacks_the_gpus(monkeypatch, device):
     monkeypatch.setattr(machines, "gpu_bus_ids", lambda reader: ())
     monkeypatch.setattr(machines.os.path, "exists", lambda path: path == device)
-    monkeypatch.setattr(machines, "live_nvml", lambda: {"error": "asked"})
+    monkeypatch.setattr(nvml, "live_nvml", lambda: {"error": "asked"})
     assert machines.live_reader().facts("nvml") == {"error": "asked"}
+
+
+def test_the_host_hash_is_nccls():
+    assert nccl_hash(b"vm40226e65-985b-4b78-a920-671ca025ed72") == 0xFDBF725BB546E0C3  # as NCCL 2.28.9 dumped it
+
+
+def test_a_mask_longer_than_nccl_holds_loses_its_empty_words(machine):
+    machine.numa(0, "0-31", "00000000," * 40 + "ffffffff")
+    machine.gpu("0000:00:01.0", "0000:01:00.0")
+    mask = scan(machine.reader(), {}).topology.cpus[0].get("affinity")
+    assert len(mask) <= 253
+    assert cpuset.from_mask(mask) == tuple(range(32))
+
+
+def test_a_mask_that_cannot_be_shortened_is_left_out(machine):
+    machine.numa(0, "0-31", "ffffffff," * 40 + "ffffffff")
+    machine.gpu("0000:00:01.0", "0000:01:00.0")
+    assert scan(machine.reader(), {}).topology.cpus[0].get("affinity") is None

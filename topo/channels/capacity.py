@@ -23,6 +23,17 @@ def way_out(system: System, rank: Node) -> float:
     return sum(link.gb_per_s for link in system.links_of(card) if link.kind is not LinkKind.LOC)
 
 
+def is_intel(system: System) -> bool:
+    """Whether the first CPU is one of Intel's, whose PCI roots cut what GPUs send into small packets."""
+    cpus = system.kind(NodeKind.CPU)
+    return bool(cpus) and cpus[0].arch == "x86_64" and cpus[0].vendor == "GenuineIntel"
+
+
+def in_small_packets(source: Node, path: Path) -> bool:
+    """Whether a path is one that Intel's PCI roots cut: exactly PHB, from a GPU."""
+    return path.type == "PHB" and source.kind is NodeKind.GPU
+
+
 class Capacity:
     """The links' remaining GB/s, and the load of each possible step, found once."""
 
@@ -31,8 +42,7 @@ class Capacity:
         self._system = system
         self._paths = table
         self._loads: dict[tuple[str, str], Load | None] = {}
-        cpus = system.kind(NodeKind.CPU)
-        self._intel = bool(cpus) and cpus[0].arch == "x86_64" and cpus[0].vendor == "GenuineIntel"
+        self._intel = is_intel(system)
 
     def path(self, source: Node, target: Node) -> Path:
         """The path of a step."""
@@ -48,9 +58,9 @@ class Capacity:
 
     def _load(self, source: Node, path: Path) -> Load:
         total: dict[tuple[str, str, LinkKind], float] = {}
-        small_packets = self._intel and path.type == "PHB" and source.kind is NodeKind.GPU
+        small = self._intel and in_small_packets(source, path)
         for link in path.links:
-            cost = INTEL_OVERHEAD if small_packets and link.kind is LinkKind.PCI else 1.0
+            cost = INTEL_OVERHEAD if small and link.kind is LinkKind.PCI else 1.0
             total[_key(link)] = total.get(_key(link), 0.0) + cost
             target = self._system.node(link.target)
             old = target.kind is NodeKind.GPU and (target.sm or 0) < REVERSE_BELOW_SM

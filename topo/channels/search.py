@@ -21,8 +21,10 @@ HOST_CHANNELS = (
 )
 
 
-def search(system: System, *, nodes: int = 1, p2p: bool = True) -> Graphs:
-    """The graphs of one of `nodes` equal nodes (`p2p` False: no peer access between GPUs).
+def search(
+    system: System, *, nodes: int = 1, p2p: bool = True, denied: frozenset[tuple[str, str]] = frozenset()
+) -> Graphs:
+    """The graphs of one of `nodes` equal nodes. `p2p` False: no peer access between GPUs; `denied`: not for those.
 
     UnavailableError without ranks, a way between them, or a NIC to leave by.
     """
@@ -31,7 +33,7 @@ def search(system: System, *, nodes: int = 1, p2p: bool = True) -> Graphs:
         raise UnavailableError("there is no GPU to plan for: --ranks N --device cpu plans ranks on host memory")
     if nodes > 1 and not system.nets:
         raise UnavailableError("this machine has no NIC: it cannot be one of several nodes")
-    table = paths(system, p2p=p2p)
+    table = paths(system, p2p=p2p, denied=denied)
     ring = _ring(system, table, nodes, start)
     pattern = TREE if len(ring.channels[0].ranks) == 1 else BALANCED_TREE
     return Graphs(ring=ring, tree=replace(ring, pattern=pattern, search_ms=0.0))

@@ -1,53 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix of `nvidia-smi topo -m`: how GPUs and NICs reach each other, with its letters, legend and affinities.
 
-Letters come from the plain wires, before NCCL's changes. NODE is never printed: the model knows no host bridges within
-a NUMA node.
+Letters come from the plain wires, before NCCL's changes. PHB and NODE are told apart where host bridges are known,
+which a topology XML does not hold.
 """
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from railgauge.topo import bandwidth
+from railgauge.topo.bandwidth import nvlink_count
 from railgauge.topo.cpuset import to_list
-from railgauge.topo.model import Node, NodeKind, System
-from railgauge.topo.paths import Path, Paths, plain_paths
+from railgauge.topo.inventory import Inventory
+from railgauge.topo.model import LinkKind, Node, NodeKind, System
+from railgauge.topo.paths import plain_paths
+from railgauge.topo.pci_place import Place, places, relation
+from railgauge.topo.render.wire_text import nvlinks_text
+from railgauge.topo.topology import Topology
 
 LEGEND = """\
 Legend:
 
   X    = Self
   SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)
-  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU);
-         nvidia-smi's NODE too, because NCCL's XML holds no host bridges
+{between}
   PXB  = Connection traversing multiple PCIe bridges (without traversing the PCIe Host Bridge)
   PIX  = Connection traversing at most a single PCIe bridge
-  C2C  = Connection traversing the chip-to-chip link between GPU and CPU
-  NVB  = Connection traversing NVLinks through one other GPU (a type of NCCL's, not of nvidia-smi's)
   NV#  = Connection traversing a bonded set of # NVLinks"""
+BRIDGES_KNOWN = """\
+  NODE = Connection traversing PCIe as well as the interconnect between PCIe Host Bridges within a NUMA node
+  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU)"""
+BRIDGES_UNKNOWN = """\
+  PHB  = Connection traversing PCIe as well as a PCIe Host Bridge (typically the CPU);
+         nvidia-smi's NODE too, because {why}"""
 NICS = "NIC Legend:"
+AFFINITIES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """Cells by row, the first row being the header; `nics` names the NIC columns."""
+    """Cells by row, the first row being the header; `nics` names the NIC columns; `legend` explains the letters.
+
+    `unknown` says what the cells do not tell, and why; "" where they tell all.
+    """
 
     rows: tuple[tuple[str, ...], ...]
     nics: tuple[tuple[str, str], ...]
+    legend: str
+    unknown: str = ""
 
 
-def matrix(system: System) -> Matrix:
-    """The matrix of a System; host ranks take the GPUs' place."""
-    table = plain_paths(system)
+def matrix(system: System, topology: Topology, inventory: Inventory | None = None) -> Matrix:
+    """The matrix of a System made of that topology; host ranks take the GPUs' place."""
+    found = places(topology, inventory)
     gpus = sorted(system.ranks or system.gpus, key=lambda node: node.dev or 0)
     ends = [*gpus, *sorted(system.nets, key=lambda node: node.dev or 0)]
     names = [_name(node) for node in ends]
-    header = ("", *names, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+    cell = _host_cells(system) if system.kind(NodeKind.HOST) else _device_cells(system, found)
     rows = [
-        (name, *(_cell(table, node, other) for other in ends), *_affinity(system, table, node))
+        (name, *(cell(node, other) for other in ends), *_affinity(system, found, inventory, node))
         for name, node in zip(names, ends, strict=True)
     ]
     nics = tuple((_name(net), net.name or "?") for net in ends[len(gpus) :])
-    return Matrix(rows=(header, *rows), nics=nics)
+    return Matrix(
+        rows=(("", *names, *AFFINITIES), *rows),
+        nics=nics,
+        legend=_legend(found.values(), inventory),
+        unknown=nvlinks_text(inventory),
+    )
+
+
+def _legend(found: Collection[Place], inventory: Inventory | None) -> str:
+    """The letters; PHB and NODE are one where there are PCI devices, but no host bridges known."""
+    if any(place.bridge for place in found) or not any(place.bus_id for place in found):
+        return LEGEND.format(between=BRIDGES_KNOWN)
+    why = "no host bridge was found in sysfs" if inventory else "NCCL's XML holds no host bridges"
+    return LEGEND.format(between=BRIDGES_UNKNOWN.format(why=why))
 
 
 def _name(node: Node) -> str:
@@ -55,28 +82,69 @@ def _name(node: Node) -> str:
     return f"{prefix}{node.dev}" if node.system == 0 else f"{prefix}{node.system}.{node.dev}"
 
 
-def _cell(table: Paths, node: Node, other: Node) -> str:
-    if node.id == other.id:
-        return "X"
-    path = table.get(node.id, other.id)
-    if path.type == "NVL":
-        return f"NV{_nvlinks(node, path)}"
-    return {"LOC": "PIX", "DIS": "N/A"}.get(path.type, path.type)  # two ports of one card: a single bridge between them
+def _host_cells(system: System) -> Callable[[Node, Node], str]:
+    """Cells of host ranks, which hang on no PCI: the types of their paths."""
+    table = plain_paths(system)
+
+    def cell(node: Node, other: Node) -> str:
+        kind = table.get(node.id, other.id).type
+        return "X" if node.id == other.id else {"LOC": "PIX", "DIS": "N/A"}.get(kind, kind)
+
+    return cell
 
 
-def _nvlinks(node: Node, path: Path) -> int:
-    return round(path.gb_per_s / bandwidth.nvlink(node.sm or 0))
+def _device_cells(system: System, found: dict[tuple[int, str], Place]) -> Callable[[Node, Node], str]:
+    """Cells of GPUs and NICs: NVLinks where there are any, else the way over PCI."""
+    cards = {link.target: system.node(link.source) for link in system.links if _is_held(system, link.source)}
+
+    def cell(node: Node, other: Node) -> str:
+        if node.id == other.id:
+            return "X"
+        card, peer = cards.get(node.id), cards.get(other.id)
+        count = _nvlinks(system, card, peer) if card and peer else 0
+        if count:
+            return f"NV{count}"
+        a, b = (_place(cards, found, end) for end in (node, other))
+        return relation(a, b) if a and b else "N/A"
+
+    return cell
 
 
-def _affinity(system: System, table: Paths, node: Node) -> tuple[str, str, str]:
-    """CPU affinity, NUMA affinity, and the GPU's own NUMA node (which sysfs alone does not tell); NICs have none."""
+def _is_held(system: System, source: str) -> bool:
+    return system.node(source).kind in (NodeKind.DEV, NodeKind.NIC)
+
+
+def _place(cards: dict[str, Node], found: dict[tuple[int, str], Place], node: Node) -> Place | None:
+    card = cards.get(node.id, node)
+    return found.get((card.system, card.bus_id or ""))
+
+
+def _nvlinks(system: System, card: Node, peer: Node) -> int:
+    """How many NVLinks two cards have in common: directly, or through an NVSwitch as many as the poorer one has."""
+    own = {link.target: link.gb_per_s for link in system.links_of(card.id) if link.kind is LinkKind.NVL}
+    if peer.id in own:
+        return nvlink_count(card, own[peer.id])
+    switched = [key for key in own if system.node(key).kind is NodeKind.NVS]
+    counts = [nvlink_count(peer, link.gb_per_s) for link in system.links_of(peer.id) if link.target in switched]
+    return min(nvlink_count(card, own[switched[0]]), *counts) if counts else 0
+
+
+def _affinity(
+    system: System, found: dict[tuple[int, str], Place], inventory: Inventory | None, node: Node
+) -> tuple[str, str, str]:
+    """CPU affinity, NUMA affinity, and the node of the GPU's own memory; NICs have none."""
     if node.kind is NodeKind.NET:
         return "", "", ""
     if node.kind is NodeKind.HOST:
         return to_list(node.cpus) or "N/A", str(node.numa), ""
-    cpus = [(table.get(node.id, cpu.id), cpu) for cpu in system.kind(NodeKind.CPU)]
-    near = min((c for c in cpus if c[0].type != "DIS"), key=lambda c: c[0].hops, default=None)
-    if near is None:
+    place = found.get((node.system, node.bus_id or ""))
+    cpu = system.kind(NodeKind.CPU)[place.cpu] if place else None
+    if cpu is None:
         return "N/A", "N/A", "N/A"
-    numa = near[1].numa
-    return to_list(near[1].cpus) or "N/A", "N/A" if numa is None or numa < 0 else str(numa), "N/A"
+    numa = "N/A" if cpu.numa is None or cpu.numa < 0 else str(cpu.numa)
+    return to_list(cpu.cpus) or "N/A", numa, _own_numa(inventory, node)
+
+
+def _own_numa(inventory: Inventory | None, node: Node) -> str:
+    gpu = inventory.gpu(node.bus_id) if inventory else None
+    return "N/A" if gpu is None or gpu.numa is None or gpu.numa < 0 else str(gpu.numa)

@@ -1,62 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine as an indented tree: CPUs, what hangs below each, and with how much bandwidth."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from railgauge.topo.bandwidth import nvlink_count
 from railgauge.topo.cpuset import to_list
 from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.render.wire_text import is_assumed, speed_text
+from railgauge.topo.nvlink_faults import Shortage
+from railgauge.topo.pci_wires import PciWire
+from railgauge.topo.render.names import cpu_family, net_name
+from railgauge.topo.render.wire_text import speed_text
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Facts beyond the System: PCI links by host and bus id, the model of a GPU by bus id, cards short of NVLinks."""
+
+    wires: Mapping[tuple[int, str], PciWire] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    shortages: Mapping[str, Shortage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One line of the tree, its kind (for colour) and what is below it."""
+    """One line of the tree, its kind (for colour), whether something is wrong with its link, and what is below it."""
 
     label: str
     kind: NodeKind
+    bad: bool
     below: tuple["Branch", ...]
 
 
-def branches(system: System) -> tuple[Branch, ...]:
+def branches(system: System, known: Known | None = None) -> tuple[Branch, ...]:
     """One branch for each CPU node."""
-    return tuple(_branch(system, cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
+    return tuple(_branch(system, known or Known(), cpu, None, frozenset()) for cpu in system.kind(NodeKind.CPU))
 
 
-def _branch(system: System, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
+def _branch(system: System, known: Known, node: Node, link: Link | None, passed: frozenset[str]) -> Branch:
     seen = passed | {node.id}
     below = tuple(
-        _branch(system, system.node(down.target), down, seen)
+        _branch(system, known, system.node(down.target), down, seen)
         for down in system.links_of(node.id)
         if down.kind in DOWN and down.target not in seen and system.node(down.target).kind is not NodeKind.CPU
     )
-    return Branch(label=_label(system, node, link), kind=node.kind, below=below)
+    pci = known.wires.get((node.system, node.bus_id or "")) if link and link.kind is LinkKind.PCI else None
+    shortage = known.shortages.get(node.id)
+    label = f"{_wire(link, pci)}{node.id}{_facts(node, link, known)}{_fault(pci)}{_side_links(system, node, shortage)}"
+    return Branch(label=label, kind=node.kind, bad=bool(shortage or (pci and pci.problem)), below=below)
 
 
-def _label(system: System, node: Node, link: Link | None) -> str:
-    return f"{_wire(system, link)}{node.id}{_facts(node)}{_side_links(system, node)}"
-
-
-def _wire(system: System, link: Link | None) -> str:
+def _wire(link: Link | None, pci: PciWire | None) -> str:
     if link is None or link.kind is LinkKind.LOC:
         return ""
-    return f"{link.kind} {speed_text(link.gb_per_s)}{' (assumed)' if is_assumed(system, link) else ''}  "
+    width = f" ({pci.text})" if pci and pci.text else ""
+    return f"{link.kind} {speed_text(link.gb_per_s)}{width}{' (assumed)' if link.assumed else ''}  "
 
 
-def _facts(node: Node) -> str:
+def _fault(pci: PciWire | None) -> str:
+    return f"  <- {pci.reason}" if pci and pci.reason else ""
+
+
+def _facts(node: Node, link: Link | None, known: Known) -> str:
     if node.kind is NodeKind.GPU:
-        return f"  GPU{node.dev} sm {node.sm} rank {node.rank if node.rank is not None else '-'}"
+        model = known.models.get(node.bus_id or "")
+        rank = node.rank if node.rank is not None else "-"
+        return f"  GPU{node.dev}{f' {model}' if model else ''} sm {node.sm} rank {rank}"
     if node.kind is NodeKind.HOST:
         return f"  rank {node.rank} on cores {to_list(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.CPU:
-        return f"  {node.vendor or node.arch or 'unknown CPU'} cores {to_list(node.cpus) or 'unknown'}"
+        return f"  {_cpu(node)} cores {to_list(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.NET:
-        return f"  {node.name} port {node.port}{' GPUDirect RDMA' if node.gdr else ''}"
+        speed = f" {link.gb_per_s * 8:g} Gb/s" if link else ""
+        return f"  {net_name(node)}{speed}{' GPUDirect RDMA' if node.gdr else ''}"
     return f"  {node.bus_id}" if node.bus_id else ""
 
 
-def _side_links(system: System, node: Node) -> str:
+def _cpu(node: Node) -> str:
+    return cpu_family(node.vendor, *node.family_and_model) or node.arch or "unknown CPU"
+
+
+def _side_links(system: System, node: Node, shortage: Shortage | None) -> str:
     """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
-    return "".join(f"\n  {link.kind} {speed_text(link.gb_per_s)} -> {link.target}" for link in side)
+    lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
+    return "".join(lines) + (f"  <- {shortage.reason}" if shortage else "")
+
+
+def _count(node: Node, link: Link) -> str:
+    """How many NVLinks that is; only a card tells, by its generation."""
+    return f" (NV{nvlink_count(node, link.gb_per_s)})" if link.kind is LinkKind.NVL and node.sm else ""

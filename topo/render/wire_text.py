@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wire carries, in words: a figure, "no limit" where NCCL's model has none, and whether it is only assumed."""
+"""What a wire carries, in words: a figure, or "no limit" where NCCL's model has none; and which wires are unknown."""
 
-from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, System
+from railgauge.topo.inventory import Inventory
+from railgauge.topo.model import LOCAL_GB_PER_S
 
 
 def speed_text(gb_per_s: float) -> str:
@@ -9,6 +10,14 @@ def speed_text(gb_per_s: float) -> str:
     return f"{gb_per_s:g} GB/s" if gb_per_s < LOCAL_GB_PER_S else "no limit"
 
 
-def is_assumed(system: System, link: Link) -> bool:
-    """Whether a link's figure is one for planning that nobody measured: a host rank's, or its memory's."""
-    return link.kind is LinkKind.MEM and (system.node(link.source).assumed or system.node(link.target).assumed)
+def short_speed(gb_per_s: float) -> str:
+    """As `speed_text`, to three digits, for labels."""
+    if gb_per_s >= LOCAL_GB_PER_S:
+        return "no limit"
+    return f"{gb_per_s:.0f} GB/s" if gb_per_s >= 100 else f"{gb_per_s:.3g} GB/s"
+
+
+def nvlinks_text(inventory: Inventory | None) -> str:
+    """That NVLinks are unknown and why; "" where they are known."""
+    why = inventory.nvlinks_unknown if inventory else None
+    return f"NVLinks are unknown: NVML does not answer ({why})" if why else ""

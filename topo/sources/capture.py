@@ -1,31 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A capture: the raw reads of one machine in a small .tar.gz, replayed through the same readers.
+"""A capture: the raw reads of one machine in a small archive, replayed through the same readers.
 
 Format: docs/capture.md.
 
 manifest.json      schema railgauge/capture/1, host, time, version of the tool
 root/...           files and links under their own paths, as they were read
-facts/NAME.json    answers that are no file: nvml, cuda, interfaces, affinity
+facts/NAME.json    answers that are no file: nvml, cuda, interfaces, affinity, ...
 """
 
-import gzip
 import io
 import json
-import tarfile
-import time
-import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.sources.reader import Facts, LiveReader, follow
-from railgauge.topo.sources.shapes import misfit
+from railgauge.topo.sources.compression import pack, unpack
+from railgauge.topo.sources.foreign_tree import place, unknown_facts
+from railgauge.topo.sources.printable import all_printable, printable
+from railgauge.topo.sources.reader import Facts, follow
+from railgauge.topo.sources.shapes import FACTS, misfit
+from railgauge.topo.sources.tar_members import FOLDER, LINK, read_members
 
 SCHEMA = "railgauge/capture/1"
-MAX_MEMBERS = 50_000
-MAX_TOTAL = 64 << 20
-SEEN = ".seen"  # an empty file that keeps a folder in which nothing was read
-FACTS = ("nvml", "cuda", "interfaces", "affinity")
+MANIFEST = "manifest.json"
+SEEN = ".seen"  # a file that keeps a folder in which nothing was read: one line for each name that was listed
+Value = TypeVar("Value")
+MAX_DOCUMENT = 4 << 20  # bytes of JSON; the answers of 16 GPUs are some 100 KiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,186 +40,138 @@ class Capture:
 
 
 class CaptureReader:
-    """A Reader that replays a capture."""
+    """A Reader that replays a capture. `redacted` is the mark of the key its identifiers are hashed with, or None."""
 
     def __init__(self, capture: Capture) -> None:
-        self.problems: dict[str, str] = dict(capture.manifest.get("problems", {}))
-        self._capture = capture
-        self._folders = _folders([*capture.texts, *capture.links])
+        self.problems: dict[str, str] = {}
+        self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
+        self.redacted: str | None = capture.manifest.get("redacted")
+        self._texts = all_printable(capture.texts)
+        self._links = all_printable(capture.links)
+        self._facts = all_printable(capture.facts)
+        self._folders = folders([*self._texts, *self._links])
 
     def text(self, path: str) -> str | None:
         """See Reader."""
-        real = follow(path, self._capture.links.get)
-        return self._capture.texts.get(real, "").rstrip() or None if real else None
+        real = self._real(path)
+        return self._texts.get(real, "").rstrip() or None if real else None
 
     def entries(self, path: str) -> tuple[str, ...]:
-        """See Reader. Only what was read is known to be there."""
-        real = follow(path, self._capture.links.get)
-        return tuple(sorted(self._folders.get(real, set()) - {SEEN})) if real else ()
+        """See Reader. Only what was read or listed is known to be there."""
+        real = self._real(path)
+        if real is None:
+            return ()
+        listed = self._texts.get(f"{real.rstrip('/')}/{SEEN}", "").splitlines()
+        return tuple(sorted({*self._folders.get(real, ()), *listed} - {SEEN}))
 
     def realpath(self, path: str) -> str | None:
         """See Reader."""
-        real = follow(path, self._capture.links.get)
-        return real if real in self._folders or real in self._capture.texts else None
+        real = self._real(path)
+        return real if real in self._folders or real in self._texts else None
 
     def facts(self, name: str) -> Facts | None:
         """See Reader."""
-        return self._capture.facts.get(name)
+        return self._facts.get(name)
+
+    def _real(self, path: str) -> str | None:
+        """The path with all links followed; a problem that was met there is one again."""
+        if path in self._problems:
+            self.problems[path] = self._problems[path]
+        return follow(path, self._links.get)
 
 
-def _folders(paths: list[str]) -> dict[str, set[str]]:
-    folders: dict[str, set[str]] = {"/": set()}
+def folders(paths: Iterable[str]) -> dict[str, set[str]]:
+    """The folders that hold some absolute paths, each with the names in it."""
+    found: dict[str, set[str]] = {"/": set()}
     for path in paths:
         while path != "/":
             parent, _, name = path.rpartition("/")
-            known = folders.setdefault(parent or "/", set())
+            known = found.setdefault(parent or "/", set())
             if name in known:
                 break
             known.add(name)
             path = parent or "/"
-    return folders
+    return found
 
 
-class RecordingReader(LiveReader):
-    """A LiveReader that keeps every text, link and fact it answered with."""
+def dumps(capture: Capture, suffix: str = ".tar.gz") -> bytes:
+    """The archive, packed as the suffix says (.tar.zst or .tar.gz); the same content gives the same bytes."""
+    import tarfile
 
-    def __init__(self, live: LiveReader) -> None:
-        super().__init__(live.root, live._ask)
-        self.texts: dict[str, str] = {}
-        self.links: dict[str, str] = {}
-        self.seen: set[str] = set()
-
-    def text(self, path: str) -> str | None:
-        """See Reader."""
-        text = super().text(path)
-        real = self.realpath(path)
-        if text is not None and real is not None:
-            self.texts[real] = text
-        return text
-
-    def realpath(self, path: str) -> str | None:
-        """See Reader."""
-        real = super().realpath(path)
-        if real is not None:
-            self.seen.add(real)
-        return real
-
-    def readlink(self, path: str) -> str | None:
-        """See LiveReader."""
-        target = super().readlink(path)
-        if target is not None:
-            self.links[path] = target
-        return target
-
-    def capture(self, host: str) -> Capture:
-        """Everything read so far. A folder that was only looked at is kept by an empty file in it."""
-        from railgauge import __version__
-
-        texts = dict(self.texts)
-        folders = _folders([*texts, *self.links])
-        texts.update({f"{path}/{SEEN}": "" for path in self.seen if path not in texts and path not in folders})
-        manifest = {
-            "schema": SCHEMA,
-            "host": host,
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "version": __version__,
-            "problems": dict(sorted(self.problems.items())),
-        }
-        return Capture(
-            manifest=manifest, texts=texts, links=self.links, facts={name: self.facts(name) for name in FACTS}
-        )
-
-
-def dumps(capture: Capture) -> bytes:
-    """The archive; the same content gives the same bytes."""
     file = io.BytesIO()
-    with (
-        gzip.GzipFile("", "wb", 9, file, mtime=0) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
-    ):
-        _add(tar, "manifest.json", json.dumps(capture.manifest, indent=1) + "\n")
-        for name, facts in sorted(capture.facts.items()):
-            if facts is not None:
-                _add(tar, f"facts/{name}.json", json.dumps(facts, indent=1) + "\n")
-        for name, text in sorted(capture.texts.items()):
-            _add(tar, "root" + name, text + "\n" if text else "")
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, text in _files(capture):
+            data, member = text.encode("utf-8", "replace"), tarfile.TarInfo(name)
+            member.size, member.mode = len(data), 0o644
+            tar.addfile(member, io.BytesIO(data))
         for name, target in sorted(capture.links.items()):
             member = tarfile.TarInfo("root" + name)
             member.type, member.linkname = tarfile.SYMTYPE, target
             tar.addfile(member)
-    return file.getvalue()
+    return pack(file.getvalue(), suffix)
 
 
-def _add(tar: tarfile.TarFile, name: str, text: str) -> None:
-    data = text.encode()
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = len(data), 0o644
-    tar.addfile(member, io.BytesIO(data))
+def _files(capture: Capture) -> Iterable[tuple[str, str]]:
+    yield MANIFEST, json.dumps(capture.manifest, indent=1) + "\n"
+    for name, facts in sorted(capture.facts.items()):
+        if facts is not None:
+            yield f"facts/{name}.json", json.dumps(facts, indent=1) + "\n"
+    for name, text in sorted(capture.texts.items()):
+        yield "root" + name, text + "\n" if text else ""
 
 
 def loads(data: bytes, path: str) -> Capture:
-    """Read a capture (nothing is unpacked); `path` stands in errors.
+    """Read a capture, or an archive of sysfs files that something else made (foreign_tree.py); nothing is unpacked.
 
-    InputError when it is unreadable, too large or not a capture.
+    `path` stands in errors. InputError when it is unreadable, hostile, too large or neither.
     """
-    texts: dict[str, str] = {}
+    files: dict[str, bytes] = {}
     links: dict[str, str] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(_unpacked(data, path)), mode="r:") as tar:
-            _collect(tar, texts, links, path)
-    except (tarfile.TarError, ValueError, RecursionError) as error:
-        raise InputError(f"not a readable capture: {error}", path) from error
-    manifest = _document(texts, "manifest.json", path)
+    for member in read_members(unpack(data, path), path):
+        if member.kind == LINK:
+            links[member.name] = member.target
+        elif member.kind == FOLDER:
+            files[f"{member.name}/{SEEN}" if member.name else SEEN] = b""
+        else:
+            files[member.name] = member.content
+    if MANIFEST not in files:
+        return _foreign(files, links, path)
+    manifest = _document(files, MANIFEST, path)
     if manifest.get("schema") != SCHEMA:
         raise InputError(f"schema is {manifest.get('schema')!r}, wanted {SCHEMA!r}", path)
-    facts = {name: _document(texts, f"facts/{name}.json", path) for name in FACTS if f"facts/{name}.json" in texts}
+    facts = {name: _document(files, f"facts/{name}.json", path) for name in FACTS if f"facts/{name}.json" in files}
     return Capture(
-        manifest=manifest,
-        texts={name[4:]: text.rstrip() for name, text in texts.items() if name.startswith("root/")},
-        links={name[4:]: target for name, target in links.items() if name.startswith("root/")},
-        facts=dict(facts),
+        manifest=manifest, texts=_texts(files, "root/", "/"), links=_below(links, "root/", "/"), facts=dict(facts)
     )
 
 
-def _unpacked(archive: bytes, path: str) -> bytes:
-    """The whole archive, so that its checksum is checked; a bomb is cut off at MAX_TOTAL."""
+def _foreign(files: dict[str, bytes], links: dict[str, str], path: str) -> Capture:
+    prefix, root = place([*files, *links], path)
+    capture = Capture(manifest={"schema": SCHEMA}, texts=_texts(files, prefix, root), links=_below(links, prefix, root))
+    capture.facts.update(unknown_facts(CaptureReader(capture)))
+    return capture
+
+
+def _texts(files: dict[str, bytes], prefix: str, root: str) -> dict[str, str]:
+    return {name: data.decode("utf-8", "replace").rstrip() for name, data in _below(files, prefix, root).items()}
+
+
+def _below(members: dict[str, Value], prefix: str, root: str) -> dict[str, Value]:
+    """The members below a prefix, by their absolute path on the machine."""
+    return {root + name[len(prefix) :]: value for name, value in members.items() if name.startswith(prefix)}
+
+
+def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
+    if len(files[name]) > MAX_DOCUMENT:
+        raise InputError(f"{name} is larger than {MAX_DOCUMENT >> 20} MiB", path)
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(archive)) as packed:
-            data = packed.read(MAX_TOTAL + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"not a readable capture: {error}", path) from error
-    if len(data) > MAX_TOTAL:
-        raise InputError(f"unpacks to more than {MAX_TOTAL >> 20} MiB", path)
-    return data
-
-
-def _collect(tar: tarfile.TarFile, texts: dict[str, str], links: dict[str, str], path: str) -> None:
-    total = 0
-    for count, member in enumerate(tar):
-        total += member.size
-        if count >= MAX_MEMBERS or total > MAX_TOTAL:
-            raise InputError(f"more than {MAX_MEMBERS} members or {MAX_TOTAL >> 20} MiB", path)
-        name = member.name.removeprefix("./")
-        if name.startswith("/") or ".." in name.split("/"):
-            raise InputError(f"member {name[:80]!r} leads outside the capture", path)
-        if member.issym():
-            links[name] = member.linkname
-        elif member.isfile():
-            file = tar.extractfile(member)
-            texts[name] = file.read().decode("utf-8", "replace") if file else ""
-        elif not member.isdir():
-            raise InputError(f"member {name[:80]!r} is neither a file nor a link", path)
-
-
-def _document(texts: dict[str, str], name: str, path: str) -> dict[str, Any]:
-    if name not in texts:
-        raise InputError(f"lacks {name}: not a capture", path)
-    try:
-        document = json.loads(texts[name])
-    except (ValueError, RecursionError) as error:
+        document = json.loads(files[name])
+    except RecursionError as error:
+        raise InputError(f"{name} is nested too deeply", path) from error
+    except ValueError as error:
         raise InputError(f"{name} is not JSON: {error}", path) from error
     if not isinstance(document, dict):
         raise InputError(f"{name} is not a JSON object", path)
     if wrong := misfit(document, name):
-        raise InputError(wrong, path)
+        raise InputError(printable(wrong), path)
     return document

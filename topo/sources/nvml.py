@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs as NVML tells them: index, compute capability, NVLinks with what is at their other end, chip-to-chip links.
+"""GPUs as NVML tells them: identity, NVLinks with what is at their other end, chip-to-chip links, P2P, fabric, MIG.
 
-NVML runs in a child process (nvml_child.py). NCCL's function: `ncclTopoGetXmlFromGpu`.
+NVML runs in a child process (nvml_child.py). Where it does not answer, CUDA still tells which GPUs there are
+(cuda.py), without their NVLinks. NCCL's function: `ncclTopoGetXmlFromGpu`.
 """
 
 from collections.abc import Sequence
@@ -14,13 +15,47 @@ from railgauge.topo.sources.reader import Facts
 
 TIMEOUT_S = 20.0  # a healthy 8-GPU host without persistence mode takes several seconds
 MAX_NVLINKS = ((60, 4), (70, 6), (80, 12), (90, 18))  # NCCL's counts, from that sm on
+REMOTE_KINDS = {0: "gpu", 1: "cpu", 2: "switch"}  # nvmlIntNvLinkDeviceType_t: GPU, IBMNPU, SWITCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvLink:
+    """One NVLink of a GPU. `up` and `p2p` are None when unreadable; `remote_kind` is gpu, switch, cpu or None."""
+
+    number: int
+    up: bool | None
+    p2p: bool | None
+    version: int | None
+    remote: str | None
+    remote_kind: str | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether NCCL counts it."""
+        return bool(self.up and self.p2p and self.remote)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """How a GPU is registered with the NVLink fabric of several nodes (nvmlGpuFabricInfo_v2_t).
+
+    state: 0 not supported, 1 not started, 2 in progress, 3 completed; status: an nvmlReturn_t, 0 is success; cluster:
+    the UUID's 16 bytes in hex, all zero without a fabric.
+    """
+
+    state: int | None
+    status: int | None
+    clique: int | None
+    cluster: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """One GPU. sm is the compute capability (90 for 9.0); nvlinks counts usable links by target bus id, in link order.
 
-    c2c is (links, MB/s each) towards the CPU, None without such links; gdr says GPUDirect RDMA, None when unknown.
+    c2c is (links, MB/s each) towards the CPU, None without such links. gdr (GPUDirect RDMA), dma_buf and mig are None
+    when unknown. numa is the node of the GPU's own memory. p2p holds, by the other GPU's index, NVML's statuses of
+    reading and writing (0 is OK). `links` is empty when NVML did not answer.
     """
 
     bus_id: str
@@ -30,12 +65,19 @@ class Gpu:
     nvlinks: tuple[tuple[str, int], ...]
     c2c: tuple[int, int] | None
     gdr: bool | None
+    name: str | None = None
+    links: tuple[NvLink, ...] = ()
+    dma_buf: bool | None = None
+    numa: int | None = None
+    mig: bool | None = None
+    fabric: Fabric | None = None
+    p2p: tuple[tuple[int, int | None, int | None], ...] = ()
 
 
 def live_nvml(
     command: Sequence[str] = python("railgauge.topo.sources.nvml_child"), timeout_s: float = TIMEOUT_S
 ) -> dict[str, Any]:
-    """NVML's raw answers: {"gpus": [...]}, or {"error": reason}."""
+    """NVML's raw answers: {"driver": ..., "gpus": [...]}, or {"error": reason}."""
     return ask(command, "NVML", timeout_s)
 
 
@@ -43,33 +85,86 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
     """The GPUs by NVML's index, and what could not be learnt."""
     if nvml is None:
         return (), ()
+    cuda = cuda or {}
+    answers, warnings = list(nvml.get("gpus", ())), list[str]()
     if "error" in nvml:
-        return (), (str(nvml["error"]),)
-    rdma = {from_nvml(key): value for key, value in ((cuda or {}).get("gpu_direct_rdma") or {}).items()}
-    gpus, warnings = [], []
-    for answer in nvml.get("gpus", ()):
+        warnings.append(str(nvml["error"]))
+        answers = [{"index": index, **gpu} for index, gpu in enumerate(cuda.get("gpus", ()))]
+        warnings += ["the GPUs are those that CUDA lists: their NVLinks are unknown"] if answers else []
+    gpus = []
+    for answer in answers:
         if answer.get("cc") is None or answer.get("pci") is None:
             warnings.append(f"NVML's GPU {answer.get('index')} is left out: {answer.get('error', 'incomplete answer')}")
             continue
-        gpus.append(_gpu(answer, rdma))
+        gpus.append(_gpu(answer, cuda))
     unknown = [gpu.index for gpu in gpus if gpu.gdr is None]
     if unknown:
-        why = (cuda or {}).get("error") or f"CUDA does not tell of GPU {', '.join(map(str, sorted(unknown)))}"
+        why = cuda.get("error") or f"CUDA does not tell of GPU {', '.join(map(str, sorted(unknown)))}"
         warnings.append(f"{why}: GPUDirect RDMA is taken as supported")
     return tuple(sorted(gpus, key=lambda gpu: gpu.index)), tuple(warnings)
 
 
-def _gpu(answer: Facts, rdma: dict[str, Any]) -> Gpu:
+def nvlinks_unknown(nvml: Facts | None, cuda: Facts | None) -> str | None:
+    """Why NVLinks are unknown: NVML's error, where CUDA alone tells which GPUs there are; None otherwise."""
+    return str(nvml["error"]) if nvml and "error" in nvml and (cuda or {}).get("gpus") else None
+
+
+def _gpu(answer: Facts, cuda: Facts) -> Gpu:
     bus_id = from_nvml(str(answer["pci"]))
     sm = int(answer["cc"][0]) * 10 + int(answer["cc"][1])
+    links = read_links(answer.get("links") or ())
     return Gpu(
         bus_id=bus_id,
         index=int(answer["index"]),
         uuid=answer.get("uuid"),
+        name=answer.get("name"),
         sm=sm,
-        nvlinks=count_links(answer.get("links") or (), sm),
+        nvlinks=count_links(links, sm),
+        links=links,
         c2c=count_c2c(answer.get("c2c") or ()) if sm >= 90 else None,
-        gdr=None if rdma.get(bus_id) is None else bool(rdma[bus_id]),
+        gdr=_of_gpu(cuda.get("gpu_direct_rdma"), bus_id),
+        dma_buf=_of_gpu(cuda.get("dma_buf"), bus_id),
+        numa=answer.get("numa"),
+        mig=_flag(answer.get("mig")),
+        fabric=_fabric(answer.get("fabric")),
+        p2p=tuple((i, *pair) for i, pair in enumerate(answer.get("p2p") or ()) if pair is not None),
+    )
+
+
+def _of_gpu(answers: Facts | None, bus_id: str) -> bool | None:
+    """What CUDA answered for one GPU; its bus ids are spelled as NVML's."""
+    return _flag({from_nvml(key): value for key, value in (answers or {}).items()}.get(bus_id))
+
+
+def _flag(value: int | None) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def read_links(answers: Sequence[Facts]) -> tuple[NvLink, ...]:
+    """The NVLinks of one GPU out of NVML's raw answers, by link number."""
+    return tuple(_link(number, link) for number, link in enumerate(answers))
+
+
+def _link(number: int, link: Facts) -> NvLink:
+    remote = link.get("remote")
+    return NvLink(
+        number=number,
+        up=_flag(link.get("state")),
+        p2p=_flag(link.get("p2p")),
+        version=link.get("version"),
+        remote=from_nvml(str(remote)) if remote else None,
+        remote_kind=REMOTE_KINDS.get(link.get("type", -1)),
+    )
+
+
+def _fabric(answer: Facts | None) -> Fabric | None:
+    if not answer:
+        return None
+    return Fabric(
+        state=answer.get("state"),
+        status=answer.get("status"),
+        clique=answer.get("clique"),
+        cluster=answer.get("cluster"),
     )
 
 
@@ -78,13 +173,12 @@ def max_nvlinks(sm: int) -> int:
     return max((count for least, count in MAX_NVLINKS if sm >= least), default=0)
 
 
-def count_links(links: Sequence[Facts], sm: int) -> tuple[tuple[str, int], ...]:
+def count_links(links: Sequence[NvLink], sm: int) -> tuple[tuple[str, int], ...]:
     """Active links that carry P2P, by their target in NCCL's spelling, in order of first appearance."""
     counts: dict[str, int] = {}
     for link in links[: max_nvlinks(sm)]:
-        if link.get("p2p") and link.get("state") and link.get("remote"):
-            target = from_nvml(str(link["remote"]))
-            counts[target] = counts.get(target, 0) + 1
+        if link.usable and link.remote:
+            counts[link.remote] = counts.get(link.remote, 0) + 1
     return tuple(counts.items())
 
 

@@ -6,11 +6,13 @@ A reading that fails is null, with a reason.
 Run as `python -m railgauge.topo.sources.nvml_child`; nvml.py reads what it prints.
 """
 
+import ctypes
 import json
 from collections.abc import Callable
 from typing import Any
 
 CAP_P2P = 0  # NVML_NVLINK_CAP_P2P_SUPPORTED
+P2P_READ, P2P_WRITE = 0, 1  # nvmlGpuP2PCapsIndex_t; pynvml's own constant of the first is a tuple by mistake
 MAX_LINKS = 18  # NVML_NVLINK_MAX_LINKS
 
 
@@ -30,23 +32,28 @@ def collect() -> dict[str, Any]:
         count = pynvml.nvmlDeviceGetCount()
     except pynvml.NVMLError as error:
         return {"error": f"NVML: {error}"}
-    driver = _try(pynvml, pynvml.nvmlSystemGetDriverVersion)
-    return {"driver": driver, "gpus": [_gpu(pynvml, index) for index in range(count)]}
+    handles = [_try(pynvml, pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
+    return {
+        "driver": _try(pynvml, pynvml.nvmlSystemGetDriverVersion),
+        "gpus": [_gpu(pynvml, index, handles) for index in range(count)],
+    }
 
 
 def _try(pynvml: Any, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         value = call(*arguments)
-    except pynvml.NVMLError:
+    except (pynvml.NVMLError, ctypes.ArgumentError):
         return None
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _gpu(pynvml: Any, index: int) -> dict[str, Any]:
+def _gpu(pynvml: Any, index: int, handles: list[Any]) -> dict[str, Any]:
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     except pynvml.NVMLError as error:
         return {"index": index, "pci": None, "cc": None, "error": str(error)}
+    mig = _try(pynvml, pynvml.nvmlDeviceGetMigMode, handle)
+    bar1 = _try(pynvml, pynvml.nvmlDeviceGetBAR1MemoryInfo, handle)
     pci = _try(pynvml, pynvml.nvmlDeviceGetPciInfo, handle)
     capability = _try(pynvml, pynvml.nvmlDeviceGetCudaComputeCapability, handle)
     bus_id = getattr(pci, "busId", None)
@@ -58,6 +65,13 @@ def _gpu(pynvml: Any, index: int) -> dict[str, Any]:
         "cc": list(capability) if capability else None,
         "links": [_link(pynvml, handle, link) for link in range(MAX_LINKS)],
         "c2c": _c2c(pynvml, handle),
+        "numa": _try(pynvml, pynvml.nvmlDeviceGetNumaNodeId, handle),
+        "mig": mig[0] if mig else None,
+        "bar1_bytes": int(bar1.bar1Total) if bar1 else None,
+        "fabric": _fabric(pynvml, handle),
+        "p2p": [
+            None if other is None or i == index else _p2p(pynvml, handle, other) for i, other in enumerate(handles)
+        ],
     }
 
 
@@ -68,6 +82,27 @@ def _link(pynvml: Any, handle: Any, link: int) -> dict[str, Any]:
         "state": _try(pynvml, pynvml.nvmlDeviceGetNvLinkState, handle, link),
         "p2p": _try(pynvml, pynvml.nvmlDeviceGetNvLinkCapability, handle, link, CAP_P2P),
         "remote": bus_id.decode() if isinstance(bus_id, bytes) else bus_id,
+        "version": _try(pynvml, pynvml.nvmlDeviceGetNvLinkVersion, handle, link),
+        "type": _try(pynvml, pynvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link),
+    }
+
+
+def _p2p(pynvml: Any, handle: Any, other: Any) -> list[int | None]:
+    """Statuses of reading and of writing the other GPU's memory (nvmlGpuP2PStatus_t; 0 is OK)."""
+    return [_try(pynvml, pynvml.nvmlDeviceGetP2PStatus, handle, other, kind) for kind in (P2P_READ, P2P_WRITE)]
+
+
+def _fabric(pynvml: Any, handle: Any) -> dict[str, Any] | None:
+    """The NVLink fabric that a GPU is registered with; None where there is none to ask about."""
+    info = pynvml.c_nvmlGpuFabricInfo_v2_t()
+    if _try(pynvml, pynvml.nvmlDeviceGetGpuFabricInfoV, handle, ctypes.byref(info)) is None:
+        return None
+    return {
+        "state": int(info.state),
+        "status": int(info.status),
+        "clique": int(info.cliqueId),
+        "cluster": bytes(info.clusterUuid).hex(),
+        "health": int(info.healthMask),
     }
 
 

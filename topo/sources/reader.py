@@ -3,16 +3,27 @@
 
 `Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
 others. Symbolic links are followed inside the root only, so an unpacked sysfs tree never leads into the host's own.
+No answer holds a control character: U+FFFD stands for it (printable.py), and a name that has one leads nowhere.
 """
 
+import errno
 import json
 import os
+import stat
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+
+from railgauge.topo.sources.printable import all_printable, printable
 
 MAX_TEXT = 4 << 20  # /proc/cpuinfo of a large machine is about 1 MiB
 CHUNK = 65_536  # /proc/sys refuses to be read in larger ones
 MAX_LINKS = 64  # what the kernel allows is 40
+SLOW_S = 1.0  # a sick device answers late: then the reason says how late
+NO_VALUE = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA)
+"""How drivers say that an attribute has no value now, such as the speed of an interface that is down or an unused GID
+(kernel: ABI/testing/sysfs-class-net, ABI/testing/sysfs-class-infiniband)."""
+GONE = "it went away while it was read"
 Facts = Mapping[str, Any]
 
 
@@ -59,11 +70,18 @@ def follow(path: str, readlink: Callable[[str], str | None]) -> str | None:
 
 
 def _read(path: str) -> bytes:
-    data = b""
-    with open(path, "rb", buffering=0) as file:
+    """The bytes of a regular file, at most about MAX_TEXT; OSError for all else. Never waits for a pipe or terminal."""
+    with open(path, "rb", buffering=0, opener=_open) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.ENXIO, "neither a file nor a folder")
+        data = b""
         while len(data) < MAX_TEXT and (chunk := file.read(CHUNK)):
             data += chunk
     return data
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
 
 
 class LiveReader:
@@ -74,19 +92,24 @@ class LiveReader:
         self.problems: dict[str, str] = {}
         self._ask = dict(facts or {})
         self._answers: dict[str, Facts | None] = {}
+        self._targets: dict[str, str | None] = {}
 
     def text(self, path: str) -> str | None:
-        """See Reader."""
+        """See Reader. What a driver answers with NO_VALUE is absent and no problem; a file over MAX_TEXT is cut."""
         real = self.realpath(path)
         if real is None:
             return None
+        start = time.monotonic()
         try:
-            return _read(self.root + real).decode("utf-8", "replace").rstrip() or None
+            data = _read(self.root + real)
         except IsADirectoryError:
             return None
         except OSError as error:
-            self.problems[path] = error.strerror or str(error)
+            self._note(path, error, time.monotonic() - start)
             return None
+        if len(data) >= MAX_TEXT:
+            self.problems[path] = f"larger than {MAX_TEXT >> 20} MiB, cut off there"
+        return printable(data.decode("utf-8", "replace")).rstrip() or None
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader."""
@@ -94,28 +117,44 @@ class LiveReader:
         if real is None:
             return ()
         try:
-            return tuple(sorted(os.listdir(self.root + real)))
+            return tuple(sorted(map(printable, os.listdir(self.root + real))))
         except NotADirectoryError:
             return ()
         except OSError as error:
-            self.problems[path] = error.strerror or str(error)
+            self._note(path, error)
             return ()
 
     def realpath(self, path: str) -> str | None:
         """See Reader."""
-        real = follow(path, self.readlink)
-        return real if real is not None and os.path.lexists(self.root + real) else None
+        real = follow(path, self.readlink) if "\0" not in path else None
+        try:
+            if real is not None:
+                os.lstat(self.root + real)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._note(path, error)
+            return None
+        return real
 
     def readlink(self, path: str) -> str | None:
-        """A link's target; None when the path is not a link."""
-        try:
-            return os.readlink(self.root + path)
-        except OSError:
-            return None
+        """A link's target; None when the path is not a link. Each is looked up once."""
+        if path not in self._targets:
+            try:
+                self._targets[path] = os.readlink(self.root + path)
+            except OSError:
+                self._targets[path] = None
+        return self._targets[path]
+
+    def _note(self, path: str, error: OSError, seconds: float = 0.0) -> None:
+        """Keep why a path that exists could not be read, and how long that took where it was long."""
+        if error.errno not in NO_VALUE:
+            why = GONE if error.errno in (errno.ENOENT, errno.ENODEV) else error.strerror or str(error)
+            self.problems[path] = f"{why} (after {seconds:.0f} s)" if seconds > SLOW_S else why
 
     def facts(self, name: str) -> Facts | None:
         """See Reader. Each is asked once."""
         if name not in self._answers:
             ask = self._ask.get(name)
-            self._answers[name] = json.loads(json.dumps(ask())) if ask else None
+            self._answers[name] = all_printable(json.loads(json.dumps(ask()))) if ask else None
         return self._answers[name]

@@ -9,6 +9,7 @@ from typing import Any
 
 Check = Callable[[Any, str], str | None]
 LARGEST = 1 << 63
+LONGEST = 8192  # entries of a list: the cores of the largest kernels
 
 
 def _kind(one: type) -> Check:
@@ -23,6 +24,8 @@ def _list(item: Check, length: int | None = None) -> Check:
     def check(value: Any, name: str) -> str | None:
         if not isinstance(value, list) or length not in (None, len(value)):
             return f"{name} is {str(value)[:40]!r}, wanted a list{f' of {length}' if length is not None else ''}"
+        if len(value) > LONGEST:
+            return f"{name} has {len(value)} entries, at most {LONGEST} are read"
         return _first(item(one, f"{name}[{i}]") for i, one in enumerate(value))
 
     return check
@@ -65,17 +68,38 @@ GPU = _object(
     pci=NAME,
     uuid=NAME,
     cc=_optional(_list(INTEGER, 2)),
-    links=_optional(_list(_object(state=READING, p2p=READING, remote=NAME))),
+    name=NAME,
+    links=_optional(_list(_object(state=READING, p2p=READING, remote=NAME, version=READING, type=READING))),
     c2c=_optional(_list(_object(status=READING, max_bw=READING))),
+    numa=READING,
+    mig=READING,
+    bar1_bytes=READING,
+    fabric=_optional(_object(state=READING, status=READING, clique=READING, cluster=NAME, health=READING)),
+    p2p=_optional(_list(_optional(_list(READING, 2)))),
 )
+CUDA_GPU = _object(("pci",), pci=TEXT, name=NAME, cc=_optional(_list(INTEGER, 2)))
 INTERFACE = _object(("name",), name=TEXT, index=INTEGER, addresses=_list(TEXT), flags=READING)
+VERBS_PORT = _object(("number",), number=INTEGER, max_mtu=READING, active_mtu=READING, gid_tbl_len=READING)
+VERBS_DEVICE = _object(
+    ("name",),
+    name=TEXT,
+    error=NAME,
+    vendor_id=READING,
+    vendor_part_id=READING,
+    hw_ver=READING,
+    max_qp=READING,
+    dma_buf=READING,
+    ports=_list(VERBS_PORT),
+)
 DOCUMENTS: dict[str, Check] = {
-    "manifest.json": _object(problems=_map(TEXT)),
-    "facts/nvml.json": _object(gpus=_list(GPU), error=TEXT),
-    "facts/cuda.json": _object(gpu_direct_rdma=_map(READING), error=TEXT),
+    "manifest.json": _object(host=TEXT, problems=_map(TEXT), redacted=NAME),
+    "facts/nvml.json": _object(driver=NAME, gpus=_list(GPU), error=TEXT),
+    "facts/cuda.json": _object(gpus=_list(CUDA_GPU), gpu_direct_rdma=_map(READING), dma_buf=_map(READING), error=TEXT),
+    "facts/verbs.json": _object(asked=NAME, devices=_list(VERBS_DEVICE), error=TEXT),
     "facts/interfaces.json": _object(interfaces=_list(INTERFACE), error=TEXT),
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
 }
+FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))
 
 
 def misfit(document: dict[str, Any], name: str) -> str | None:

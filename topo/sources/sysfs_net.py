@@ -12,6 +12,7 @@ from railgauge.topo.element import to_integer
 from railgauge.topo.settings.interfaces import choose
 from railgauge.topo.sources.number import whole
 from railgauge.topo.sources.reader import Facts, Reader
+from railgauge.topo.sources.sysfs_pci import is_placed, pci_function
 
 CLASS = "/sys/class/net"
 MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped
@@ -79,15 +80,6 @@ def _is_up(reader: Reader, name: str) -> bool:
 def read_nic(reader: Reader, name: str) -> SocketNic:
     """One interface by its name."""
     speed = whole(reader.text(f"{CLASS}/{name}/speed"))
-    bus_id, why = _bus(reader, name)
+    folder = f"{CLASS}/{name}"
+    bus_id, why = pci_function(reader, reader.realpath(f"{folder}/device"), placed=is_placed(reader, folder))
     return SocketNic(name=name, speed_mbps=speed if speed and speed > 0 else None, bus_id=bus_id, why_no_bus=why)
-
-
-def _bus(reader: Reader, name: str) -> tuple[str | None, str | None]:
-    path = reader.realpath(f"{CLASS}/{name}/device")
-    if path is None:
-        return None, "it has no device"
-    subsystem = (reader.realpath(f"{path}/subsystem") or "").rpartition("/")[2]
-    if subsystem != "pci":
-        return None, f"{path} is not a PCI device ({subsystem or 'unknown'})"
-    return path.rpartition("/")[2], None

@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NUMA nodes and CPU identity: /sys/devices/system/node, /proc/cpuinfo.
+"""NUMA nodes from /sys/devices/system/node: their cores as numbers, and as the mask that NCCL writes.
 
-NCCL's `ncclTopoGetXmlFromCpu` reads the node's cpumap and the CPUID instruction; /proc/cpuinfo holds the same values
-decoded, so they are folded back into CPUID's fields here.
+NCCL's function: `ncclTopoGetXmlFromCpu`.
 """
 
 import re
 
-from railgauge.topo.cpuset import from_list
+from railgauge.topo.cpuset import MAX_CORES, from_list
+from railgauge.topo.errors import InputError
 from railgauge.topo.sources.number import whole
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.topology import NumaNode
 
 NODES = "/sys/devices/system/node"
-EXTENDED_FAMILY = 15  # CPUID leaf 1: families from 15 on are 15 + the extended field
+LONGEST_VALUE, ZERO_WORD = 253, "00000000,"  # what `xmlGetValue` of NCCL reads: 28 words of 32 cores
 
 
 def numa_nodes(reader: Reader) -> tuple[NumaNode, ...]:
     """The NUMA nodes that have cores, by number; a kernel without NUMA counts as one node 0 with all cores."""
     names = [name for name in reader.entries(NODES) if re.fullmatch(r"node[0-9]{1,9}", name)]
-    nodes = [node for name in names if (node := _node(reader, int(name[4:]))) is not None]
+    nodes: list[NumaNode] = []
+    cores = 0
+    for node in filter(None, (_node(reader, int(name[4:])) for name in names)):
+        nodes.append(node)
+        cores += len(node.cpus)
+        if cores > MAX_CORES:
+            raise InputError(f"the nodes in {NODES} list more than {MAX_CORES} cores: a core belongs to one node")
     if nodes:
         return tuple(sorted(nodes, key=lambda node: node.id))
     cpus = _cores(reader.text("/sys/devices/system/cpu/online"))
@@ -42,34 +48,11 @@ def _cores(text: str | None) -> tuple[int, ...]:
 
 
 def affinity(reader: Reader, numa_id: str) -> tuple[tuple[str, str], ...]:
-    """The attribute of <cpu> for the cores of a NUMA node; none when it is unreadable."""
-    mask = reader.text(f"{NODES}/node{numa_id}/cpumap")
-    return (("affinity", mask),) if mask else ()
+    """The attribute of <cpu> for the cores of a NUMA node; none when it is unreadable.
 
-
-def cpu_identity(cpuinfo: str) -> tuple[tuple[str, str], ...]:
-    """Arch, and on x86 vendor, familyid and modelid, from /proc/cpuinfo's first processor."""
-    first = cpuinfo.split("\n\n", 1)[0]
-    fields = {key.strip(): value.strip(" ") for key, _, value in (line.partition(":") for line in first.splitlines())}
-    if "vendor_id" in fields:
-        return _x86_identity(fields)
-    if "CPU implementer" in fields:
-        return (("arch", "arm64"),)
-    if fields.get("cpu", "").startswith("POWER"):
-        return (("arch", "ppc64"),)
-    return ()
-
-
-def _x86_identity(fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    identity = [("arch", "x86_64"), ("vendor", fields["vendor_id"])]
-    family, model = whole(fields.get("cpu family")), whole(fields.get("model"))
-    if family is not None and model is not None:
-        identity += [("familyid", str(cpuid_family(family))), ("modelid", str(model))]
-    return tuple(identity)
-
-
-def cpuid_family(family: int) -> int:
-    """NCCL's familyid of a decoded CPU family: base + extended * 16, so that AMD's family 25 is 0xaf."""
-    if family < EXTENDED_FAMILY:
-        return family
-    return EXTENDED_FAMILY + ((family - EXTENDED_FAMILY) << 4)
+    Words of zeros go from the head of a mask that NCCL has no room for, which it would cut off at the other end.
+    """
+    mask = reader.text(f"{NODES}/node{numa_id}/cpumap") or ""
+    while len(mask) > LONGEST_VALUE and mask.startswith(ZERO_WORD):
+        mask = mask.removeprefix(ZERO_WORD)
+    return (("affinity", mask),) if 0 < len(mask) <= LONGEST_VALUE else ()

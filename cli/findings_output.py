@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How findings leave: as text, a finding a line with effect and remedy below it, and as exit status."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from railgauge.topo.findings import ORDER, Finding, Level, at_or_above
+
+LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
+
+
+def _level(text: str) -> Level:
+    try:
+        return Level(text.upper())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(LEVELS)}") from None
+
+
+FailOn = Annotated[
+    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit status 1 from this level on.")
+]
+STYLE = {
+    Level.FAIL: "bold red",
+    Level.WARN: "yellow",
+    Level.INFO: "cyan",
+    Level.PASS: "green",
+    Level.UNKNOWN: "magenta",
+}
+FOUND = 1  # exit status: findings at or above --fail-on
+
+
+def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
+    """End with status 1 when a finding is at `fail_on` or worse."""
+    if at_or_above(findings, fail_on):
+        raise typer.Exit(FOUND)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """The findings in their order and a line that counts them, in colour on a terminal.
+
+    What follows and how to mend it is told once where it is the same for several.
+    """
+    told: set[tuple[str, str]] = set()
+    for finding in findings:
+        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
+        named = finding.subject in finding.message or finding.subject == finding.path
+        about = "" if named else f"{finding.subject}: "
+        _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
+        for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
+            if text and (finding.id, text) not in told:
+                print(f"    {title}: {text}")
+            told.add((finding.id, text))
+    print(summary(findings))
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """How many findings there are of each level, the worst first."""
+    counts = Counter(finding.level for finding in findings)
+    parts = [f"{counts[level]} {level}" for level in (*reversed(ORDER), Level.UNKNOWN) if counts[level]]
+    return ", ".join(parts) or "nothing found"
+
+
+def _print(before: str, level: Level, after: str) -> None:
+    if not sys.stdout.isatty():
+        print(f"{before}{level}{after}")
+        return
+    from rich.text import Text
+
+    from railgauge.cli.terminal import console
+
+    line = Text.assemble(before, (str(level), STYLE[level]), after)
+    console().print(line)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo lint: what is wrong in a topology file."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.machine_options import Json, print_warnings, source_of
+from railgauge.cli.output import document, print_json
+from railgauge.topo.findings import Level
+from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.topo_file import SETTING
+
+
+def lint(
+    file: Annotated[str, typer.Argument(help="A topology XML, as NCCL_TOPO_FILE names it.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="X", help="The machine it is for: live (this one), a capture, @fixture or XML."),
+    ] = None,
+    as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
+) -> None:
+    """Find what is wrong in a topology file, by itself and against the machine it is for."""
+    from railgauge.topo.lint.elements import read
+    from railgauge.topo.lint.rules import lint as findings_of
+
+    machine = _machine(source)
+    findings = findings_of(read(file, machine))
+    if as_json:
+        print_json(document("findings", machine.host if machine else "", findings=[f.record() for f in findings]))
+    else:
+        print_findings(findings)
+    leave_with(findings, fail_on)
+
+
+def _machine(source: str | None) -> Machine | None:
+    """The machine beside the file, this one as it is without NCCL_TOPO_FILE: that may name the very file."""
+    if source is None:
+        return None
+    machine = load_machine(source_of(source), environment={**os.environ, SETTING: ""})
+    print_warnings(machine.warnings)
+    return machine

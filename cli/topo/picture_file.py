@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`topo show -o FILE`: the picture of a machine in the format of the file's suffix."""
+
+import os
+from typing import Any
+
+from railgauge.cli.output import document, json_text, write_text
+from railgauge.topo.errors import UsageError
+from railgauge.topo.inventory import Inventory
+from railgauge.topo.machine import Machine
+from railgauge.topo.model import System
+from railgauge.topo.render import node_json
+from railgauge.topo.render.matrix import matrix
+from railgauge.topo.render.picture import dot, page, svg
+from railgauge.topo.render.picture.from_system import picture
+from railgauge.topo.render.picture.layout import lay_out
+from railgauge.topo.render.picture.parts import Picture
+
+SUFFIXES = (".svg", ".dot", ".json", ".html")
+
+
+def check_suffix(path: str) -> str:
+    """The suffix of a file; UsageError when it stands for no format."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"-o is {path!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+    return suffix
+
+
+def write_picture(path: str, source: str | None, machine: Machine, system: System, inventory: Inventory | None) -> None:
+    """Write the machine in the format of the suffix; `source` is its name where it has none of its own."""
+    suffix = check_suffix(path)
+    if suffix == ".json":
+        write_text(path, json_text(topology_document(machine, system, inventory)) + "\n")
+        return
+    drawn = picture(
+        system, machine.topology, inventory, name=machine.host or os.path.basename(source or "this machine")
+    )
+    write_text(path, _text(suffix, drawn, machine, system, inventory))
+
+
+def _text(suffix: str, drawn: Picture, machine: Machine, system: System, inventory: Inventory | None) -> str:
+    if suffix == ".svg":
+        return svg.dumps(lay_out(drawn))
+    if suffix == ".dot":
+        return dot.dumps(drawn)
+    return page.dumps(drawn, matrix(system, machine.topology, inventory), machine.warnings)
+
+
+def topology_document(machine: Machine, system: System, inventory: Inventory | None) -> dict[str, Any]:
+    """The document railgauge/topology/1."""
+    content = node_json.content(system, machine.topology, inventory)
+    return document("topology", machine.host, **content, warnings=list(machine.warnings))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help by either flag, and the exit status that no answer has."""
+
+import pytest
+from tests.cli.command import railgauge
+
+from railgauge.cli import main
+
+
+@pytest.mark.parametrize("group", ["topo", "graph"])
+@pytest.mark.parametrize("below", [(), ("show",)])
+def test_h_is_help(group, below):
+    short, long = railgauge(group, *below, "-h"), railgauge(group, *below, "--help")
+    assert (short.returncode, short.stdout) == (0, long.stdout)
+    assert "Usage:" in short.stdout
+
+
+def test_an_error_of_railgauge_itself_is_no_finding(monkeypatch, capsys):
+    monkeypatch.setitem(main.COMMANDS, "broken", ("no.such.module", ""))
+    assert main.dispatch(["broken"]) == 70
+    assert "unexpected ModuleNotFoundError" in capsys.readouterr().err
+    assert "70 an error of railgauge itself" in main.help_text()

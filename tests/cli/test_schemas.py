@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every JSON document is what its schema says: it lacks nothing, and holds nothing that the schema does not name."""
+
+import copy
+import json
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from tests.cli.command import railgauge
+
+jsonschema = pytest.importorskip("jsonschema")
+SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
+DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@power9-ac922")
+COMMANDS = {
+    "paths": [
+        ("topo", "paths", "--from", "@h200x4", "--json"),
+        ("topo", "paths", "GPU0", "NIC0", "--from", "@dgx-h100", "--json"),
+        ("topo", "paths", "GPU0", "GPU1", "--from", "@dgx-h100", "--json"),
+        ("topo", "paths", "GPU0", "CPU1", "--from", "@gb200-tray", "--json"),
+        ("topo", "paths", "GPU0", "GPU3", "--from", "@pcie-no-switch", "--set", "NCCL_P2P_LEVEL=PIX", "--json"),
+    ],
+    "graph": [
+        ("graph", "search", "--from", "@h200x4", "--json"),
+        ("graph", "search", "--from", "@dgx-a100", "--nodes", "2", "--json"),
+    ],
+    "run": [
+        ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
+    ],
+    "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
+    "diff": [
+        ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),
+        ("topo", "diff", "@dgx-h100", "@dgx-a100", "--json"),
+    ],
+}
+CASES = [(name, command) for name, commands in COMMANDS.items() for command in commands]
+
+
+def check(name, document):
+    schema = json.loads(SCHEMAS[name].read_text())
+    jsonschema.Draft202012Validator(closed(schema)).validate(document)
+
+
+def closed(schema):
+    """The schema without leave to add: what users must not rely on, but our own documents keep to."""
+    schema = copy.deepcopy(schema)
+    for node in walk(schema):
+        if "properties" in node:
+            node["additionalProperties"] = False
+    return schema
+
+
+def walk(node):
+    if isinstance(node, dict):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from walk(child)
+
+
+@pytest.mark.parametrize(("name", "command"), CASES, ids=[" ".join(command[:5]) for _, command in CASES])
+def test_document_is_as_its_schema_says(name, command):
+    check(name, json.loads(railgauge(*command).stdout))
+
+
+@pytest.mark.parametrize("machine", FIXTURES)
+def test_topology_document_is_as_its_schema_says(tmp_path, machine):
+    path = tmp_path / "node.json"
+    assert railgauge("topo", "show", "--from", machine, "-o", str(path)).returncode == 0
+    check("topology", json.loads(path.read_text()))
+
+
+def test_findings_document_is_as_its_schema_says(tmp_path):
+    path = tmp_path / "topo.xml"
+    path.write_text('<system version="1"><cpu numaid="0" arch="riscv"/><cpu numaid="1" arch="riscv"/></system>')
+    for arguments in ((), ("--from", "@dgx-h100")):
+        document = json.loads(railgauge("topo", "lint", str(path), "--json", *arguments).stdout)
+        assert document["findings"]
+        check("findings", document)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schema_is_one(name):
+    schema = json.loads(SCHEMAS[name].read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["schema"] == {"const": f"railgauge/{name}/1"} == {"const": schema["$id"]}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_field_is_described(name):
+    text = DOCS.read_text()
+    section = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/json.md has no section on {name}"
+    schema = json.loads(SCHEMAS[name].read_text())
+    fields = {field for node in walk(schema) for field in node.get("properties", {}) if isinstance(field, str)}
+    head = {"schema", "version", "host", "time"}
+    assert [field for field in sorted(fields - head) if f"`{field}`" not in section[1]] == []
+
+
+def test_a_document_that_lacks_a_field_is_refused():
+    document = json.loads(railgauge("topo", "paths", "--from", "@h200x4", "--json").stdout)
+    del document["paths"][0]["gb_per_s"]
+    with pytest.raises(jsonschema.ValidationError, match="gb_per_s"):
+        check("paths", document)

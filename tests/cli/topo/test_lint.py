@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo lint: exit status, text in the order of lines, and what --from means."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.cli.command import railgauge
+from tests.topo.lint.topology_text import HEALTHY, changed
+
+from railgauge.topo.lint.rules import RULES
+from railgauge.topo.lint.topo_file_faulty import RULE as FAULTY
+from railgauge.topo.sources.compression import pack
+
+DOCS = Path(__file__).parents[3] / "docs" / "topo-lint.md"
+SELF = ("0000:81:00.0", "0000:11:00.0")
+OVERLAP = ("ffff0000", "0000ffff")
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "topo.xml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_healthy_file(file):
+    done = railgauge("topo", "lint", file(HEALTHY))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing found\n", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "fail_on", "status"),
+    [
+        ([SELF], "FAIL", 1),
+        ([OVERLAP], "FAIL", 0),
+        ([OVERLAP], "WARN", 1),
+        ([OVERLAP], "warn", 1),
+        ([OVERLAP], "UNKNOWN", 0),
+        ([SELF], "UNKNOWN", 1),
+        ([], "PASS", 0),
+    ],
+)
+def test_exit_status_is_by_fail_on(file, changes, fail_on, status):
+    assert railgauge("topo", "lint", file(changed(*changes)), "--fail-on", fail_on).returncode == status
+
+
+def test_text_goes_by_line_and_tells_a_remedy_once(file):
+    path = file(changed(OVERLAP, ('link_speed="32.0 GT/s PCIe"', 'link_speed="32"'), *[('gdr="1"', "")] * 2))
+    lines = railgauge("topo", "lint", path).stdout.splitlines()
+    places = [line for line in lines if line.startswith(path)]
+    numbers = [int(re.match(rf"{re.escape(path)}:(\d+): (INFO|WARN|FAIL) [a-z-]+: ", line)[1]) for line in places]
+    assert numbers == sorted(numbers)
+    assert lines[-1] == "1 WARN, 3 INFO"
+    assert len([line for line in lines if line.startswith("    remedy: ")]) == 3
+
+
+def test_json_tells_everything_at_each_finding(file):
+    path = file(changed(SELF))
+    done = railgauge("topo", "lint", path, "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["schema"]) == (1, "railgauge/findings/1")
+    worst = next(finding for finding in found["findings"] if finding["level"] == "FAIL")
+    assert (worst["path"], worst["line"], worst["subject"]) == (path, 6, "0000:11:00.0")
+    assert worst["evidence"] == {"target": "0000:11:00.0", "count": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<system", "not well-formed"),
+        ('<system version="2"/>', "wanted 1"),
+        ("<graphs/>", "wanted <system>"),
+        ("\x1f\x8b\x08", ""),
+    ],
+)
+def test_what_is_no_topology_is_unreadable(file, text, words):
+    done = railgauge("topo", "lint", file(text))
+    assert (done.returncode, done.stdout) == (5, "")
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize("what", ["fixture", "capture", "folder", "description"])
+def test_a_machine_in_place_of_its_file_is_told_how_to_become_one(tmp_path, what):
+    capture, description = tmp_path / "host.tar.zst", tmp_path / "machine.toml"
+    capture.write_bytes(pack(b"x", ".tar.zst"))
+    description.write_text("")
+    path = {"fixture": "@dgx-h100", "capture": capture, "folder": tmp_path, "description": description}[what]
+    done = railgauge("topo", "lint", str(path))
+    assert (done.returncode, done.stdout) == (5, "")
+    assert f"railgauge topo dump --from {path} -o FILE" in done.stderr
+
+
+def test_an_empty_file_is_called_empty(file):
+    path = file("")
+    for arguments in (("lint", path), ("show", "--from", path)):
+        done = railgauge("topo", *arguments)
+        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: it is empty\n")
+
+
+def test_an_empty_name_of_a_machine_is_wrong_usage(file):
+    done = railgauge("topo", "lint", file(HEALTHY), "--from", "")
+    assert done.returncode == 2
+    assert "--from" in done.stderr
+
+
+def test_a_level_that_there_is_not_is_answered_with_those_there_are(file):
+    done = railgauge("topo", "lint", file(HEALTHY), "--fail-on", "foo")
+    assert done.returncode == 2
+    assert "'foo' is not one of INFO, WARN, FAIL, UNKNOWN" in done.stderr
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert railgauge("topo", "lint", str(tmp_path / "none")).returncode == 5
+
+
+@pytest.mark.parametrize("arguments", [("--fail-on", "BAD"), ("--from",), ()])
+def test_wrong_usage(arguments):
+    assert railgauge("topo", "lint", *arguments).returncode == 2
+
+
+def test_beside_a_fixture_its_host_is_named(file):
+    done = railgauge("topo", "lint", file(HEALTHY), "--from", "@dgx-h100", "--json")
+    found = json.loads(done.stdout)["findings"]
+    assert {finding["id"] for finding in found if finding["level"] == "FAIL"} == {"topo-file-stale"}
+    assert {finding["host"] for finding in found} == {"dgx-h100"}
+
+
+def test_the_live_machine_is_not_what_the_file_says(file):
+    """NCCL_TOPO_FILE may name the very file, which would then be held against itself."""
+    path = file(HEALTHY)
+    done = railgauge("topo", "lint", path, "--from", "live", NCCL_TOPO_FILE=path)
+    assert done.returncode == 1
+    assert "topo-file-stale" in done.stdout
+
+
+def test_every_rule_is_documented_with_its_levels():
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| ([A-Z, ]+) \|", DOCS.read_text(), re.MULTILINE))
+    assert rows == {rule.id: ", ".join(rule.levels) for rule in (*RULES, FAULTY)}

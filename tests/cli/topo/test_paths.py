@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo paths: JSON, words, and the settings that steer paths."""
+
+import json
+
+import pytest
+from tests.cli.command import railgauge
+
+
+def test_paths_as_json():
+    document = json.loads(railgauge("topo", "paths", "--from", "@h200x4", "--json").stdout)
+    assert document["schema"] == "railgauge/paths/1"
+    pair = next(p for p in document["paths"] if (p["from"], p["to"]) == ("GPU/0-60", "GPU/0-70"))
+    assert (pair["type"], pair["hops"], round(pair["gb_per_s"], 1)) == ("NVL", 4, 370.8)
+    assert pair["via"][-1] == "GPU/0-70"
+
+
+@pytest.mark.parametrize("name", ["eth0", "NIC0", "NET/0-0"])
+def test_one_path_in_words(name):
+    out = railgauge("topo", "paths", "0000:00:06.0", name, "--from", "@h200x4").stdout
+    lines = out.splitlines()
+    assert lines[0] == "GPU/0-60 (GPU0) -> NET/0-0 (eth0): PHB, 4 hops, 1.25 GB/s"
+    assert [line.split()[0] for line in lines if "<- limits" in line] == ["NET"]
+    assert "  PHB: CPU/0-ffffffffffffff is crossed" in lines
+
+
+def test_settings_steer_paths_and_are_named():
+    pair = ("topo", "paths", "GPU0", "GPU1", "--from", "@h200x4")
+    done = railgauge(*pair, "--json", "--set", "NCCL_P2P_LEVEL=LOC", NCCL_P2P_LEVEL="SYS")
+    path = json.loads(done.stdout)["paths"][0]
+    assert (path["type"], path["wired"]["type"], path["p2p"]["level_from"]) == ("PHB", "NVL", "NCCL_P2P_LEVEL=LOC")
+    assert "railgauge: NCCL_P2P_LEVEL=LOC\n" in done.stderr
+    assert json.loads(railgauge(*pair, "--json", NCCL_P2P_LEVEL="LOC").stdout)["paths"][0]["type"] == "NVL"
+    wrong = railgauge(*pair, "--set", "NCCL_P2P_LEVEL=far")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_a_port_has_the_name_that_the_kernel_gives_it():
+    done = railgauge("topo", "paths", "mlx5_2:1", "GPU0", "--from", "@dgx-h100")
+    assert done.stdout.startswith("NET/0-2 (mlx5_2 [port 2 of the card to NCCL]) -> GPU/0-1b000 (GPU0)")
+
+
+def test_a_topology_file_does_not_tell_what_nvml_answers(tmp_path):
+    path = tmp_path / "topo.xml"
+    path.write_text(railgauge("topo", "dump", "--from", "@dgx-h100").stdout)
+    said = "unless NVML denies peer access"
+    assert said in railgauge("topo", "paths", "GPU0", "GPU1", "--from", str(path)).stdout
+    assert said not in railgauge("topo", "paths", "GPU0", "GPU1", "--from", "@dgx-h100").stdout

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expected files: `expect(path, text)` compares, and `pytest --update-expected` writes them anew (review the diff)."""
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-expected", action="store_true", help="write expected files instead of comparing")
+
+
+@pytest.fixture
+def expect(request):
+    """Compare a text with the file that holds what is expected of it."""
+
+    def compare(path, text):
+        if request.config.getoption("--update-expected"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.is_file(), f"there is no {path}: pytest --update-expected makes it"
+        assert text == path.read_text(), f"differs from {path}; if that is right: pytest --update-expected"
+
+    return compare

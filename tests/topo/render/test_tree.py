@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree says what a link is in people's words, and which of them are not what they could be."""
+
+from railgauge.topo.inventory import take_inventory
+from railgauge.topo.machine import load_machine
+from railgauge.topo.pci_wires import pci_wires
+from railgauge.topo.render.tree import Branch, Known, branches
+from railgauge.topo.system import build_system
+
+
+def lines(name: str) -> list[Branch]:
+    def below(branch: Branch) -> list[Branch]:
+        return [branch, *(one for part in branch.below for one in below(part))]
+
+    machine = load_machine(name)
+    inventory = take_inventory(machine.reader)
+    models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name}
+    known = Known(wires=pci_wires(machine.topology, inventory), models=models)
+    return [one for branch in branches(build_system(machine.topology), known) for one in below(branch)]
+
+
+def test_links_and_devices_have_their_names():
+    labels = [one.label for one in lines("@dgx-h100-nic-x8")]
+    assert any(label.startswith("PCI 48 GB/s (x16 Gen5)  DEV/0-1b000") for label in labels)
+    assert any("GPU0 NVIDIA H100 80GB HBM3 sm 90" in label for label in labels)
+    assert any("mlx5_0 port 1 400 Gb/s GPUDirect RDMA" in label for label in labels)
+    assert any("(NV18) -> NVS/0-0" in label for label in labels)
+    assert any("Intel Sapphire Rapids cores 0-55,112-167" in label for label in labels)
+
+
+def test_a_degraded_link_is_marked_and_no_other():
+    bad = [one for one in lines("@dgx-h100-nic-x8") if one.bad]
+    assert [one.label.split("<- ")[1] for one in bad] == ["runs x8 Gen5, both ends can do x16 Gen5"]
+
+
+def test_without_facts_the_system_alone_is_drawn():
+    system = build_system(load_machine("@dgx-h100").topology)
+    assert any(branch.below for branch in branches(system))
+    assert not any(branch.bad for branch in branches(system))

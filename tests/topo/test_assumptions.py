@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assumptions are told as such: in remarks, in the tree and in paths."""
+
+from railgauge.topo import xml
+from railgauge.topo.explanation import explain
+from railgauge.topo.machine import load_machine
+from railgauge.topo.model import System
+from railgauge.topo.paths import paths
+from railgauge.topo.remarks import remarks
+from railgauge.topo.render.path_text import describe
+from railgauge.topo.render.tree import Branch, branches
+from railgauge.topo.system import build_system
+from railgauge.topo.topology import NumaNode, Topology
+
+H200 = load_machine("@h200x4")
+
+
+def labels(system: System) -> list[str]:
+    def below(branch: Branch) -> list[str]:
+        return [branch.label, *(label for part in branch.below for label in below(part))]
+
+    return [label for branch in branches(system) for label in below(branch)]
+
+
+def test_no_limit_is_no_figure():
+    text = "\n".join(labels(build_system(H200.topology)))
+    assert "PCI no limit  NIC/" in text
+    assert "5000" not in text
+
+
+def host(read_gb_per_s: float | None) -> System:
+    root = xml.loads('<system version="1"><cpu numaid="0" arch="x86_64"/></system>').root
+    numa = (NumaNode(id=0, cpus=(0, 1), read_gb_per_s=read_gb_per_s),)
+    return build_system(Topology(root=root, numa=numa), host_ranks=2)
+
+
+def test_assumed_speeds_of_host_ranks_are_marked():
+    assumed = [label for label in labels(host(None)) if label.startswith("MEM")]
+    assert len(assumed) == 3
+    assert all("GB/s (assumed)" in label for label in assumed)
+    known = next(label for label in labels(host(80.0)) if "MEM/0-0" in label)
+    assert known == "MEM 80 GB/s  MEM/0-0"
+
+
+def test_assumed_speeds_of_a_path_are_marked():
+    system = host(None)
+    lines = describe(explain(system, paths(system), "HOST/0-0", "HOST/0-1")).splitlines()
+    assert all(" - assumed]" in line for line in lines if line.startswith("  MEM"))
+
+
+def test_what_is_counted_as_something_is_told():
+    assert any("counted as 16 lanes: 0000:00:06.0" in warning for warning in H200.warnings)
+    text = xml.dumps(H200.topology).replace('speed="10000"', 'speed="-1"')
+    assert remarks(xml.loads(text))[1:] == ()
+    text = xml.dumps(H200.topology).replace('speed="10000"', 'speed="0"').replace('width="0"', 'width="16"')
+    assert remarks(xml.loads(text)) == ("speed unknown, counted as 10 Gb/s: eth0",)

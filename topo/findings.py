@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings: what a check saw, how bad it is, what follows from it and how to mend it.
+
+A finding tells only what its evidence shows. What could not be looked at is UNKNOWN, and never PASS.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Level(StrEnum):
+    """How bad a finding is: PASS < INFO < WARN < FAIL; UNKNOWN stands beside them."""
+
+    PASS = "PASS"
+    INFO = "INFO"
+    WARN = "WARN"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+
+
+ORDER = (Level.PASS, Level.INFO, Level.WARN, Level.FAIL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One finding of the stable id `id` about `subject` (a bus id, a device's name) on `host` ("" when unnamed).
+
+    `evidence` holds the values that were seen, units in their names; `effect` names the quantity that follows where
+    it can be computed; `path` and `line` (1-based) say where a file is meant.
+    """
+
+    id: str
+    level: Level
+    subject: str
+    message: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    effect: str = ""
+    remedy: str = ""
+    host: str = ""
+    path: str | None = None
+    line: int | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The finding in a railgauge/findings/1 document; path and line are there only for a file."""
+        place = {"path": self.path, "line": self.line} if self.path is not None else {}
+        return {
+            "id": self.id,
+            "level": str(self.level),
+            "host": self.host,
+            "subject": self.subject,
+            **place,
+            "evidence": dict(self.evidence),
+            "message": self.message,
+            "effect": self.effect,
+            "remedy": self.remedy,
+        }
+
+
+def at_or_above(findings: Iterable[Finding], level: Level) -> tuple[Finding, ...]:
+    """The findings at `level` or worse. UNKNOWN counts only when `level` is UNKNOWN, and then beside FAIL alone."""
+    if level is Level.UNKNOWN:
+        return tuple(finding for finding in findings if finding.level in (Level.FAIL, Level.UNKNOWN))
+    counted = ORDER[ORDER.index(level) :]
+    return tuple(finding for finding in findings if finding.level in counted)

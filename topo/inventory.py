@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The inventory: facts about a machine that NCCL's topology XML has no room for, as records of their sources.
+
+What is read here is neither interpreted nor merged: pictures, diffs and findings do that.
+"""
+
+from dataclasses import dataclass
+
+from railgauge.topo.sources.gdr import GdrFacts, read_gdr
+from railgauge.topo.sources.host_facts import HostFacts, read_host
+from railgauge.topo.sources.nvml import Gpu, nvlinks_unknown, read_gpus
+from railgauge.topo.sources.pci_functions import PciFunction, read_functions
+from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, read_rdma
+from railgauge.topo.sources.sysfs_interfaces import Interface, read_interfaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """Everything that was found; a part that a machine lacks is empty.
+
+    nvlinks_unknown: why nobody tells the NVLinks of the GPUs, None where NVML does. nvml_answered: whether NVML told
+    which GPUs there are; where it did not, `gpus` are those that CUDA lists.
+    """
+
+    host: HostFacts
+    pci: tuple[PciFunction, ...]
+    gpus: tuple[Gpu, ...]
+    interfaces: tuple[Interface, ...]
+    rdma: tuple[RdmaDevice, ...]
+    gdr: GdrFacts
+    nvlinks_unknown: str | None = None
+    nvml_answered: bool = True
+
+    def function(self, bus_id: str | None) -> PciFunction | None:
+        """The PCI function of that bus id, None without one."""
+        return next((function for function in self.pci if function.bus_id == bus_id), None)
+
+    def gpu(self, bus_id: str | None) -> Gpu | None:
+        """The GPU of that bus id, None without one."""
+        return next((gpu for gpu in self.gpus if gpu.bus_id == bus_id), None)
+
+
+def take_inventory(reader: Reader) -> Inventory:
+    """Read all sources of a machine; what cannot be read is None in its record (reasons: `reader.problems`)."""
+    nvml, cuda = reader.facts("nvml"), reader.facts("cuda")
+    gpus, _ = read_gpus(nvml, cuda)
+    return Inventory(
+        host=read_host(reader),
+        pci=read_functions(reader),
+        gpus=gpus,
+        interfaces=read_interfaces(reader),
+        rdma=read_rdma(reader),
+        gdr=read_gdr(reader),
+        nvlinks_unknown=nvlinks_unknown(nvml, cuda),
+        nvml_answered=nvml is not None and "error" not in nvml,
+    )

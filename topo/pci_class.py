@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PCI classes, whole or as prefixes of sysfs's `class` (PCI Code and ID Assignment Specification).
+
+Those that NCCL goes by are in `kvDictPciClass` of its topo.cc.
+"""
+
+DISPLAY = "0x03"  # VGA and 3D controllers: what a GPU is
+NETWORK = "0x02"
+NVME = "0x0108"
+PCI_BRIDGE = "0x0604"
+OTHER_BRIDGE = "0x0680"
+NVSWITCH = "0x068000"
+NVLINK_BRIDGE = "0x068001"  # that of a POWER CPU

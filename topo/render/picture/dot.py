@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture as a Graphviz graph: a cluster for each NUMA node, wires as wide as their bandwidth."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.render.picture.canvas import stroke_width
+from railgauge.topo.render.picture.parts import Part, Picture, Wire
+
+FILLS = {
+    NodeKind.CPU: "#e7ecf2",
+    NodeKind.MEM: "#e7ecf2",
+    NodeKind.PCI: "#ece8f8",
+    NodeKind.GPU: "#e3f4da",
+    NodeKind.HOST: "#e3f4da",
+    NodeKind.NIC: "#dcf0f8",
+    NodeKind.NVS: "#cdebbd",
+}
+COLOURS = {LinkKind.NVL: "#57a639", LinkKind.C2C: "#9a57c4", LinkKind.SYS: "#b8782c"}
+PLAIN, FAULTY = "#7b8794", "#d1242f"
+
+
+def dumps(picture: Picture) -> str:
+    """The graph; undirected, since every wire goes both ways."""
+    head = _quoted("\n".join([picture.title, picture.subtitle]))
+    lines = [
+        f"graph {_quoted(picture.title)} {{",
+        f"  label={head}; labelloc=t; labeljust=l;",
+        '  fontname="sans-serif"; compound=true;',
+        '  node [shape=box style="rounded,filled" fontname="sans-serif" fontsize=10];',
+        '  edge [fontname="sans-serif" fontsize=9];',
+        *(line for cpu in picture.cpus for line in _cluster(cpu)),
+        *([f"  {_node(picture.switch)}"] if picture.switch else []),
+        *(_edge(wire, wire.label, constraint=_is_below(picture, wire)) for wire in picture.wires),
+        *(_edge(wire, "", constraint=False) for wire in picture.between_cpus),
+    ]
+    return "\n".join([*lines, "}\n"])
+
+
+def _is_below(picture: Picture, wire: Wire) -> bool:
+    """The NVSwitch stands below its GPUs; all other wires beside the tree do not move anything."""
+    return picture.switch is not None and wire.ends[1] == picture.switch.id
+
+
+def _cluster(cpu: Part) -> Iterator[str]:
+    yield f"  subgraph {_quoted('cluster ' + cpu.id)} {{"
+    yield '    style=rounded; color="#d8dee4"; label="";'
+    for part in cpu.walk():
+        yield f"    {_node(part)}"
+        if part.up:
+            yield f"  {_edge(part.up, '')}"
+    yield "  }"
+
+
+def _node(part: Part) -> str:
+    label = _quoted("\n".join([part.title, *(text for _, text in part.facts)]))
+    colour = f' color="{FAULTY}" penwidth=2' if part.faults else ""
+    return f'{_quoted(part.id)} [label={label} fillcolor="{FILLS[part.kind]}"{colour} tooltip={_quoted(part.note)}];'
+
+
+def _edge(wire: Wire, label: str, *, constraint: bool = True) -> str:
+    colour = FAULTY if wire.problem else COLOURS.get(wire.kind, PLAIN)
+    shape = f'penwidth={stroke_width(wire.gb_per_s):g} color="{colour}"{" style=dashed" if wire.problem else ""}'
+    extra = (f" label={_quoted(label)}" if label else "") + ("" if constraint else " constraint=false")
+    return f"  {_quoted(wire.ends[0])} -- {_quoted(wire.ends[1])} [{shape}{extra}];"
+
+
+def _quoted(text: str) -> str:
+    r"""A quoted string of DOT, in which a line break is \n."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

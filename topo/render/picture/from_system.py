@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A System as a picture: every node once as a part, every wire once, without where they stand.
+
+Every format (SVG, DOT, HTML) draws this, so that all say the same.
+"""
+
+from dataclasses import dataclass
+
+from railgauge.topo.bandwidth import nvlink_count
+from railgauge.topo.cpuset import to_list
+from railgauge.topo.inventory import Inventory
+from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.nvlink_faults import Shortage, short_of_nvlinks
+from railgauge.topo.pci_wires import PciWire, link_text, pci_wires
+from railgauge.topo.render.picture.facts import facts, printable, side_facts, title
+from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
+from railgauge.topo.render.wire_text import nvlinks_text, short_speed
+from railgauge.topo.topology import Topology
+
+TREE = (LinkKind.PCI, LinkKind.MEM)
+BESIDE = (LinkKind.NVL, LinkKind.C2C)
+
+
+def picture(system: System, topology: Topology, inventory: Inventory | None = None, name: str = "") -> Picture:
+    """The picture of a System called `name`; `inventory` adds names and what links run at."""
+    shortages = short_of_nvlinks(system, inventory)
+    scope = _Scope(
+        system=system, wires=pci_wires(topology, inventory), shortages=shortages, inventory=inventory, drawn=set()
+    )
+    cpus = tuple(_part(scope, cpu, None) for cpu in system.kind(NodeKind.CPU))
+    switches = system.kind(NodeKind.NVS)
+    return Picture(
+        title=printable(name),
+        subtitle=printable(" · ".join(filter(None, (_counts(system), nvlinks_text(inventory))))),
+        cpus=cpus,
+        switch=_switch(system, switches[0]) if switches else None,
+        wires=_beside(system, shortages),
+        between_cpus=_between_cpus(system),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """What the functions below share. `drawn` are the ids that have their box."""
+
+    system: System
+    wires: dict[tuple[int, str], PciWire]
+    shortages: dict[str, Shortage]
+    inventory: Inventory | None
+    drawn: set[str]
+
+    def faults(self, node: Node, up: Wire | None) -> list[tuple[str, str]]:
+        """What is wrong with the wires of a node, briefly and in full."""
+        pci, shortage = self.wires.get((node.system, node.bus_id or "")), self.shortages.get(node.id)
+        found = [(pci.problem, pci.reason)] if up and pci and pci.problem and pci.reason else []
+        return found + ([(shortage.text, shortage.reason)] if shortage else [])
+
+
+def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
+    scope.drawn.add(node.id)
+    up = _up(node, link, scope.wires.get((node.system, node.bus_id or ""))) if link else None
+    faults = scope.faults(node, up)
+    known = [
+        *facts(scope.system, scope.inventory, node),
+        ("link", up.label if up else ""),
+        *side_facts(scope.system, node),
+        *((PROBLEM, f"\N{WARNING SIGN} {text}") for text, _ in faults),
+    ]
+    return Part(
+        id=node.id,
+        kind=NodeKind.GPU if node.kind is NodeKind.DEV else node.kind,
+        title=title(scope.system, node),
+        facts=tuple((what, printable(text)) for what, text in known if text),
+        note=_note(node, up),
+        host=node.system,
+        up=up,
+        faults=tuple(reason for _, reason in faults),
+        below=tuple(_part(scope, scope.system.node(down.target), down) for down in _down(scope, node)),
+    )
+
+
+def _down(scope: _Scope, node: Node) -> list[Link]:
+    """The links to what hangs below and has no box yet, in the order of bus ids."""
+    links = [link for link in scope.system.links_of(node.id) if link.kind in TREE]
+    found = [link for link in links if link.target not in scope.drawn and _is_below(scope.system, node, link.target)]
+    scope.drawn.update(link.target for link in found)
+    return sorted(found, key=lambda link: scope.system.node(link.target).bus_id or "")
+
+
+def _is_below(system: System, node: Node, target: str) -> bool:
+    return node.kind in (NodeKind.CPU, NodeKind.PCI, NodeKind.MEM) and system.node(target).kind is not NodeKind.CPU
+
+
+def _up(node: Node, link: Link, pci: PciWire | None) -> Wire:
+    text = pci.text if pci else ""
+    speed = short_speed(link.gb_per_s) if link.gb_per_s < LOCAL_GB_PER_S else ""
+    label = " · ".join(part for part in (text, speed) if part)
+    now = link_text(pci.now_gt_per_s, pci.now_lanes) if pci else ""
+    facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", text) else "", (pci and pci.reason) or "")
+    return Wire(
+        ends=(link.source, node.id),
+        kind=link.kind,
+        gb_per_s=link.gb_per_s,
+        label=label,
+        note="; ".join(fact for fact in facts if fact),
+        problem=pci.reason if pci else None,
+    )
+
+
+def _note(node: Node, up: Wire | None) -> str:
+    facts = [node.id, up.note if up else "", f"cores {to_list(node.cpus)}" if node.cpus else ""]
+    return "\n".join(fact for fact in facts if fact)
+
+
+def _switch(system: System, node: Node) -> Part:
+    cards = sum(1 for link in system.links_of(node.id) if link.kind is LinkKind.NVL)
+    facts = (("GPUs", f"NVLinks of {cards} GPUs"),)
+    return Part(id=node.id, kind=node.kind, title="NVSwitch", facts=facts, note=node.id)
+
+
+def _beside(system: System, shortages: dict[str, Shortage]) -> tuple[Wire, ...]:
+    """NVLinks and chip-to-chip links, each pair once, from the end that NCCL made first."""
+    order = {node.id: place for place, node in enumerate(system.nodes)}
+    wires = {}
+    for link in (link for link in system.links if link.kind in BESIDE):
+        first, second = sorted((link.source, link.target), key=order.__getitem__)
+        if (first, second, link.kind) not in wires:
+            shortage = shortages.get(first) if system.node(second).kind is NodeKind.NVS else None
+            wires[first, second, link.kind] = _wire(system, link, (first, second), shortage)
+    return tuple(wires.values())
+
+
+def _wire(system: System, link: Link, ends: tuple[str, str], shortage: Shortage | None) -> Wire:
+    card = next(node for node in map(system.node, ends) if node.kind is NodeKind.DEV)
+    label = f"NV{nvlink_count(card, link.gb_per_s)}" if link.kind is LinkKind.NVL else "C2C"
+    note = f"{label} {short_speed(link.gb_per_s)}: {ends[0]} to {ends[1]}"
+    problem = shortage.reason if shortage else None
+    return Wire(ends=ends, kind=link.kind, gb_per_s=link.gb_per_s, label=label, note=note, problem=problem)
+
+
+def _between_cpus(system: System) -> tuple[Wire, ...]:
+    return tuple(
+        Wire(ends=(link.source, link.target), kind=link.kind, gb_per_s=link.gb_per_s)
+        for link in system.links
+        if link.kind is LinkKind.SYS and link.source < link.target
+    )
+
+
+def _counts(system: System) -> str:
+    counted = (
+        (len(system.gpus), "GPU"),
+        (len(system.kind(NodeKind.HOST)), "host rank"),
+        (len(system.nets), "NIC"),
+        (len(system.kind(NodeKind.PCI)), "PCIe switch"),
+        (len(system.kind(NodeKind.CPU)), "NUMA node"),
+        (len({node.system for node in system.nodes}), "host"),
+    )
+    return " · ".join(_number(count, word) for count, word in counted if count and (word, count) != ("host", 1))
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}{'es' if word.endswith('ch') else 's'}"

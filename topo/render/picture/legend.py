@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The legend of a picture: a sample of each kind of wire in it."""
+
+from collections.abc import Sequence
+
+from railgauge.topo.model import LinkKind
+from railgauge.topo.render.picture.canvas import Label, Piece, Stroke
+
+WORDS = {
+    LinkKind.PCI: "PCIe",
+    LinkKind.MEM: "memory",
+    LinkKind.NVL: "NVLink",
+    LinkKind.C2C: "chip-to-chip",
+    LinkKind.SYS: "between CPUs",
+}
+SAMPLE, GAP, ROW, WIDTH = 26.0, 8.0, 20.0, 4.0
+SCALE = "the wider a line, the more GB/s; figures are NCCL's"
+
+
+def legend(strokes: Sequence[Stroke], left: float, top: float, right: float) -> tuple[list[Stroke], list[Label], float]:
+    """Samples, their words, and the y below them all; they flow between `left` and `right`."""
+    present = [(kind, False, word) for kind, word in WORDS.items() if any(s.kind is kind for s in strokes)]
+    present += [(LinkKind.PCI, True, "degraded or narrow")] if any(s.bad for s in strokes) else []
+    samples, labels, x, y = list[Stroke](), list[Label](), left, top
+    for kind, bad, word in present:
+        piece = Piece(text=word)
+        if x > left and x + SAMPLE + GAP + piece.width > right:
+            x, y = left, y + ROW
+        samples.append(Stroke(points=((x, y - 4), (x + SAMPLE, y - 4)), kind=kind, width=WIDTH, bad=bad))
+        labels.append(Label(x=x + SAMPLE + GAP, y=y, piece=piece))
+        x += SAMPLE + GAP + piece.width + 2 * GAP
+    scale = Piece(text=SCALE)
+    if x + scale.width > right:
+        x, y = left, y + ROW
+    return samples, [*labels, Label(x=x, y=y, piece=scale)], y

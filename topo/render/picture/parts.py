@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a picture of a machine is made of: parts as a tree below each CPU, and the wires beside the tree."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.model import LinkKind, NodeKind
+
+PROBLEM = "problem"  # the fact that says what is wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """One wire between two parts by id, both directions in one; `label` is short (NV18), `note` tells the rest."""
+
+    ends: tuple[str, str]
+    kind: LinkKind
+    gb_per_s: float
+    label: str = ""
+    note: str = ""
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One box: a short title, facts as (what, text), the wire up to its parent, and the parts below.
+
+    `note` is the full id and what is too long for the box; `faults` say in full what is wrong, which the facts called
+    PROBLEM say briefly.
+    """
+
+    id: str
+    kind: NodeKind
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    note: str
+    host: int = 0
+    up: Wire | None = None
+    faults: tuple[str, ...] = ()
+    below: tuple["Part", ...] = ()
+
+    def walk(self) -> "list[Part]":
+        """This part and all below."""
+        return [self, *(part for below in self.below for part in below.walk())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """All of it: CPUs with what is below, the NVSwitch if there is one, wires beside the tree, and between CPUs."""
+
+    title: str
+    subtitle: str
+    cpus: tuple[Part, ...]
+    switch: Part | None
+    wires: tuple[Wire, ...]
+    between_cpus: tuple[Wire, ...]
+
+    def parts(self) -> tuple[Part, ...]:
+        """Every part once."""
+        parts = [part for cpu in self.cpus for part in cpu.walk()]
+        return (*parts, *((self.switch,) if self.switch else ()))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of `nvidia-smi topo -m`, as people paste it: with tabs, blanks or some of them lost, colours, rows missing.
+
+The format is described nowhere but by its own legend. Older drivers name NIC columns by device (mlx5_0), newer ones by
+number with a NIC legend below; affinity columns came one by one.
+"""
+
+import re
+from dataclasses import dataclass
+
+from railgauge.topo.errors import InputError
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
+CELLS = re.compile(rf"{LETTERS}+")
+NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have joined
+NIC_LINE = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
+AFFINITY_WORDS = ("CPU", "NUMA", "GPU", "Affinity", "ID")
+LARGEST = 1 << 20  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmiMatrix:
+    """Letters by (row, column), affinities by row as (CPU, NUMA, GPU NUMA ID), device names by NIC column.
+
+    An affinity that was not printed is ""; rows and cells that were not pasted are absent.
+    """
+
+    columns: tuple[str, ...]
+    cells: dict[tuple[str, str], str]
+    affinities: dict[str, tuple[str, str, str]]
+    nics: dict[str, str]
+
+
+def loads(text: str, name: str | None = None) -> SmiMatrix:
+    """Read it; InputError when there is no matrix in the text."""
+    lines = [COLOUR.sub("", line).rstrip() for line in text[:LARGEST].splitlines()]
+    start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
+    if start is None:
+        raise InputError("holds no line with the columns GPU0 ...: give the output of nvidia-smi topo -m", name)
+    columns = _columns(lines[start])
+    cells: dict[tuple[str, str], str] = {}
+    affinities = {}
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if _is_header(line):
+            break  # a second matrix, such as that of topo -p2p
+        row, letters, rest = _row(line, columns, name, number)
+        if row:
+            cells |= {(row, column): letter for column, letter in zip(columns, letters, strict=False)}
+            affinities[row] = rest
+    if not cells:
+        raise InputError(f"holds columns but no row of {columns[0]}: nothing can be compared", name, start + 1)
+    nics = {found[1]: found[2] for line in lines[start + 1 :] if (found := NIC_LINE.match(line))}
+    return SmiMatrix(columns=columns, cells=cells, affinities=affinities, nics=nics)
+
+
+def _is_header(line: str) -> bool:
+    words = line.split()
+    return bool(words) and words[0].startswith("GPU0") and not (len(words) > 1 and CELLS.fullmatch(words[1]))
+
+
+def _columns(line: str) -> tuple[str, ...]:
+    """The names of the columns, affinities left out."""
+    words = re.sub(r"(CPU|NUMA)\s+Affinity|GPU\s+NUMA\s+ID", " ", line).split()
+    return tuple(name for word in words if word not in AFFINITY_WORDS for name in _names(word))
+
+
+def _names(word: str) -> list[str]:
+    return re.findall(r"(?:GPU|NIC|mlx\d_)\d+", word) if NUMBERED.fullmatch(word) else [word]
+
+
+def _row(
+    line: str, columns: tuple[str, ...], name: str | None, number: int
+) -> tuple[str | None, list[str], tuple[str, str, str]]:
+    """(row, letters, affinities) of a line, (None, ...) when it is no row."""
+    words = line.split()
+    if len(words) < 2 or words[0] not in columns or not CELLS.fullmatch(words[1]):
+        return None, [], ("", "", "")
+    letters: list[str] = []
+    rest = words[1:]
+    while rest and len(letters) < len(columns) and CELLS.fullmatch(rest[0]):
+        letters += re.findall(LETTERS, rest.pop(0))
+    if len(letters) > len(columns):
+        raise InputError(f"row {words[0]} has {len(letters)} cells for {len(columns)} columns", name, number)
+    cpu, numa, gpu = (*rest, "", "", "")[:3]
+    return words[0], letters, (cpu, numa, gpu)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives packed and unpacked: .tar.zst and .tar.gz written; zstd, gzip, bzip2, xz and plain tar read.
+
+What a file is tells its first bytes, not its name. Reading stops at MAX_TOTAL bytes, so no bomb gets far.
+"""
+
+import io
+from collections.abc import Callable
+
+from railgauge.topo.errors import InputError
+
+MAX_TOTAL = 64 << 20
+MAX_XZ_MEMORY = 128 << 20  # xz -9 wants 65 MiB; a file may ask for 4 GiB
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # POSIX 1003.1, "ustar Interchange Format"
+
+
+def pack(data: bytes, suffix: str) -> bytes:
+    """Compress as the suffix says; KeyError for one that is not in WRITERS. The same data gives the same bytes."""
+    return WRITERS[suffix](data)
+
+
+def is_archive(data: bytes) -> bool:
+    """Whether `unpack` knows the format by these first bytes (262 or more)."""
+    return _reader(data) is not None
+
+
+def unpack(data: bytes, path: str) -> bytes:
+    """The tar archive inside, checksums checked; InputError when it is damaged, empty or larger than MAX_TOTAL."""
+    reader = _reader(data)
+    if reader is None:
+        raise InputError("neither zstd, gzip, bzip2, xz nor tar: not a capture", path)
+    try:
+        tar = reader(data)
+    except Exception as error:  # each library has an exception of its own
+        raise InputError(f"not a readable archive: {error}", path) from error
+    if not tar:  # zstd's library takes a cut off block for an end
+        raise InputError("cut off or empty: nothing can be unpacked", path)
+    if len(tar) > MAX_TOTAL:
+        raise InputError(f"unpacks to more than {MAX_TOTAL >> 20} MiB", path)
+    return tar
+
+
+def _reader(data: bytes) -> Callable[[bytes], bytes] | None:
+    if data[TAR_MAGIC_AT : TAR_MAGIC_AT + len(TAR_MAGIC)] == TAR_MAGIC:
+        return bytes
+    return next((reader for magic, reader in READERS.items() if data.startswith(magic)), None)
+
+
+def _write_zstd(data: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=19, write_checksum=True).compress(data)
+
+
+def _write_gzip(data: bytes) -> bytes:
+    import gzip
+
+    return gzip.compress(data, 9, mtime=0)
+
+
+def _read_zstd(data: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(MAX_TOTAL + 1)
+
+
+def _read_gzip(data: bytes) -> bytes:
+    import gzip
+
+    return gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_TOTAL + 1)
+
+
+def _read_bzip2(data: bytes) -> bytes:
+    import bz2
+
+    return bz2.BZ2File(io.BytesIO(data)).read(MAX_TOTAL + 1)
+
+
+def _read_xz(data: bytes) -> bytes:
+    import lzma
+
+    stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)
+    tar = stream.decompress(data, MAX_TOTAL + 1)
+    if not stream.eof and len(tar) <= MAX_TOTAL:
+        raise EOFError("it ends before its end mark")
+    return tar
+
+
+WRITERS = {".tar.zst": _write_zstd, ".tar.gz": _write_gzip}
+READERS = {b"\x28\xb5\x2f\xfd": _read_zstd, b"\x1f\x8b": _read_gzip, b"BZh": _read_bzip2, b"\xfd7zXZ\0": _read_xz}
