@@ -2,11 +2,12 @@
 # Names for the scripts in scripts/; VENV=path uses another virtual environment than .venv.
 VENV ?= .venv
 export VENV
-.PHONY: help demo test lint check bench sanitize
+.PHONY: help demo test test-vm lint check bench sanitize
 
 help:
 	@echo 'make demo      install, scan this machine, find its channels, run an all-reduce over them'
 	@echo 'make test      install what the tests need and run them (ARGS="-k ring" goes to pytest)'
+	@echo 'make test-vm   boot emulated machines and hold the scan against what they were built to be (docs/testing.md)'
 	@echo 'make lint      ruff, mypy, clang-format'
 	@echo 'make check     lint, then test'
 	@echo 'make bench     railgauge beside Open MPI, MPICH and Gloo (ARGS="--factor 2"); start time'
@@ -17,6 +18,9 @@ demo:
 
 test:
 	@scripts/test $(ARGS)
+
+test-vm:
+	@scripts/test-vm $(ARGS)
 
 lint:
 	@scripts/lint

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scans while PCI devices come and go: prints a JSON list of {"dump", "warnings"}, one for each scan; the last one is
+made when all are back.
+
+$COMING names the devices by bus id. Facts that are asked of libraries are asked once; sysfs is read anew each time.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+import time
+
+from railgauge.topo import xml
+from railgauge.topo.machine import live_reader
+from railgauge.topo.scan import scan
+
+SCANS = 25
+PAUSES_S = (0.0, 0.01, 0.03, 0.002, 0.06)
+
+
+def come_and_go(bus_ids: list[str], stop: threading.Event) -> None:
+    """Remove one device after the other, and let the kernel find it again."""
+    for bus_id, pause_s in zip(itertools.cycle(bus_ids), itertools.cycle(PAUSES_S), strict=False):
+        if stop.is_set():
+            return
+        with contextlib.suppress(OSError):
+            write(f"/sys/bus/pci/devices/{bus_id}/remove")
+        time.sleep(pause_s)
+        write("/sys/bus/pci/rescan")
+        time.sleep(pause_s)
+
+
+def write(path: str) -> None:
+    with open(path, "w") as file:
+        file.write("1")
+
+
+def one_scan(reader) -> dict:
+    reader.problems.clear()
+    result = scan(reader, os.environ)
+    return {"dump": xml.dumps(result.topology), "warnings": list(result.warnings)}
+
+
+def main() -> None:
+    reader = live_reader()
+    scan(reader, os.environ)
+    stop = threading.Event()
+    going = threading.Thread(target=come_and_go, args=(os.environ["COMING"].split(), stop))
+    going.start()
+    try:
+        scans = [one_scan(reader) for _ in range(SCANS)]
+    finally:
+        stop.set()
+        going.join()
+    print(json.dumps([*scans, one_scan(reader)]))
+
+
+main()
