@@ -18,7 +18,7 @@ COMMANDS = {
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
-CLOSES_PIPES_ITSELF = ("run",)  # its ranks write to sockets, where a lost reader must be an error and not a signal
+CLOSES_PIPES_ITSELF = "run"  # its ranks write to sockets, where a lost reader must be an error and not a signal
 
 HELP = """\
 Usage: railgauge COMMAND [ARGS]...
@@ -37,8 +37,10 @@ Options:
 
 
 def main() -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line in this process, which is its own, and leave with its exit status."""
     gc.set_threshold(GARBAGE_PASS)
+    if sys.argv[1:2] != [CLOSES_PIPES_ITSELF]:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
     sys.exit(dispatch(sys.argv[1:]))
 
 
@@ -76,8 +78,6 @@ def run_command(name: str, args: list[str]) -> int:
     """Load a command's typer app, run it, and turn errors into messages and exit status."""
     debug = "--debug" in args
     args = [a for a in args if a != "--debug"]
-    if name not in CLOSES_PIPES_ITSELF:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
