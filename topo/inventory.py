@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.sources.gdr import GdrFacts, read_gdr
 from railgauge.topo.sources.host_facts import HostFacts, read_host
-from railgauge.topo.sources.nvml import Gpu, nvlinks_unknown, read_gpus
+from railgauge.topo.sources.nvml import Gpu, no_nvml, read_gpus
 from railgauge.topo.sources.pci_functions import PciFunction, read_functions
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, read_rdma
@@ -19,8 +19,8 @@ from railgauge.topo.sources.sysfs_interfaces import Interface, read_interfaces
 class Inventory:
     """Everything that was found; a part that a machine lacks is empty.
 
-    nvlinks_unknown: why nobody tells the NVLinks of the GPUs, None where NVML does. nvml_answered: whether NVML told
-    which GPUs there are; where it did not, `gpus` are those that CUDA lists.
+    no_nvml: why NVML tells nothing of the GPUs, None where it does; `gpus` are then those that CUDA lists, and nobody
+    knows their NVLinks.
     """
 
     host: HostFacts
@@ -29,8 +29,7 @@ class Inventory:
     interfaces: tuple[Interface, ...]
     rdma: tuple[RdmaDevice, ...]
     gdr: GdrFacts
-    nvlinks_unknown: str | None = None
-    nvml_answered: bool = True
+    no_nvml: str | None = None
 
     def function(self, bus_id: str | None) -> PciFunction | None:
         """The PCI function of that bus id, None without one."""
@@ -52,6 +51,5 @@ def take_inventory(reader: Reader) -> Inventory:
         interfaces=read_interfaces(reader),
         rdma=read_rdma(reader),
         gdr=read_gdr(reader),
-        nvlinks_unknown=nvlinks_unknown(nvml, cuda),
-        nvml_answered=nvml is not None and "error" not in nvml,
+        no_nvml=no_nvml(nvml),
     )

@@ -77,7 +77,7 @@ def _function(inventory: Inventory, function: PciFunction, virtual: int, resting
     name = str(gpu.index) if gpu else next(iter(names), "")
     kind = kind_of(function.pci_class, function.vendor)
     if kind == "GPU":
-        facts["known to NVML"] = yes_or_no(gpu is not None if inventory.nvml_answered else None)
+        facts["known to NVML"] = yes_or_no(gpu is not None if inventory.no_nvml is None else None)
     return Item(
         kind=kind,
         id=bus_id,
@@ -96,7 +96,7 @@ def _gpu_alone(inventory: Inventory, gpu: Gpu) -> Item:
 
 
 def _gpu(inventory: Inventory, gpu: Gpu) -> Facts:
-    fabric, known = gpu.fabric, inventory.nvlinks_unknown is None
+    fabric, known = gpu.fabric, inventory.no_nvml is None
     usable = [link for link in gpu.links if link.usable]
     return {
         "model": gpu.name,

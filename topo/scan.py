@@ -16,7 +16,7 @@ from railgauge.topo.nics import Nic, read_nics
 from railgauge.topo.rank_tree import RankTree
 from railgauge.topo.settings.visible_devices import visible
 from railgauge.topo.sources.affinity import allowed_cores
-from railgauge.topo.sources.nvml import Gpu, read_gpus
+from railgauge.topo.sources.nvml import Gpu, no_nvml, read_gpus
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.sources.sysfs_numa import numa_nodes
 from railgauge.topo.sources.sysfs_pci import NO_NODE, gpu_bus_ids
@@ -121,10 +121,8 @@ def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
     """One line on the GPUs that the kernel knows and that take no part all the same, with the reason."""
     known = {gpu.bus_id.lower() for gpu in gpus}
     missing = [bus_id for bus_id in gpu_bus_ids(reader) if bus_id not in known]
-    nvml = reader.facts("nvml")
-    why = "NVML was not asked" if nvml is None else nvml.get("error") or "NVML does not list it"
-    if gpus and nvml and "error" in nvml:
-        why = "CUDA does not list it"
+    silent = no_nvml(reader.facts("nvml"))
+    why = "CUDA does not list it" if silent and gpus else silent or "NVML does not list it"
     return [f"GPU {', '.join(missing)} left out: {why}"] if missing else []
 
 

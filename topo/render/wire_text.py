@@ -19,5 +19,5 @@ def short_speed(gb_per_s: float) -> str:
 
 def nvlinks_text(inventory: Inventory | None) -> str:
     """That NVLinks are unknown and why; "" where they are known."""
-    why = inventory.nvlinks_unknown if inventory else None
+    why = inventory.no_nvml if inventory and inventory.gpus else None
     return f"NVLinks are unknown: NVML does not answer ({why})" if why else ""

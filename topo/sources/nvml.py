@@ -104,9 +104,9 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
     return tuple(sorted(gpus, key=lambda gpu: gpu.index)), tuple(warnings)
 
 
-def nvlinks_unknown(nvml: Facts | None, cuda: Facts | None) -> str | None:
-    """Why NVLinks are unknown: NVML's error, where CUDA alone tells which GPUs there are; None otherwise."""
-    return str(nvml["error"]) if nvml and "error" in nvml and (cuda or {}).get("gpus") else None
+def no_nvml(nvml: Facts | None) -> str | None:
+    """Why NVML tells nothing: its error, or that it was not asked; None when it answered."""
+    return "NVML was not asked" if nvml is None else nvml.get("error")
 
 
 def _gpu(answer: Facts, cuda: Facts) -> Gpu:
