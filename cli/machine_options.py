@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.machine import Machine, load_machine
-from railgauge.topo.merged_nics import merge_nics
 
 if TYPE_CHECKING:
+    from railgauge.topo.machine import Machine
     from railgauge.topo.model import System
 
 
@@ -42,6 +41,10 @@ DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks on ho
 Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part.")]
 NoP2p = Annotated[bool, typer.Option("--no-p2p", help="The driver reports no peer access between GPUs.")]
 MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Ports of one card count as one NIC.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of NCCL, such as NCCL_P2P_LEVEL=SYS; repeatable."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 
@@ -52,8 +55,11 @@ def open_machine(
     merged: bool = False,
     topo_file: str | None = None,
     environment: Mapping[str, str] = os.environ,
-) -> Machine:
+) -> "Machine":
     """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt."""
+    from railgauge.topo.machine import load_machine
+    from railgauge.topo.merged_nics import merge_nics
+
     machine = load_machine(source, gpus=gpu_list(gpus), topo_file=topo_file, environment=environment)
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
@@ -82,7 +88,7 @@ def gpu_list(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def open_system(machine: Machine, ranks: int | None, device: Device) -> "System":
+def open_system(machine: "Machine", ranks: int | None, device: Device) -> "System":
     """The System with the ranks that --ranks and --device ask for.
 
     UsageError when they contradict the machine, UnavailableError for --device cuda where there is no GPU.
@@ -101,3 +107,20 @@ def open_system(machine: Machine, ranks: int | None, device: Device) -> "System"
             f"--ranks is {ranks}, but the ranks are the machine's {gpus} GPUs; --device cpu plans host ranks"
         )
     return build_system(machine.topology)
+
+
+def settings_in_force(
+    source: str | None, settings: list[str] | None, names: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The settings of NCCL that count, named on stderr: --set, and for the live machine those of the environment.
+
+    `names`: those that the command goes by (all that steer channels, unless given).
+    """
+    from railgauge.topo.settings.steering import MEANING, in_force, parse_settings
+
+    known = MEANING if names is None else names
+    chosen = parse_settings(settings or [], known)
+    found = chosen if source else {**os.environ, **chosen}
+    for line in in_force(found, known):
+        print(f"railgauge: {line}", file=sys.stderr)
+    return found

@@ -4,16 +4,24 @@
 A command's module is imported only when it is called, so `railgauge --version` needs neither rich nor numpy.
 """
 
+import errno
 import gc
 import importlib
 import os
 import signal
 import sys
 
+OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # without a file's name: of stdout
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is
 COMMANDS = {
-    "topo": ("railgauge.cli.topo.commands", "Scan this machine; show and explain its topology."),
-    "graph": ("railgauge.cli.graph", "Find the ring and tree channels of a machine."),
+    "topo": (
+        "railgauge.cli.topo.commands",
+        "Scan a machine, show and explain it; pick GPUs for a job and bind its ranks: pick, bind.",
+    ),
+    "graph": (
+        "railgauge.cli.graph.commands",
+        "The ring and tree channels of a machine: search, show, lint, join, predict.",
+    ),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
 
@@ -39,6 +47,9 @@ Options:
 def main() -> None:
     """Run the command line in this process, which is its own, and leave with its exit status."""
     gc.set_threshold(GARBAGE_PASS)
+    if sys.stdout is None:
+        print(f"railgauge: stdout is closed: give it a file, or {os.devnull}", file=sys.stderr)
+        sys.exit(3)
     if sys.argv[1:2] != [CLOSES_PIPES_ITSELF]:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
     sys.exit(dispatch(sys.argv[1:]))
@@ -76,8 +87,9 @@ def unknown(name: str) -> int:
 
 def run_command(name: str, args: list[str]) -> int:
     """Load a command's typer app, run it, and turn errors into messages and exit status."""
-    debug = "--debug" in args
-    args = [a for a in args if a != "--debug"]
+    own = args.index("--") if "--" in args else len(args)  # what follows is a command's that `topo bind` runs
+    debug = "--debug" in args[:own]
+    args = [a for a in args[:own] if a != "--debug"] + args[own:]
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
@@ -88,7 +100,9 @@ def run_command(name: str, args: list[str]) -> int:
         if debug:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
-        print(f"railgauge {name}: {error.strerror or error} (--debug shows where)", file=sys.stderr)
+        what = error.filename or ("cannot write to stdout" if error.errno in OUTPUT_FAILS else "")
+        said = f"{what}: {error.strerror or error}" if what else error.strerror or error
+        print(f"railgauge {name}: {said} (--debug shows where)", file=sys.stderr)
         return 3
     except Exception as error:
         if debug:

@@ -47,6 +47,8 @@ def write_bytes(path: str, data: bytes) -> None:
     """
     if not path:
         raise UsageError("the name of the file to write is empty")
+    if path == "-":
+        raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
     try:
         if _is_stream(path):
             with open(path, "ab") as stream:

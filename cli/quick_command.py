@@ -48,6 +48,6 @@ class _Conversion:
         """The value as it is passed to the command."""
         wanted = self._parameter.type_descriptor.annotation
         many = self._parameter.multiple or self._parameter.nargs != 1
-        if not many and (value is None or (isinstance(wanted, type) and isinstance(value, wanted))):
+        if value is None or (not many and isinstance(wanted, type) and isinstance(value, wanted)):
             return value
         return self._typers().coerce(value, param=param, ctx=ctx)

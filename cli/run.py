@@ -17,13 +17,14 @@ from railgauge.collectives.job import Job, Place, place_from_environment
 from railgauge.collectives.launch import local
 from railgauge.collectives.run import run_process
 from railgauge.collectives.sizes import parse_size, scan
+from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 from railgauge.transports.fault import parse_fault
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
-COLLECTIVES = ("all_reduce",)
+COLLECTIVES = (Collective.ALL_REDUCE,)
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
 LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.5, 1e6

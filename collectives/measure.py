@@ -15,6 +15,7 @@ from railgauge._native import collectives as native
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
+from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 
@@ -109,7 +110,7 @@ class Meter:
             root=-1,
             out_of_place=timings[0],
             in_place=timings[1],
-            algorithm="ring",
+            algorithm=str(Algorithm.RING),
             protocol="simple",
             channels=channels,
             predicted_busbw_gb_per_s=self._predicted * channels / len(self._comm.rings),
@@ -163,11 +164,9 @@ class Meter:
         taken = self._average([sample.seconds for sample in samples])
         shown = self._average([sample.cpu_seconds for sample in samples]) if self._job.cpu_time else taken
         algbw = size / taken / 1e9 if taken > 0 else 0.0
-        ranks = self._comm.size
         wrong = None if any(s.wrong is None for s in samples) else sum(s.wrong or 0 for s in samples)
-        return Timing(
-            time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=algbw * 2 * (ranks - 1) / ranks, wrong=wrong
-        )
+        busbw = algbw * Collective.ALL_REDUCE.factor(self._comm.size)
+        return Timing(time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=busbw, wrong=wrong)
 
     def _average(self, values: list[float]) -> float:
         return (values[0], sum(values) / len(values), min(values), max(values))[self._job.average]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: the rings to execute, from this machine's topology or from a graph file.
+"""The plan of a run: the joined rings to execute, from this machine's topology or from a graph file.
 
 NCCL's environment has NCCL's meaning: NCCL_TOPO_FILE and NCCL_GRAPH_FILE are read, NCCL_TOPO_DUMP_FILE and
 NCCL_GRAPH_DUMP_FILE written.
@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Graphs, search
+from railgauge.topo.channels.joined import Joined, join
+from railgauge.topo.channels.joined_ring import JoinedRing
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import System
 from railgauge.topo.system import build_system
@@ -54,12 +56,12 @@ def make_plan(ranks: int, graph_file: str | None, log: NcclLog, environ: Mapping
         _write(path, xml.dumps(machine.topology))
     if path := _named(env, "NCCL_GRAPH_DUMP_FILE", log):
         _write(path, graph_xml.dumps(graphs, system))
-    _log(graphs, log)
-    rings = [list(channel.ranks) for channel in graphs.ring.channels]
+    joined = join([(machine.host, system, graphs)])
+    _log(graphs, joined, log)
     return Plan(
-        rings=rings,
-        transports=[_transports(system, ring) for ring in rings],
-        gb_per_s=len(graphs.ring.channels) * graphs.ring.gb_per_s_intra,
+        rings=[list(ring.ranks) for ring in joined.rings],
+        transports=[_transports(system, ring) for ring in joined.rings],
+        gb_per_s=joined.gb_per_s,
         cpus=_cpus(system),
     )
 
@@ -70,9 +72,8 @@ def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:
     return value or None
 
 
-def _transports(system: System, ring: list[int]) -> list[str]:
-    following = ring[1:] + ring[:1]
-    return [plan_transport(system.ranks[a], system.ranks[b]) for a, b in zip(ring, following, strict=True)]
+def _transports(system: System, ring: JoinedRing) -> list[str]:
+    return [plan_transport(system.ranks[step.source], system.ranks[step.target]) for step in ring.edges]
 
 
 def _cpus(system: System) -> list[list[int]]:
@@ -87,7 +88,7 @@ def _write(path: str, text: str) -> None:
         print(f"railgauge run: cannot write {path}: {error.strerror}; going on without", file=sys.stderr)
 
 
-def _log(graphs: Graphs, log: NcclLog) -> None:
+def _log(graphs: Graphs, joined: Joined, log: NcclLog) -> None:
     for graph in (graphs.ring, graphs.tree):
         log.info(
             "GRAPH",
@@ -95,6 +96,6 @@ def _log(graphs: Graphs, log: NcclLog) -> None:
             f"bw {graph.gb_per_s_intra:f}/{graph.gb_per_s_inter:f}, type {graph.type_intra}/{graph.type_inter}, "
             f"sameChannels {graph.same_channels}",
         )
-    for number, channel in enumerate(graphs.ring.channels):
-        order = " ".join(str(rank) for rank in channel.ranks)
-        log.info("INIT", f"Channel {number:02d}/{len(graphs.ring.channels):02d} : {order}", also="GRAPH")
+    for number, ring in enumerate(joined.rings):
+        order = " ".join(str(rank) for rank in ring.ranks)
+        log.info("INIT", f"Channel {number:02d}/{len(joined.rings):02d} : {order}", also="GRAPH")

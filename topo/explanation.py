@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.channels.capacity import REVERSE_BELOW_SM, in_small_packets, is_intel
 from railgauge.topo.gpudirect import GpuDirect
 from railgauge.topo.model import LOCAL_GB_PER_S, PATH_TYPES, Link, Node, NodeKind, System
+from railgauge.topo.overhead import REVERSE_BELOW_SM, in_small_packets
 from railgauge.topo.path_search import step_type
 from railgauge.topo.paths import Path, Paths
 from railgauge.topo.peer_access import PeerAccess
@@ -63,7 +63,7 @@ def explain(system: System, table: Paths, source: str, target: str, *, asked: bo
         asked=asked,
         sending=both[0],
         receiving=both[1],
-        small_packets=is_intel(system) and in_small_packets(ends[0], path),
+        small_packets=in_small_packets(system, ends[0], path),
         reverse=ends[0].kind is NodeKind.NET and ends[1].kind is NodeKind.GPU and (ends[1].sm or 0) < REVERSE_BELOW_SM,
     )
 

@@ -20,6 +20,7 @@ class Level(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+LEVELS = tuple(Level)
 ORDER = (Level.PASS, Level.INFO, Level.WARN, Level.FAIL)
 
 
@@ -56,6 +57,11 @@ class Finding:
             "effect": self.effect,
             "remedy": self.remedy,
         }
+
+
+def by_line(finding: Finding) -> tuple[bool, int, int, str]:
+    """A sort key for findings about a file: by line, those without one last, the worst of a line first."""
+    return finding.line is None, finding.line or 0, -LEVELS.index(finding.level), finding.id
 
 
 def at_or_above(findings: Iterable[Finding], level: Level) -> tuple[Finding, ...]:

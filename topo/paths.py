@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from railgauge.topo.gpudirect import GpuDirect, gpu_direct
-from railgauge.topo.model import PATH_TYPES, Link, NodeKind, System
+from railgauge.topo.local import local_gpu, local_nets
+from railgauge.topo.model import PATH_TYPES, Link, Node, NodeKind, System
 from railgauge.topo.path_search import Route
 from railgauge.topo.peer_access import PeerAccess, PeerRules, peer_rules
 from railgauge.topo.reroute import compute, kept_gpus, without
 from railgauge.topo.route_table import RouteTable
-from railgauge.topo.settings.levels import Levels
+from railgauge.topo.settings.levels import UNLIMITED, Levels
 
 FROM = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET)
 TO = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
@@ -63,6 +64,28 @@ class Paths:
         """Whether NCCL uses GPUDirect RDMA between a GPU and a NIC; KeyError for ids that there are not."""
         table = self._part(gpu, net)[0]
         return gpu_direct(table, self._system.node(gpu), self._system.node(net), self._levels, sending=sending)
+
+    def local_nets(self, gpu: Node) -> list[Node]:
+        """The NICs that a kept GPU uses, by channel and then over again."""
+        return local_nets(self._parts[0][0], gpu, self._levels.nets_per_gpu)
+
+    def local_gpu(self, net: Node) -> Node | None:
+        """The kept GPU that a NIC serves first."""
+        return local_gpu(self._parts[0][0], net, self._levels.nets_per_gpu)
+
+    def near_gpus(self, net: Node) -> list[Node]:
+        """The kept GPUs nearest to a NIC."""
+        return self._parts[0][0].nearest(net, NodeKind.GPU)
+
+    @property
+    def most_nets(self) -> int:
+        """How many NICs a GPU may use under NCCL_NETDEVS_POLICY=MAX:n; 0 without such a limit."""
+        most = self._levels.nets_per_gpu
+        return 0 if most is None or most >= UNLIMITED else most
+
+    def between_cards(self) -> float:
+        """GB/s of the fastest wires from a GPU's card to another's; 0 for fewer than two."""
+        return self._parts[0][0].between_cards()
 
     def __iter__(self) -> Iterator[tuple[str, str, Path]]:
         """All (from, to, path) from GPU, HOST and NET to GPU, HOST, NET, CPU and NVS."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All routes between the nodes of a System, first as the wires are, then with the changes that reroute.py makes."""
 
+from itertools import permutations
+
 from railgauge.topo.model import Node, NodeKind, System
 from railgauge.topo.path_search import C2C, DIS, NOWHERE, P2C, PHB, Route, Wires, routes_to
 
@@ -19,6 +21,7 @@ class RouteTable:
         self.cards = system.kind(NodeKind.DEV)
         self.relays: dict[tuple[str, str], Node] = {}
         self._ends = {NodeKind.GPU: self.gpus, NodeKind.NET: self.nets}
+        self._wires = wires
         self._at = wires.at
         self._card = {gpu.id: system.nodes[wires.card(wires.at[gpu.id])].id for gpu in self.gpus}
         self._to = {node.id: routes_to(wires, wires.at[node.id]) for node in system.nodes if node.kind in BASES}
@@ -66,6 +69,12 @@ class RouteTable:
             trail = (link, trail)
         kind, speed = merged_kind(first.kind, second.kind), min(first.gb_per_s, second.gb_per_s)
         return Route(kind, speed, first.hops + second.hops, trail)
+
+    def between_cards(self) -> float:
+        """GB/s of the fastest route from a card to another; 0 for fewer than two."""
+        at = [self._at[card.id] for card in self.cards]
+        found = {other: routes_to(self._wires, other) for other in at}
+        return max((found[other][one].gb_per_s for one, other in permutations(at, 2)), default=0.0)
 
     def same_card(self, one: Node, other: Node) -> bool:
         """Whether two GPU nodes are ranks on one GPU."""

@@ -175,10 +175,20 @@ def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
             dev=dev,
             name=net.get("name"),
             port=net.integer("port", scope.path, 0),
+            asic=_asic(net, dev),
             gdr=net.integer("gdr", scope.path, 0) != 0,
             latency_us=_latency(net, scope.path),
         )
         scope.builder.wire(node, made, LinkKind.NET, speed)
+
+
+def _asic(net: Element, dev: int) -> int:
+    """What NCCL tells cards apart by: the GUID, read as hexadecimal; the NIC's number where there is none."""
+    text = net.get("guid")
+    try:
+        return dev if text is None else int(text, 16)
+    except ValueError:
+        return 0
 
 
 def _latency(net: Element, path: str | None) -> float:

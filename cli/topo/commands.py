@@ -5,11 +5,13 @@ import typer
 
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
+from railgauge.cli.topo.bind import bind
 from railgauge.cli.topo.capture import capture
 from railgauge.cli.topo.diff import diff
 from railgauge.cli.topo.dump import dump
 from railgauge.cli.topo.lint import lint
 from railgauge.cli.topo.paths import paths
+from railgauge.cli.topo.pick import pick
 from railgauge.cli.topo.show import show
 
 app = typer.Typer(
@@ -20,5 +22,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
 )
-for command in (dump, show, paths, capture, diff, lint):
+for command in (dump, show, paths, capture, diff, lint, pick, bind):
     app.command(cls=QuickCommand)(command)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo paths: how the ends reach each other."""
 
-import os
-import sys
 from typing import Annotated
 
 import typer
@@ -16,18 +14,15 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    Set,
     TopoFile,
     open_machine,
     open_system,
+    settings_in_force,
 )
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
-
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of NCCL, such as NCCL_P2P_LEVEL=SYS; repeatable."),
-]
 
 
 def paths(
@@ -53,11 +48,11 @@ def paths(
     from railgauge.topo.peer_status import denied_pairs, nvml_tells_peers
     from railgauge.topo.render.path_json import entry, explained
     from railgauge.topo.render.path_text import describe
-    from railgauge.topo.settings.levels import read_levels
+    from railgauge.topo.settings.levels import MEANING, read_levels
 
     if a and not b:
         raise UsageError("give both ends, or none for all pairs")
-    levels = read_levels(environment(source, settings))
+    levels = read_levels(settings_in_force(source, settings, MEANING))
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
     system = open_system(machine, ranks, device)
     table = all_paths(system, p2p=not no_p2p, levels=levels, denied=denied_pairs(system, machine.reader))
@@ -85,14 +80,3 @@ def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
 
     devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
     return {device.name: tuple(port.number for port in device.ports) for device in devices}
-
-
-def environment(source: str | None, settings: list[str] | None) -> dict[str, str]:
-    """The settings that count, named on stderr: --set, and for the live machine those of the environment."""
-    from railgauge.topo.settings.levels import in_force, parse_settings
-
-    chosen = parse_settings(settings or [])
-    found = chosen if source else {**os.environ, **chosen}
-    for line in in_force(found):
-        print(f"railgauge: {line}", file=sys.stderr)
-    return found

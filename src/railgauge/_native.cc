@@ -6,6 +6,9 @@
 namespace nb = nanobind;
 
 namespace railgauge {
+void bind_best_channels(nb::module_& m);
+void bind_wiring(nb::module_& m);
+void bind_nccl_search(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_doorbell(nb::module_& m);
 void bind_shm(nb::module_& m);
@@ -15,6 +18,10 @@ void bind_pattern(nb::module_& m);
 
 NB_MODULE(_native, m) {
   m.doc() = "railgauge's native engine";
+  nb::module_ topo = m.def_submodule("topo", "searches of channels");
+  railgauge::bind_wiring(topo);
+  railgauge::bind_best_channels(topo);
+  railgauge::bind_nccl_search(topo);
   nb::module_ transports = m.def_submodule("transports", "connections between two ranks");
   railgauge::bind_errors(transports);
   railgauge::bind_doorbell(transports);

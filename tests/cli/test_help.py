@@ -20,3 +20,9 @@ def test_an_error_of_railgauge_itself_is_no_finding(monkeypatch, capsys):
     assert main.dispatch(["broken"]) == 70
     assert "unexpected ModuleNotFoundError" in capsys.readouterr().err
     assert "70 an error of railgauge itself" in main.help_text()
+
+
+def test_the_first_page_names_what_a_group_has():
+    lines = {line.split()[0]: line for line in main.help_text().splitlines() if line.startswith("  ")}
+    assert all(name in lines["graph"] for name in ("search", "show", "lint", "join", "predict"))
+    assert all(name in lines["topo"] for name in ("pick", "bind"))

@@ -2,6 +2,7 @@
 """How answers leave: links, devices, pipes, full disks, interrupted writes, and numbers that JSON has not."""
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -9,7 +10,7 @@ from tests.cli.command import command
 
 from railgauge.cli import output
 from railgauge.cli.output import write_text
-from railgauge.topo.errors import UnavailableError
+from railgauge.topo.errors import UnavailableError, UsageError
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path):
@@ -35,6 +36,22 @@ def test_a_device_is_written_to(capsys):
     assert not os.path.isfile("/dev/null")
     with pytest.raises(UnavailableError, match="/dev/full"):
         write_text("/dev/full", "text")
+
+
+def test_a_dash_is_no_file():
+    with pytest.raises(UsageError, match="/dev/stdout"):
+        write_text("-", "text")
+    assert not os.path.exists("-")
+
+
+@pytest.mark.parametrize(
+    ("to", "says"), [(">/dev/full", "cannot write to stdout: No space"), (">&-", "stdout is closed")]
+)
+def test_an_answer_that_cannot_leave_is_told(to, says):
+    line = f"{shlex.join(command('topo', 'dump', '--from', '@h200x4'))} {to}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 3
+    assert says in done.stderr
 
 
 def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):

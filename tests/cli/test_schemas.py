@@ -26,6 +26,16 @@ COMMANDS = {
         ("graph", "search", "--from", "@h200x4", "--json"),
         ("graph", "search", "--from", "@dgx-a100", "--nodes", "2", "--json"),
     ],
+    "plan": [("graph", "join", "2*@dgx-h100", "@dgx-a100", "--json"), ("graph", "join", "@h200x4", "--json")],
+    "pick": [
+        ("topo", "pick", "-n", "4", "--busy", "GPU0,GPU5", "--from", "@dgx-a100", "--json"),
+        ("topo", "pick", "-n", "1", "--from", "@gh200", "--json"),
+        ("topo", "pick", "-n", "2", "--nodes", "2", "--from", "@gb200-tray", "--json"),
+    ],
+    "predict": [
+        ("graph", "predict", "--from", "@h200x4", "-f", "1024", "--json"),
+        ("graph", "predict", "--from", "@dgx-a100", "--nodes", "64", "--fabric", "rail", "--drop", "NIC1", "--json"),
+    ],
     "run": [
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from railgauge.cli.topo.commands import app
 from railgauge.topo import graph_xml, smi_matrix
-from railgauge.topo.channels import search
+from railgauge.topo.channels import Policy, search
 from railgauge.topo.ends import find_end
 from railgauge.topo.inventory import take_inventory
 from railgauge.topo.machine import load_machine
@@ -67,7 +67,8 @@ def test_paths_are_the_expected_ones(name, expect):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_are_the_expected_ones(name, expect):
     system = system_of(name)
-    expect(FIXTURES / name / "expected" / "graph.txt", graph_xml.dumps(search(system), system))
+    graphs = search(system, policy=Policy.NCCL)
+    expect(FIXTURES / name / "expected" / "graph.txt", graph_xml.dumps(graphs, system))
 
 
 @pytest.mark.parametrize(("name", "dump"), [("h200x4", "topo.xml"), ("h200x4", "graph.xml")])
@@ -98,9 +99,10 @@ def neutral(text: str) -> str:
     return re.sub(r'(host_hash|rank)="[^"]*"', r'\1=""', text)
 
 
-def test_h200x4_has_twelve_channels_at_30():
-    ring = search(system_of("h200x4")).ring
-    assert (len(ring.channels), ring.gb_per_s_intra, ring.type_intra) == (12, 30.0, "NVL")
+def test_h200x4_has_twelve_channels_at_30_by_nccl_and_could_have_them_at_30_9():
+    for policy, count, speed in ((Policy.NCCL, 12, 30.0), (Policy.BEST, 12, 30.9)):
+        ring = search(system_of("h200x4"), policy=policy).ring
+        assert (len(ring.channels), ring.gb_per_s_intra, ring.type_intra) == (count, speed, "NVL")
 
 
 def system_of(name):

@@ -2,16 +2,37 @@
 """What a search finds: graphs (ring, tree) of channels, with NCCL's fields (`ncclTopoGraph`)."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from railgauge.topo.element import Element
 
-RING, BALANCED_TREE, TREE, NVLS, COLLNET_DIRECT = 4, 1, 3, 5, 6  # NCCL_TOPO_PATTERN_*
+RING, BALANCED_TREE, SPLIT_TREE, TREE, NVLS, COLLNET_DIRECT = 4, 1, 2, 3, 5, 6  # NCCL_TOPO_PATTERN_*
 MAX_CHANNELS = 32  # the most that NCCL's ring and tree use
+
+
+class Policy(StrEnum):
+    """Whose channels a search answers with: the best there are, or those that NCCL would choose."""
+
+    BEST = "best"
+    NCCL = "nccl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """No set of channels carries more than `gb_per_s`; `why` names what limits.
+
+    The proof: `weights` gives links [from, to, weight >= 0] such that any channel there could be weighs at least 1, and
+    weight x capacity adds up to the bound.
+    """
+
+    gb_per_s: float
+    why: str
+    weights: tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """One ring or tree: its ranks in order, and with several nodes the [in, out] NICs by dev number (else empty)."""
+    """One ring or tree: its ranks in order, and with several nodes the [in, out] NICs by dev_number (else empty)."""
 
     ranks: tuple[int, ...]
     nets: tuple[int, ...] = ()
@@ -21,7 +42,8 @@ class Channel:
 class Graph:
     """Channels of one pattern, all of one speed.
 
-    Speeds are GB/s a channel, types are path types, latency_inter is in us.
+    Speeds are GB/s a channel, types are path types, latency_inter is in us. `bound` is None where none was computed,
+    `difference` says in a sentence why these are not NCCL's channels, where they are not.
     """
 
     pattern: int
@@ -34,6 +56,13 @@ class Graph:
     gb_per_s_inter: float
     search_ms: float
     channels: tuple[Channel, ...]
+    bound: Bound | None = None
+    difference: str = ""
+
+    def total(self, nodes: int) -> float:
+        """GB/s of all channels together, alone (`nodes` 1) or as one of several nodes."""
+        speed = self.gb_per_s_intra if nodes == 1 else min(self.gb_per_s_intra, self.gb_per_s_inter)
+        return len(self.channels) * speed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ Releases to 2.30 also fuse the trees of all ranks of a host in a table of 256 (N
 tests/topo/nccl_topo_file.json holds what NCCL 2.28.9 itself said to some of these.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.topo_file import HOLDS
@@ -22,10 +23,26 @@ from railgauge.topo.xml_text import BYTE_ORDER_MARK
 
 LONGEST = 254  # MAX_STR_LEN - 1: the byte after which the parser gives up, the terminator included
 MOST_ATTRIBUTES = 16  # MAX_ATTR_COUNT
-MOST_ELEMENTS = 256
 MOST_CHILDREN = 128
 BLANK = b" \n\r"
 ENDS_TOKEN = b" >/\n\r"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of file: the outermost element, which elements NCCL knows in which, and its table's size."""
+
+    root: str
+    holds: Mapping[str, tuple[str, ...]]
+    most_elements: int
+
+
+TOPOLOGY = Format(root="system", holds=HOLDS, most_elements=256)
+GRAPHS = Format(
+    root="graphs",
+    holds={"graphs": ("graph",), "graph": ("channel",), "channel": ("net", "gpu")},
+    most_elements=4096,  # NCCL_GRAPH_XML_MAX_NODES; 65536 in the newest releases
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +66,9 @@ class _Open:
     children: int = 0
 
 
-def stumbles(data: bytes) -> tuple[Stumble, ...]:
+def stumbles(data: bytes, file_format: Format = TOPOLOGY) -> tuple[Stumble, ...]:
     """Where the parser reads something else than the file means; the last one is fatal when it gives up."""
-    scanner = _Scanner(data)
+    scanner = _Scanner(data, file_format)
     try:
         while scanner.element():
             pass
@@ -63,11 +80,12 @@ def stumbles(data: bytes) -> tuple[Stumble, ...]:
 class _Scanner:
     """Reads one element, closing tag or comment after the other, as `xmlGetNode` does."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, file_format: Format) -> None:
         self.data = data
+        self.format = file_format
         self.at = 0
         self.noted: list[Stumble] = []
-        self.open = [_Open(("system",))]
+        self.open = [_Open((file_format.root,))]
         self.elements = 0
 
     def note(self, what: str, *, fatal: bool = False) -> None:
@@ -78,10 +96,9 @@ class _Scanner:
 
     def element(self) -> bool:
         """Read one; False at the end of the file."""
-        if self.elements == MOST_ELEMENTS:
-            raise _Refused(
-                f"the {MOST_ELEMENTS}th element: XML parser is limited to {MOST_ELEMENTS} nodes, the end included"
-            )
+        most = self.format.most_elements
+        if self.elements == most:
+            raise _Refused(f"the {most}th element: XML parser is limited to {most} nodes, the end included")
         while self.at < len(self.data) and self.data[self.at] in BLANK:
             self.at += 1
         if self.at == len(self.data):
@@ -189,7 +206,7 @@ class _Scanner:
             around.children += 1
             self.elements += 1
         if not single:
-            self.open.append(_Open(HOLDS.get(name, ()) if known else None))
+            self.open.append(_Open(self.format.holds.get(name, ()) if known else None))
 
 
 def _shown(text: bytes) -> str:

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from railgauge.topo.findings import Finding, Level
+from railgauge.topo.findings import Finding, Level, by_line
 from railgauge.topo.lint import (
     affinity_mask_wrong,
     attribute_missing,
@@ -71,7 +71,6 @@ RULES = (
     device_misplaced.RULE,
     topo_file_stale.RULE,
 )
-LEVELS = tuple(Level)
 
 
 def lint(file: TopoFile) -> tuple[Finding, ...]:
@@ -81,4 +80,4 @@ def lint(file: TopoFile) -> tuple[Finding, ...]:
         found += topo_file_faulty.RULE.check(file)
     host = file.machine.host if file.machine else ""
     placed = [replace(finding, path=file.topology.path, host=host) for finding in found]
-    return tuple(sorted(placed, key=lambda f: (f.line is None, f.line or 0, -LEVELS.index(f.level), f.id)))
+    return tuple(sorted(placed, key=by_line))

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.errors import UsageError
 from railgauge.topo.model import PATH_TYPES
 from railgauge.topo.settings.parameter import parameter
 
@@ -80,30 +79,8 @@ def read_levels(settings: Mapping[str, str]) -> Levels:
     )
 
 
-def in_force(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """The settings that steer paths, as NAME=VALUE; one that NCCL ignores says so."""
-    lost = " is not understood: NCCL ignores it"
-    return tuple(
-        f"{name}={settings[name]}{lost if _is_ignored(settings, name) else ''}"
-        for name in MEANING
-        if settings.get(name)
-    )
-
-
-def parse_settings(texts: list[str]) -> dict[str, str]:
-    """The settings of `--set NAME=VALUE`; UsageError for another form, a name that steers no path, or a wrong level."""
-    settings = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or name not in MEANING:
-            raise UsageError(f"--set {text!r}: give NAME=VALUE with one of {', '.join(MEANING)}")
-        settings[name] = value
-        if _is_ignored(settings, name):
-            raise UsageError(f"--set {text!r}: levels are {', '.join(BY_NAME)}; policies are AUTO, ALL and MAX:n")
-    return settings
-
-
-def _is_ignored(settings: Mapping[str, str], name: str) -> bool:
+def is_ignored(settings: Mapping[str, str], name: str) -> bool:
+    """Whether NCCL cannot read a setting of these, and so goes by its default."""
     if name in ("NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"):
         return _reach(settings, name) is None
     return name == "NCCL_NETDEVS_POLICY" and settings[name].upper() != "AUTO" and _policy(settings) is None

@@ -2,5 +2,6 @@
 
 from railgauge._native import (
     collectives as collectives,
+    topo as topo,
     transports as transports
 )

@@ -4,7 +4,8 @@
 import pytest
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.settings.levels import MEANING, Levels, Reach, in_force, parse_settings, read_levels
+from railgauge.topo.settings.levels import MEANING, Levels, Reach, read_levels
+from railgauge.topo.settings.steering import in_force, parse_settings
 
 
 def test_without_settings_the_defaults_of_nccl_hold():

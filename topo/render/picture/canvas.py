@@ -100,13 +100,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stroke:
-    """A wire as a line through points; the label, if any, stands across the line at `label_at`."""
+    """A wire as a line through points; the label, if any, stands across the line at `label_at`.
+
+    `share`: of the wire that channels use, None in a picture without channels.
+    """
 
     points: tuple[Point, ...]
     kind: LinkKind
     width: float
     note: str = ""
     bad: bool = False
+    share: float | None = None
     label: str = ""
     label_at: Point = (0.0, 0.0)
 

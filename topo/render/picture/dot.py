@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.model import LinkKind, NodeKind
 from railgauge.topo.render.picture.canvas import stroke_width
+from railgauge.topo.render.picture.load_scale import load_class
 from railgauge.topo.render.picture.parts import Part, Picture, Wire
 
 FILLS = {
@@ -22,7 +23,7 @@ PLAIN, FAULTY = "#7b8794", "#d1242f"
 
 def dumps(picture: Picture) -> str:
     """The graph; undirected, since every wire goes both ways."""
-    head = _quoted("\n".join([picture.title, picture.subtitle]))
+    head = _quoted("\n".join([picture.title, picture.subtitle, *picture.remarks]))
     lines = [
         f"graph {_quoted(picture.title)} {{",
         f"  label={head}; labelloc=t; labeljust=l;",
@@ -59,7 +60,8 @@ def _node(part: Part) -> str:
 
 
 def _edge(wire: Wire, label: str, *, constraint: bool = True) -> str:
-    colour = FAULTY if wire.problem else COLOURS.get(wire.kind, PLAIN)
+    kind = COLOURS.get(wire.kind, PLAIN) if wire.share is None else load_class(wire.share).light
+    colour = FAULTY if wire.problem else kind
     shape = f'penwidth={stroke_width(wire.gb_per_s):g} color="{colour}"{" style=dashed" if wire.problem else ""}'
     extra = (f" label={_quoted(label)}" if label else "") + ("" if constraint else " constraint=false")
     return f"  {_quoted(wire.ends[0])} -- {_quoted(wire.ends[1])} [{shape}{extra}];"

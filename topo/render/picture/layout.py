@@ -16,7 +16,7 @@ from railgauge.topo.render.picture.parts import Part, Picture, Wire
 from railgauge.topo.render.picture.shelf import SOCKET_GAP, Shelf, lay_shelf
 
 MARGIN, HEAD, OUTSIDE = 28.0, 74.0, 30.0  # around everything; the title; the wires between CPUs
-FABRIC_GAP = 34.0
+FABRIC_GAP, REMARK = 34.0, 17.0
 WIDE = 1300.0  # pixels from which two shelves are better than one
 TOO_WIDE = 2400.0  # and from which NICs are stacked
 LEAST_WIDTH = 620.0
@@ -28,7 +28,7 @@ def lay_out(picture: Picture) -> Canvas:
     outside = _outside(picture)
     left = MARGIN + outside
     heading = _heading(picture)
-    least = max(LEAST_WIDTH, *(2 * MARGIN + label.piece.width for label in heading))
+    least = max(LEAST_WIDTH, *(2 * MARGIN + label.piece.width for label in (*heading, *_remarks(picture, 0.0))))
     inner = max(top.width, bottom.width, least - left - MARGIN - outside)
     top = top.moved(left + (inner - top.width) / 2, HEAD + outside)
     bottom = bottom.moved(left + (inner - bottom.width) / 2, 0.0)
@@ -44,15 +44,16 @@ def lay_out(picture: Picture) -> Canvas:
     strokes += cpu_buses(picture, (top, bottom), OUTSIDE)
     width = left + inner + MARGIN + outside
     keys, labels, height = legend(strokes, MARGIN, end + MARGIN, width - MARGIN)
+    remarks = _remarks(picture, height)
     return Canvas(
         width=round(width),
-        height=round(height + MARGIN),
+        height=round(height + MARGIN + REMARK * (len(remarks) + bool(remarks) / 2)),
         title=picture.title,
         description=picture.subtitle,
         frames=(*host_frames((top, bottom), outside), *top.frames, *bottom.frames),
         strokes=(*strokes, *keys),
         boxes=tuple(boxes.values()),
-        labels=(*heading, *labels),
+        labels=(*heading, *labels, *remarks),
     )
 
 
@@ -101,3 +102,9 @@ def _direct(picture: Picture) -> list[Wire]:
 def _heading(picture: Picture) -> tuple[Label, Label]:
     title = Label(x=MARGIN, y=38.0, piece=Piece(text=picture.title, style=Style.HEAD))
     return title, Label(x=MARGIN, y=58.0, piece=Piece(text=picture.subtitle, style=Style.TEXT))
+
+
+def _remarks(picture: Picture, y: float) -> list[Label]:
+    """The lines below the legend, which ends at y."""
+    pieces = (Piece(text=text, style=Style.CODE) for text in picture.remarks)
+    return [Label(x=MARGIN, y=y + REMARK * (place + 1.5), piece=piece) for place, piece in enumerate(pieces)]

@@ -18,6 +18,7 @@ class Wire:
     label: str = ""
     note: str = ""
     problem: str | None = None
+    share: float | None = None  # of what it carries that is in use, the fuller way; None in a picture without channels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Picture:
     switch: Part | None
     wires: tuple[Wire, ...]
     between_cpus: tuple[Wire, ...]
+    remarks: tuple[str, ...] = ()  # lines below it all
 
     def parts(self) -> tuple[Part, ...]:
         """Every part once."""

@@ -181,6 +181,7 @@ def _up(shelf: Shelf, slot: _Slot) -> Stroke:
         width=stroke_width(wire.gb_per_s) if wire else 1.0,
         note=wire.note if wire else "",
         bad=bool(wire and wire.problem),
+        share=wire.share if wire else None,
     )
 
 
@@ -190,7 +191,7 @@ def _lane(shelf: Shelf, wire: Wire, card: str, cpu: str) -> Stroke:
     x, y = box.x - LANE / 2 - 2, box.middle[1]
     start = top.bottom if box.y > top.y else top.y
     points = ((x, start), (x, y), (box.x, y))
-    return Stroke(points=points, kind=wire.kind, width=stroke_width(wire.gb_per_s), note=wire.note)
+    return Stroke(points=points, kind=wire.kind, width=stroke_width(wire.gb_per_s), note=wire.note, share=wire.share)
 
 
 def _frame(shelf: Shelf, cpu: Part) -> Frame:

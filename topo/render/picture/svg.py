@@ -21,6 +21,7 @@ from railgauge.topo.render.picture.canvas import (
     Stroke,
     Style,
 )
+from railgauge.topo.render.picture.load_scale import SCALE, load_class
 
 SANS = 'ui-sans-serif, system-ui, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif'
 MONO = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
@@ -52,6 +53,7 @@ PAINT = (
     (".wire.SYS", "stroke", "#b8782c", "#cf9347"),
     (".wire.faulty, .box.faulty rect", "stroke", "#d1242f", "#ff6b62"),
 )
+LOAD_PAINT = tuple((f".wire.{one.name}", "stroke", one.light, one.dark) for one in SCALE)
 SHAPE = f"""\
 text {{ font-family: {SANS}; white-space: pre }}
 .code {{ font-family: {MONO} }}
@@ -62,6 +64,7 @@ text {{ font-family: {SANS}; white-space: pre }}
 .wire.faulty {{ stroke-dasharray: 7 4 }}
 .box.faulty rect {{ stroke-width: 2 }}
 .halo {{ stroke-width: 5; stroke-linejoin: round; paint-order: stroke }}"""
+OVERLOADED = ".wire.over { stroke-dasharray: 2 2 }"
 
 
 def dumps(canvas: Canvas) -> str:
@@ -80,7 +83,7 @@ def dumps(canvas: Canvas) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">',
             f'<title id="title">{escape(canvas.title)}</title>',
             f'<desc id="desc">{escape(canvas.description)}</desc>',
-            f"<style>\n{_css()}\n</style>",
+            f"<style>\n{_css(canvas)}\n</style>",
             '<rect class="page" width="100%" height="100%"/>',
             *body,
             "</svg>\n",
@@ -88,11 +91,14 @@ def dumps(canvas: Canvas) -> str:
     )
 
 
-def _css() -> str:
-    light = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, value, _ in PAINT)
-    dark = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, _, value in PAINT)
+def _css(canvas: Canvas) -> str:
+    has_loads = any(stroke.share is not None for stroke in canvas.strokes)
+    paint = PAINT + LOAD_PAINT if has_loads else PAINT
+    light = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, value, _ in paint)
+    dark = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, _, value in paint)
     sizes = "\n".join(f".{style} {{ font-size: {_n(size)}px }}" for style, size in SIZES.items())
-    return f"{SHAPE}\n{sizes}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+    shape = f"{SHAPE}\n{OVERLOADED}" if has_loads else SHAPE
+    return f"{shape}\n{sizes}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
 
 
 def _n(value: float) -> str:
@@ -112,7 +118,8 @@ def _frame(frame: Frame) -> str:
 
 
 def _stroke(stroke: Stroke) -> str:
-    kind = f"wire {stroke.kind}{' faulty' if stroke.bad else ''}"
+    load = "" if stroke.share is None else f" {load_class(stroke.share).name}"
+    kind = f"wire {stroke.kind}{load}{' faulty' if stroke.bad else ''}"
     note = f"<title>{escape(stroke.note)}</title>" if stroke.note else ""
     return f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{_n(stroke.width)}">{note}</path>'
 

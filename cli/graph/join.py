@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge graph join: the rings and trees of several nodes, end to end."""
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.machine_options import Json, MergeNics, NoP2p, Set, open_machine, settings_in_force, source_of
+from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    from railgauge.topo.channels.graph import Graphs
+    from railgauge.topo.model import System
+    from railgauge.topo.settings.steering import Steering
+
+REPEATED = re.compile(r"([0-9]{1,9})\*(.+)")
+MOST_NODES = 1024  # their plan holds a step of every rank for every channel
+
+
+def join(
+    nodes: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NODE...",
+            help="A topology XML, capture, machine.toml, @fixture or live for each node; 4*NODE for four equal ones.",
+        ),
+    ],
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    policy: PolicyOption = Policy.BEST,
+    settings: Set = None,
+    as_json: Json = False,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the JSON document there.")] = None,
+) -> None:
+    """Join the channels of nodes, equal or not, into the rings and trees that all their ranks execute."""
+    from railgauge.topo.channels.joined import join as join_nodes
+    from railgauge.topo.render.joined_json import as_record
+    from railgauge.topo.render.joined_text import joined_lines
+    from railgauge.topo.settings.steering import read_steering
+
+    names = _names(nodes)
+    steering = read_steering(settings_in_force(None if "live" in names else names[0], settings))
+    found = {name: _searched(name, len(names), policy, steering, merged=merged, p2p=not no_p2p) for name in set(names)}
+    joined = join_nodes([(name, *found[name]) for name in names], steering)
+    answer = document("plan", "", **as_record(joined))
+    if output is not None:
+        write_text(output, json_text(answer) + "\n")
+    if as_json:
+        print_json(answer)
+    elif output is None:
+        print("\n".join(joined_lines(joined)))
+
+
+def _names(nodes: list[str]) -> list[str]:
+    """The nodes one by one; UsageError for none or too many."""
+    repeated = [(int(found[1]), found[2]) if (found := REPEATED.fullmatch(node)) else (1, node) for node in nodes]
+    count = sum(times for times, _ in repeated)
+    if not 1 <= count <= MOST_NODES:
+        raise UsageError(f"{count} nodes: give 1 to {MOST_NODES}; graph predict --nodes goes beyond")
+    return [name for times, name in repeated for _ in range(times)]
+
+
+def _searched(
+    name: str, nodes: int, policy: Policy, steering: "Steering", *, merged: bool, p2p: bool
+) -> "tuple[System, Graphs]":
+    """A node's System, and its graphs as one of `nodes`."""
+    from railgauge.topo.channels import search
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.system import build_system
+
+    machine = open_machine(source_of(name), merged=merged)
+    system = build_system(machine.topology)
+    denied = denied_pairs(system, machine.reader)
+    return system, search(system, nodes=nodes, policy=policy, steering=steering, p2p=p2p, denied=denied)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge graph lint: what is wrong in a graph file, on the machine that it is for."""
+
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    NoP2p,
+    Ranks,
+    Set,
+    open_machine,
+    open_system,
+    settings_in_force,
+)
+from railgauge.cli.output import document, print_json
+from railgauge.topo.findings import Level
+
+
+def lint(
+    file: Annotated[str, typer.Argument(help="A graph XML, as NCCL_GRAPH_FILE names it.")],
+    source: From = None,
+    gpus: Gpus = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", metavar="N", min=1, help="How many nodes take part; else as the file's NICs tell."),
+    ] = None,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    settings: Set = None,
+    as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
+) -> None:
+    """Find what is wrong in a graph file, and what its channels would reach."""
+    from railgauge.topo.graph_lint.graph_file import read
+    from railgauge.topo.graph_lint.rules import lint as findings_of
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.settings.steering import read_steering
+
+    steering = read_steering(settings_in_force(source, settings))
+    machine = open_machine(source, gpus, merged=merged)
+    system = open_system(machine, ranks, device)
+    denied = denied_pairs(system, machine.reader)
+    findings = findings_of(
+        read(file, system, nodes=nodes, steering=steering, p2p=not no_p2p, denied=denied), machine.host
+    )
+    if as_json:
+        print_json(document("findings", machine.host, findings=[finding.record() for finding in findings]))
+    else:
+        print_findings(findings)
+    leave_with(findings, fail_on)

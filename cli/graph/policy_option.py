@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flag by which commands that search channels take NCCL's or the best ones."""
+
+from typing import Annotated
+
+import typer
+
+from railgauge.topo.channels.graph import Policy
+
+PolicyOption = Annotated[
+    Policy, typer.Option("--policy", help="best: the most bandwidth found; nccl: what NCCL would choose.")
+]

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge graph predict: how long a collective takes over the planned channels, and what a change would do."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    NoP2p,
+    Ranks,
+    TopoFile,
+    open_machine,
+    open_system,
+    print_warnings,
+    settings_in_force,
+)
+from railgauge.cli.output import document, print_json
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.errors import UsageError
+from railgauge.topo.fabric import HOP_US, RADIX, Fabric, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from railgauge.topo.channels.graph import Graphs
+    from railgauge.topo.machine import Machine
+    from railgauge.topo.predict import Plan
+
+MOST_NODES = 1 << 20
+MOST_ROWS = 10_000
+
+
+class Peer(StrEnum):
+    """Whether GPUs reach each other's memory."""
+
+    ON = "on"
+    OFF = "off"
+
+
+def predict(
+    collective: Annotated[Collective, typer.Argument(help="What the ranks do.")] = Collective.ALL_REDUCE,
+    begin: Annotated[str, typer.Option("-b", "--minbytes", help="Smallest size.")] = "8",
+    end: Annotated[str, typer.Option("-e", "--maxbytes", help="Largest size.")] = "1G",
+    step: Annotated[str, typer.Option("-i", "--stepbytes", help="Next size: plus this, with -f 1.")] = "1M",
+    factor: Annotated[float, typer.Option("-f", "--stepfactor", min=0, max=1e6, help="Next size: times this.")] = 2.0,
+    per_thread: Annotated[
+        int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
+    ] = 1,
+    source: From = None,
+    gpus: Gpus = None,
+    topo_file: TopoFile = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part; 1, or as --graph says."),
+    ] = None,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    policy: PolicyOption = Policy.BEST,
+    graph: Annotated[
+        str | None, typer.Option("--graph", metavar="FILE", help="The channels of this graph XML.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of NCCL, or what if: NIC2.width=8, NIC1.rate=200, GPU3.speed='16 GT/s'; repeatable.",
+        ),
+    ] = None,
+    drops: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="NAME", help="What if without NIC1, GPU7, nvlink:GPU3-GPU5; repeatable."),
+    ] = None,
+    peer: Annotated[Peer, typer.Option("--p2p", help="off: what if GPUs had no peer access.")] = Peer.ON,
+    kind: Annotated[
+        Kind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
+    ] = Kind.FLAT,
+    oversubscription: Annotated[
+        float, typer.Option("--oversubscription", metavar="R", help="A leaf's bandwidth down over that up.")
+    ] = 1.0,
+    hop_us: Annotated[float, typer.Option("--hop-latency", metavar="US", help="Through one more switch.")] = HOP_US,
+    radix: Annotated[int, typer.Option("--radix", metavar="PORTS", help="Ports of a switch.")] = RADIX,
+    as_json: Json = False,
+) -> None:
+    """Predict time and bandwidth per size, say what limits, and what a change of the machine would do."""
+    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.forecast import forecast
+    from railgauge.topo.render.predict_json import as_record
+    from railgauge.topo.render.predict_text import lines
+    from railgauge.topo.settings.algorithms import read_allowed
+    from railgauge.topo.what_if import edited, on_gpus
+
+    if nodes is not None and nodes > MOST_NODES:
+        raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
+    fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
+    changes = [text for text in sets or [] if "." in text.partition("=")[0]]
+    settings = settings_in_force(source, [text for text in sets or [] if text not in changes])
+    allowed = read_allowed(settings)
+    scanned = _sizes(begin, end, step, factor)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    shape = _Shape(
+        nodes=nodes,
+        ranks=ranks,
+        device=device,
+        policy=policy,
+        settings=settings,
+        fabric=fabric,
+        per_thread=per_thread,
+    )
+    edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is Peer.OFF else []))
+    _check_graph(graph, policy, edits)
+    found = forecast(shape.plan(machine, p2p=not no_p2p, graph=graph), collective, scanned, allowed)
+    if not edits:
+        _warn_of_slow_links(machine, found.plan)
+    compared = None
+    if edits:
+        _check_ranks(found.plan, on_gpus(machine.topology, changes, drops or ()), peer)
+        changed = replace(machine, topology=edited(machine.topology, changes, drops or ()))
+        after = shape.plan(changed, p2p=not no_p2p and peer is Peer.ON)
+        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed))
+        found = compared.after
+    if as_json:
+        print_json(document("predict", machine.host, **as_record(found, compared)))
+    else:
+        print("\n".join(lines(found, compared)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """What both sides of a comparison share."""
+
+    nodes: int | None
+    ranks: int | None
+    device: Device
+    policy: Policy
+    settings: "Mapping[str, str]"
+    fabric: Fabric
+    per_thread: int
+
+    def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "Plan":
+        """The plan of a machine: its channels searched, or read from a file."""
+        from railgauge.topo import graph_xml
+        from railgauge.topo.channels import search
+        from railgauge.topo.channels.group import group_of
+        from railgauge.topo.paths import paths
+        from railgauge.topo.peer_status import denied_pairs
+        from railgauge.topo.predict import Plan
+        from railgauge.topo.settings.steering import read_steering
+
+        steering = read_steering(self.settings)
+        system = open_system(machine, self.ranks, self.device)
+        denied = denied_pairs(system, machine.reader)
+        table = paths(system, p2p=p2p, levels=steering.levels, denied=denied)
+        nodes = self.nodes or 1
+        if graph is None:
+            graphs = search(system, nodes=nodes, policy=self.policy, steering=steering, p2p=p2p, denied=denied)
+        else:
+            group = group_of(system, table, nodes)
+            graphs = graph_xml.load(graph, system, group.ranks)
+            nodes = _nodes_of(graphs, self.nodes, graph, alone=not group.leaves)
+        return Plan(
+            system=system,
+            table=table,
+            graphs=graphs,
+            nodes=nodes,
+            steering=steering,
+            fabric=self.fabric,
+            per_thread=self.per_thread,
+        )
+
+
+def _check_graph(path: str | None, policy: Policy, edits: tuple[str, ...]) -> None:
+    if path is not None and edits:
+        raise UsageError("--graph has the channels of the machine as it is: leave it out to see what a change does")
+    if path is not None and policy is Policy.NCCL:
+        raise UsageError("--graph has the channels, and --policy nccl would search them: give one of them")
+
+
+def _check_ranks(plan: "Plan", gpus: tuple[str, ...], peer: Peer) -> None:
+    """Host ranks do not use GPUs, so that a change of one says nothing."""
+    told = (*gpus, *(["--p2p off"] if peer is Peer.OFF else []))
+    if plan.on_host and told:
+        raise UsageError(
+            f"{', '.join(told)}: the ranks are on host memory, which no GPU touches; leave --device cpu out"
+        )
+
+
+def _warn_of_slow_links(machine: "Machine", plan: "Plan") -> None:
+    from railgauge.topo.predict.slow_links import slow_links
+
+    inventory = machine.inventory()
+    if inventory is not None:
+        print_warnings(tuple(slow_links(plan.system, inventory)))
+
+
+def _nodes_of(graphs: "Graphs", nodes: int | None, path: str, *, alone: bool) -> int:
+    """How many nodes a file is for, if `nodes` does not say: with NICs, several (2). `alone`: one node needs none."""
+    channels = (*graphs.ring.channels, *graphs.tree.channels)
+    if nodes is None:
+        return 2 if alone and any(channel.nets for channel in channels) else 1
+    if nodes > 1 and not all(channel.nets for channel in channels):
+        raise UsageError(f"{path} has channels without NICs, for one node alone: leave --nodes {nodes} out")
+    return nodes
+
+
+def _sizes(begin: str, end: str, step: str, factor: float) -> list[int]:
+    from itertools import islice
+
+    from railgauge.collectives.sizes import parse_size, scan
+
+    found = list(islice(scan(parse_size(begin), parse_size(end), parse_size(step), factor), MOST_ROWS + 1))
+    if len(found) > MOST_ROWS:
+        raise UsageError(f"more than {MOST_ROWS} sizes: a larger -i or -f gives fewer")
+    return found

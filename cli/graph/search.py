@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge graph search: the channels that collectives should use."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.graph.policy_option import PolicyOption
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    Nodes,
+    NoP2p,
+    Ranks,
+    Set,
+    TopoFile,
+    open_machine,
+    open_system,
+    settings_in_force,
+)
+from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    from railgauge.topo.channels.graph import Graphs
+    from railgauge.topo.model import System
+
+PICTURES = (".svg", ".dot", ".html")  # of graph show
+
+
+def search(
+    source: From = None,
+    gpus: Gpus = None,
+    topo_file: TopoFile = None,
+    nodes: Nodes = 1,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    policy: PolicyOption = Policy.BEST,
+    settings: Set = None,
+    as_json: Json = False,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML there, or JSON for *.json.")
+    ] = None,
+) -> None:
+    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE wants them."""
+    from railgauge.topo import graph_xml
+    from railgauge.topo.channels import search as search_graphs
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.render.graph_json import as_record
+    from railgauge.topo.settings.steering import read_steering
+
+    if output is not None and output.lower().endswith(PICTURES):
+        raise UsageError(f"-o is {output!r}: search writes graph XML or JSON; railgauge graph show draws")
+    steering = read_steering(settings_in_force(source, settings))
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    system = open_system(machine, ranks, device)
+    graphs = search_graphs(
+        system,
+        nodes=nodes,
+        policy=policy,
+        steering=steering,
+        p2p=not no_p2p,
+        denied=denied_pairs(system, machine.reader),
+    )
+    answer = document("graph", machine.host, graphs=as_record(graphs))
+    if output is not None:
+        text = json_text(answer) + "\n" if output.endswith(".json") else graph_xml.dumps(graphs, system)
+        write_text(output, text)
+    if as_json:
+        print_json(answer)
+    elif output is None:
+        print("\n".join(_lines(system, graphs, nodes)))
+
+
+def _lines(system: "System", graphs: "Graphs", nodes: int) -> list[str]:
+    from railgauge.topo.render.graph_text import graph_lines
+    from railgauge.topo.render.rank_names import rank_lines
+
+    counted = 2 if graphs.ring.channels[0].nets else nodes  # a node that NCCL cut is one of several
+    ring, tree = (graph_lines(name, graph, counted) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
+    return [*rank_lines(system, graphs.ring), *ring, *tree]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge graph show: the channels of a machine or a graph file, and what they load its links with."""
+
+import os
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.machine_options import (
+    Device,
+    DeviceOption,
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    NoP2p,
+    Ranks,
+    Set,
+    open_machine,
+    open_system,
+    settings_in_force,
+)
+from railgauge.cli.output import document, print_json, write_text
+from railgauge.topo.channels.graph import Graph, Policy
+from railgauge.topo.errors import UsageError
+
+if TYPE_CHECKING:
+    from railgauge.topo.channels.group import Group
+    from railgauge.topo.machine import Machine
+
+SUFFIXES = (".svg", ".dot", ".html")
+
+
+class Pattern(StrEnum):
+    """Which graph a picture draws."""
+
+    RING = "ring"
+    TREE = "tree"
+
+
+def show(
+    file: Annotated[
+        str | None,
+        typer.Argument(help="A graph XML, as `graph search -o` or NCCL_GRAPH_DUMP_FILE writes it; else a search's."),
+    ] = None,
+    source: From = None,
+    gpus: Gpus = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option("--nodes", metavar="N", min=1, help="How many nodes take part; 1, or as the file says."),
+    ] = None,
+    ranks: Ranks = None,
+    device: DeviceOption = Device.AUTO,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    policy: Annotated[
+        Policy, typer.Option("--policy", help="Without a file: best, or nccl for what NCCL would choose.")
+    ] = Policy.BEST,
+    settings: Set = None,
+    pattern: Annotated[Pattern, typer.Option("--draw", help="What -o draws.")] = Pattern.RING,
+    as_json: Json = False,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="A picture: .svg, .html or .dot, wires coloured by load.")
+    ] = None,
+) -> None:
+    """Show channels and the load of each link, as text or drawn into the picture of the machine."""
+    from railgauge.topo import graph_xml
+    from railgauge.topo.channels import search
+    from railgauge.topo.channels.group import group_of
+    from railgauge.topo.paths import paths
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.render.graph_json import as_record
+    from railgauge.topo.render.rank_names import rank_lines
+    from railgauge.topo.settings.steering import read_steering
+
+    _check_suffix(output)
+    steering = read_steering(settings_in_force(source, settings))
+    machine = open_machine(source, gpus, merged=merged)
+    system = open_system(machine, ranks, device)
+    denied = denied_pairs(system, machine.reader)
+    table = paths(system, p2p=not no_p2p, levels=steering.levels, denied=denied)
+    if file is None:
+        count = nodes or 1
+        graphs = search(system, nodes=count, policy=policy, steering=steering, p2p=not no_p2p, denied=denied)
+    else:
+        graphs = graph_xml.load(file, system, group_of(system, table, 1).ranks)
+        count = nodes or (2 if graphs.ring.channels[0].nets else 1)
+    if as_json:
+        print_json(document("graph", machine.host, graphs=as_record(graphs)))
+        return
+    group = group_of(system, table, count)
+    if output is None:
+        seats = rank_lines(system, graphs.ring)
+        print("\n".join([*seats, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
+        return
+    name = machine.host or os.path.basename(source or "this machine")
+    drawn = graphs.ring if pattern is Pattern.RING else graphs.tree
+    write_text(output, _picture(output, name, machine, pattern, drawn, group))
+
+
+def _lines(name: str, graph: Graph, group: "Group") -> list[str]:
+    from railgauge.topo.channels.load import loads
+    from railgauge.topo.render.graph_text import graph_lines
+    from railgauge.topo.render.load_text import load_lines
+
+    return [*graph_lines(name, graph, 2 if group.leaves else 1), *load_lines(loads(group, graph))]
+
+
+def _check_suffix(output: str | None) -> None:
+    if output is not None and os.path.splitext(output)[1].lower() not in SUFFIXES:
+        raise UsageError(f"-o is {output!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+
+
+def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: Graph, group: "Group") -> str:
+    """The machine with the channels in it, in the format of the suffix."""
+    from railgauge.topo.channels.load import loads
+    from railgauge.topo.render.graph_text import graph_lines
+    from railgauge.topo.render.matrix import matrix
+    from railgauge.topo.render.picture import dot, page, svg
+    from railgauge.topo.render.picture.from_system import picture
+    from railgauge.topo.render.picture.layout import lay_out
+    from railgauge.topo.render.picture.loaded import with_loads
+    from railgauge.topo.render.rank_names import rank_lines
+
+    inventory = machine.inventory()
+    remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1)]
+    drawn = with_loads(picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks)
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix == ".svg":
+        return svg.dumps(lay_out(drawn))
+    if suffix == ".dot":
+        return dot.dumps(drawn)
+    return page.dumps(drawn, matrix(group.system, machine.topology, inventory), machine.warnings)

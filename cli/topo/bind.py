@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo bind: run a command on the CPUs next to its rank's GPU."""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.machine_options import From, TopoFile, open_machine
+from railgauge.topo.errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from railgauge.topo.binding import Binding
+    from railgauge.topo.machine import Machine
+    from railgauge.topo.model import Node, System
+    from railgauge.topo.sources.nvml import Gpu
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def bind(
+    command: Annotated[list[str], typer.Argument(metavar="-- CMD...", help="What to run.")],
+    rank: Annotated[
+        int | None, typer.Option("--rank", metavar="R", min=0, help="Rank on this node; else the launcher's variable.")
+    ] = None,
+    memory: Annotated[bool, typer.Option("--mem", help="Prefer the memory of the GPU's NUMA node, too.")] = False,
+    one_gpu: Annotated[bool, typer.Option("--one-gpu", help="CMD sees its GPU alone (CUDA_VISIBLE_DEVICES).")] = False,
+    source: From = None,
+    topo_file: TopoFile = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+) -> None:
+    """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
+    from railgauge.topo.cpuset import to_list
+    from railgauge.topo.local_rank import local_rank
+    from railgauge.topo.placement import bind_cpus, prefer_memory, widen
+
+    local = rank if rank is not None else local_rank(os.environ)
+    before = widen()  # a launcher's own binding is what this one replaces
+    setting = os.environ.get(VISIBLE)
+    everything = {name: value for name, value in os.environ.items() if name != VISIBLE}
+    machine = open_machine(source, topo_file=topo_file, environment=everything)
+    binding = binding_of(machine, local, setting)
+    print(f"railgauge: {described(binding, local)}", file=sys.stderr)
+    if dry_run:
+        return
+    got = bind_cpus(binding.cpus or before)
+    if not got.issuperset(binding.cpus):
+        print(f"railgauge: rank {local}: only CPUs {to_list(tuple(sorted(got)))} of these are there", file=sys.stderr)
+    if memory and binding.numa is not None:
+        prefer_memory(binding.numa)
+    if one_gpu:
+        os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", VISIBLE: str(binding.gpu.dev)}
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise UnavailableError(f"cannot run {command[0]}: {error.strerror}") from error
+
+
+def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "Binding":
+    """The binding of a rank: of the GPU of its number among those that it sees, or of the only one.
+
+    `setting`: CUDA_VISIBLE_DEVICES, None where it hides none.
+    """
+    from railgauge.topo.binding import bindings
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.sources.sysfs_threads import thread_siblings
+    from railgauge.topo.system import build_system
+
+    system = build_system(machine.topology)
+    gpus = visible_gpus(machine, system, setting)
+    if not gpus:
+        raise UnavailableError("there is no GPU to bind to: --from or --topo-file name a machine that has some")
+    if local >= len(gpus) > 1:
+        raise UsageError(f"rank {local} on this node has no GPU: {len(gpus)} are visible")
+    threads = thread_siblings(machine.reader, (cpu for node in machine.topology.numa for cpu in node.cpus))
+    bound = bindings(machine.topology, gpus, siblings=threads, denied=denied_pairs(system, machine.reader))
+    return bound[local if len(bound) > 1 else 0]
+
+
+def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "tuple[Node, ...]":
+    """The GPUs that CUDA shows this process, in its order."""
+    from railgauge.topo.settings.visible_devices import visible
+    from railgauge.topo.sources.nvml import read_gpus
+
+    if setting is None:
+        return system.ranks
+    nodes = {gpu.dev: gpu for gpu in system.gpus}
+    reader = machine.reader
+    known = read_gpus(reader.facts("nvml"), reader.facts("cuda"))[0] if reader else _as_numbered(system)
+    return tuple(nodes[gpu.index] for gpu in visible(known, None, setting)[0] if gpu.index in nodes)
+
+
+def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
+    """The GPUs of a file by number; it tells no UUIDs."""
+    from railgauge.topo.sources.nvml import Gpu
+
+    numbered = sorted((gpu.dev or 0, gpu.bus_id or "") for gpu in system.gpus)
+    return tuple(
+        Gpu(bus_id=bus_id, index=index, uuid=None, sm=0, nvlinks=(), c2c=None, gdr=None) for index, bus_id in numbered
+    )
+
+
+def described(binding: "Binding", local: int) -> str:
+    """What a rank is bound to, in a line."""
+    from railgauge.topo.cpuset import to_list
+
+    if not binding.cpus:
+        return f"rank {local}: GPU{binding.gpu.dev}, not bound: the machine does not tell which CPUs are next to it"
+    where = "" if binding.numa is None else f" of NUMA node {binding.numa}"
+    return f"rank {local}: GPU{binding.gpu.dev}, CPUs {to_list(binding.cpus)}{where}"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo pick: the best GPUs for a job on a shared machine, and what to bind its ranks to."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.machine_options import (
+    From,
+    Gpus,
+    Json,
+    MergeNics,
+    Nodes,
+    NoP2p,
+    Set,
+    TopoFile,
+    open_machine,
+    settings_in_force,
+)
+from railgauge.cli.output import document, json_text, write_text
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.machine import Machine
+
+if TYPE_CHECKING:
+    from railgauge.topo.binding import Binding
+    from railgauge.topo.model import Node, System
+    from railgauge.topo.pick import Pick
+
+
+class Format(StrEnum):
+    """How the pick is written."""
+
+    TEXT = "text"
+    ENV = "env"
+    RANKFILE = "rankfile"
+    SLURM = "slurm"
+    NUMACTL = "numactl"
+    JSON = "json"
+
+
+NEEDS_CPUS = (Format.RANKFILE, Format.SLURM, Format.NUMACTL)
+
+
+def pick(
+    count: Annotated[int, typer.Option("-n", metavar="N", help="How many GPUs the job needs on this node.")],
+    busy: Annotated[
+        str | None, typer.Option("--busy", metavar="LIST", help="GPUs that are taken: GPU3,GPU5, indices or bus ids.")
+    ] = None,
+    source: From = None,
+    gpus: Gpus = None,
+    topo_file: TopoFile = None,
+    nodes: Nodes = 1,
+    merged: MergeNics = False,
+    no_p2p: NoP2p = False,
+    settings: Set = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="text, env, rankfile (Open MPI), slurm, numactl or json.")
+    ] = Format.TEXT,
+    as_json: Json = False,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout; JSON for *.json.")
+    ] = None,
+) -> None:
+    """Pick the best GPUs for a job on a shared machine, and the CPUs, memory and NICs of each rank."""
+    from railgauge.topo.binding import bindings
+    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.pick import pick as pick_gpus
+    from railgauge.topo.settings.steering import read_steering
+    from railgauge.topo.sources.sysfs_threads import thread_siblings
+    from railgauge.topo.system import build_system
+
+    steering = read_steering(settings_in_force(source, settings))
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    system = build_system(machine.topology)
+    denied = denied_pairs(system, machine.reader)
+    found = pick_gpus(
+        machine.topology,
+        count,
+        busy=busy_gpus(system, busy),
+        nodes=nodes,
+        steering=steering,
+        p2p=not no_p2p,
+        denied=denied,
+    )
+    threads = thread_siblings(machine.reader, (cpu for node in machine.topology.numa for cpu in node.cpus))
+    bound = bindings(machine.topology, found.best.gpus, siblings=threads, levels=steering.levels, denied=denied)
+    wanted = Format.JSON if as_json or (output or "").endswith(".json") else form
+    text = written(wanted, found, bound, machine, system, nodes)
+    if output is not None:
+        write_text(output, text)
+    else:
+        print(text, end="")
+
+
+def busy_gpus(system: "System", names: str | None) -> list["Node"]:
+    """The GPUs that a list names; UsageError for what is no GPU."""
+    from railgauge.topo.ends import find_end
+
+    parts = [part.strip() for part in (names or "").split(",") if part.strip()]
+    found = [find_end(system, f"GPU{part}" if part.isdecimal() else part) for part in parts]
+    for part, node in zip(parts, found, strict=True):
+        if node.kind != "GPU":
+            raise UsageError(f"--busy names {part}, which is {node.id} and no GPU")
+    return found
+
+
+def written(
+    form: Format, found: "Pick", bound: "Sequence[Binding]", machine: Machine, system: "System", nodes: int
+) -> str:
+    """The pick in that format; UnavailableError where it needs CPUs that nobody knows."""
+    from railgauge.topo.render import binding_text
+    from railgauge.topo.render.pick_json import as_record
+    from railgauge.topo.render.pick_text import pick_lines
+
+    unknown = binding_text.unknown(bound)
+    if form in NEEDS_CPUS and unknown:
+        raise UnavailableError(
+            f"--format {form} needs the CPUs next to {' '.join(unknown)}, and the machine does not tell them: "
+            "give a topology file with <cpu affinity> by --topo-file, or use --format env"
+        )
+    match form:
+        case Format.TEXT:
+            return "\n".join([*pick_lines(found), *binding_text.binding_lines(bound, system.nets)]) + "\n"
+        case Format.ENV:
+            return binding_text.environment(bound, system.nets)
+        case Format.RANKFILE:
+            hosts = [machine.host or "localhost"] if nodes == 1 else [f"+n{place}" for place in range(nodes)]
+            return binding_text.rankfile(bound, hosts)
+        case Format.SLURM:
+            return binding_text.slurm(bound, nodes)
+        case Format.NUMACTL:
+            return binding_text.numactl(bound)
+        case Format.JSON:
+            return json_text(document("pick", machine.host, **as_record(found, bound, system.nets))) + "\n"

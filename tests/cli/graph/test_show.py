@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""graph show on the command line: text, JSON and pictures."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+from tests.cli.command import railgauge
+
+
+def test_text_tells_channels_and_the_fullest_links():
+    done = railgauge("graph", "show", "--from", "@dgx-h100", "--policy", "nccl")
+    assert done.returncode == 0, done.stderr
+    assert "ring: 12 channels x 30 GB/s = 360 GB/s, NVL" in done.stdout
+    assert "   97%  360 of 370.8 GB/s  NVL DEV/0-1b000 -> NVS/0-0, " in done.stdout
+
+
+def test_a_file_is_shown_as_it_is(tmp_path):
+    path = tmp_path / "graph.txt"
+    assert railgauge("graph", "search", "--from", "@dgx-a100", "--nodes", "2", "-o", str(path)).returncode == 0
+    shown = railgauge("graph", "show", str(path), "--from", "@dgx-a100")
+    assert "NIC 0 in, 0 out" in shown.stdout
+    record = json.loads(railgauge("graph", "show", str(path), "--from", "@dgx-a100", "--json").stdout)
+    assert record["schema"] == "railgauge/graph/1"
+
+
+@pytest.mark.parametrize("machine", ["@dgx-h100", "@dgx-1v", "@pcie-switch", "@power9-ac922"])
+def test_a_picture_colours_wires_by_load_and_tells_the_channels(tmp_path, machine):
+    path = tmp_path / "graph.svg"
+    done = railgauge("graph", "show", "--from", machine, "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    wires = {one: "".join(one.itertext()) for one in ET.parse(path).iter("{http://www.w3.org/2000/svg}path")}
+    classes = [wire.get("class").split() for wire, note in wires.items() if note.endswith("%")]  # legend: no note
+    assert any({"full", "most"} & set(names) for names in classes)
+    assert not any({"idle", "over"} & set(names) for names in classes)
+    text = "".join(ET.parse(path).getroot().itertext())
+    assert "ring: " in text
+    assert "overloaded" in text
+
+
+def test_other_formats_and_the_tree(tmp_path):
+    dot, page = tmp_path / "graph.dot", tmp_path / "graph.html"
+    for path in (dot, page):
+        options = ("--draw", "tree", "--from", "@h200x4", "-o", str(path))
+        assert railgauge("graph", "show", *options).returncode == 0
+    assert "tree: " in dot.read_text()
+    assert "tree: " in page.read_text()
+
+
+def test_a_file_that_nccl_cannot_load_is_refused(tmp_path):
+    path = tmp_path / "graph.txt"
+    search = ("graph", "search", "--policy", "nccl", "--from", "@h200x4", "-o", str(path))
+    assert railgauge(*search).returncode == 0
+    path.write_text(path.read_text().replace('pattern="4"', 'pattern="77"', 1))
+    done = railgauge("graph", "show", str(path), "--from", "@h200x4")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert f"{path}:2: pattern is 77" in done.stderr
+
+
+def test_an_unknown_suffix_is_a_usage_error(tmp_path):
+    done = railgauge("graph", "show", "--from", "@h200x4", "-o", str(tmp_path / "graph.png"))
+    assert done.returncode == 2
+    assert ".svg" in done.stderr
+
+
+def test_a_machine_without_gpus_has_nothing_to_show(tmp_path):
+    path = tmp_path / "graph.txt"
+    assert railgauge("graph", "search", "--from", "@h200x4", "-o", str(path)).returncode == 0
+    for file in ((), (str(path),)):
+        done = railgauge("graph", "show", *file, "--from", "@laptop")
+        assert done.returncode == 3
+        assert "--device cpu" in done.stderr

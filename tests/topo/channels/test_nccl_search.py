@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--policy nccl` answers what NCCL does: its recorded graphs, channel by channel, and the settings that steer it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from railgauge.topo import graph_xml, xml
+from railgauge.topo.channels import Policy, search
+from railgauge.topo.machine import load_machine
+from railgauge.topo.merged_nics import merge_nics
+from railgauge.topo.settings.steering import read_steering
+from railgauge.topo.system import build_system
+
+GOLDEN = sorted((Path(__file__).parents[4] / "shared" / "golden").glob("*.json"))
+DUMPS = Path(__file__).parent / "nccl_h200"
+FIELDS = {
+    "pattern": "pattern",
+    "crossNic": "cross_nic",
+    "bwIntra": "gb_per_s_intra",
+    "bwInter": "gb_per_s_inter",
+    "typeIntra": "type_intra",
+    "typeInter": "type_inter",
+    "sameChannels": "same_channels",
+}
+
+
+@pytest.mark.skipif(not GOLDEN, reason="NCCL's answers are not here")
+@pytest.mark.parametrize("initial", sorted({path.name[:6] for path in GOLDEN}))
+def test_graphs_are_those_of_nccl_to_the_channel(initial):
+    wrong = []
+    for path in (path for path in GOLDEN if path.name.startswith(initial)):
+        answer = json.loads(path.read_text())
+        if names_a_nic_twice(answer["topo"]):
+            continue  # NCCL makes two NICs of one number there; we make one with two ways to it
+        topology = xml.loads(answer["topo"])
+        if "--merge-nics" in answer["options"]:
+            topology = merge_nics(topology)
+        system = build_system(topology)
+        for mode, nodes in (("intra", 1), ("inter", 2)):
+            if answer[mode]["ok"]:
+                p2p = "--no-nvml-p2p" not in answer["options"]
+                graphs = search(system, nodes=nodes, policy=Policy.NCCL, p2p=p2p)
+                wrong += [f"{path.stem} {mode}: {line}" for line in differences(graphs, answer[mode]["graphs"])]
+    assert wrong == []
+
+
+def names_a_nic_twice(text):
+    numbers = [
+        (host, dev)
+        for host, part in enumerate(text.split("host_hash="))
+        for dev in re.findall(r'<net [^>]*\bdev="(\d+)"', part)
+    ]
+    return "host_hash=" not in text and len(set(numbers)) < len(numbers)
+
+
+def differences(graphs, wanted):
+    for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)):
+        for theirs, ours in FIELDS.items():
+            want, got = wanted[name][theirs], getattr(graph, ours)
+            if got != (want if isinstance(want, str) else pytest.approx(want, abs=0.001)):
+                yield f"{name}.{ours} is {got}, NCCL {want}"
+        channels = [(list(channel.ranks), list(channel.nets)) for channel in graph.channels]
+        if channels != [(c["ranks"], [int(net, 0) for net in c.get("nets", [])]) for c in wanted[name]["channels"]]:
+            yield f"{name} has other channels"
+
+
+@pytest.mark.parametrize("count", ["two", "four"])
+@pytest.mark.parametrize(("suffix", "settings"), [("", {}), ("-no-p2p", {"NCCL_P2P_DISABLE": "1"})])
+def test_h200_graphs_are_nccls_own_dump(count, suffix, settings):
+    text = xml.dumps(load_machine("@h200x4").topology)
+    if count == "two":
+        text = re.sub(r' *<pci busid="0000:00:0[89].0".*?</pci>\n', "", text, flags=re.DOTALL)
+    system = build_system(xml.loads(text))
+    graphs = search(system, policy=Policy.NCCL, steering=read_steering(settings))
+    assert graph_xml.dumps(graphs, system) == (DUMPS / f"{count}-gpus{suffix}.xml").read_text()
+
+
+def graphs_of(name, **settings):
+    system = build_system(load_machine(name, environment={}).topology)
+    return search(system, nodes=2, policy=Policy.NCCL, steering=read_steering(settings))
+
+
+def crosses(graph):
+    return any(channel.nets[0] != channel.nets[-1] for channel in graph.channels)
+
+
+def test_cross_nic_is_steered():
+    assert crosses(graphs_of("@dgx-h100").ring)
+    assert not crosses(graphs_of("@dgx-h100", NCCL_CROSS_NIC="0").ring)
+    assert not crosses(graphs_of("@dgx-a100").ring)
+    assert crosses(graphs_of("@dgx-a100", NCCL_CROSS_NIC="1").ring)
+
+
+def test_pxn_off_changes_what_reaches_the_nics():
+    with_pxn, without = graphs_of("@dgx-h100"), graphs_of("@dgx-h100", NCCL_PXN_DISABLE="1")
+    assert without.ring.type_inter != "PXN"
+    assert without.ring.total(2) <= with_pxn.ring.total(2)
+
+
+def test_gdr_off_sends_everything_through_the_cpus():
+    ring = graphs_of("@dgx-h100", NCCL_NET_GDR_LEVEL="LOC").ring
+    assert ring.type_inter in ("PHB", "SYS")
+    assert ring.total(2) < graphs_of("@dgx-h100").ring.total(2)
+
+
+def test_as_many_trees_as_rings():
+    for name in ("@h200x4", "@dgx-h100"):
+        graphs = graphs_of(name)
+        assert len(graphs.tree.channels) == len(graphs.ring.channels)

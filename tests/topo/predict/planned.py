@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of fixtures, over the channels that NCCL would choose."""
+
+from functools import cache
+
+from railgauge.topo.channels import Policy, search
+from railgauge.topo.fabric import ONE_SWITCH, Fabric
+from railgauge.topo.machine import load_machine
+from railgauge.topo.paths import paths
+from railgauge.topo.predict import Plan
+from railgauge.topo.settings.steering import Steering, read_steering
+from railgauge.topo.system import build_system
+from railgauge.topo.topology import Topology
+
+
+@cache
+def plan(name: str, nodes: int = 1, *, fabric: Fabric = ONE_SWITCH, p2p: bool = True) -> Plan:
+    return planned(load_machine(name).topology, nodes, fabric=fabric, p2p=p2p)
+
+
+def planned(topology: Topology, nodes: int = 1, *, fabric: Fabric = ONE_SWITCH, p2p: bool = True) -> Plan:
+    system = build_system(topology)
+    steering = Steering() if p2p else read_steering({"NCCL_P2P_DISABLE": "1"})
+    graphs = search(system, nodes=nodes, policy=Policy.NCCL, steering=steering)
+    table = paths(system, levels=steering.levels)
+    return Plan(system=system, table=table, graphs=graphs, nodes=nodes, fabric=fabric)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives, and the algorithms and protocols that run them; the names are those of `railgauge run`."""
+
+from enum import StrEnum
+
+
+class Collective(StrEnum):
+    """What all ranks do together; bytes and bus bandwidth count as in nccl-tests."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    BROADCAST = "broadcast"
+    REDUCE = "reduce"
+    ALL_TO_ALL = "alltoall"
+    SEND_RECV = "sendrecv"
+
+    def factor(self, ranks: int) -> float:
+        """Bus bandwidth over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
+        if self is Collective.ALL_REDUCE:
+            return 2 * (ranks - 1) / ranks
+        shared = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
+        return (ranks - 1) / ranks if self in shared else 1.0
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether it is sends and receives between pairs, with neither ring nor tree."""
+        return self in (Collective.ALL_TO_ALL, Collective.SEND_RECV)
+
+
+class Algorithm(StrEnum):
+    """How the ranks are joined; `direct` is a message to each peer."""
+
+    RING = "ring"
+    TREE = "tree"
+    DIRECT = "direct"
+
+
+class Protocol(StrEnum):
+    """How a step tells the next that data is there: by flags within the data (LL, LL128), or after it (simple)."""
+
+    LL = "ll"
+    LL128 = "ll128"
+    SIMPLE = "simple"

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step of a joined channel, from a rank to another, within a node or over the network."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """From rank `source` to rank `target` of the whole job.
+
+    `nets`: the NIC that it leaves by and the one that it comes in by, by dev number; None within a node. `leaves_rail`:
+    those are of different rails (`Member.rail`).
+    """
+
+    source: int
+    target: int
+    nets: tuple[int, int] | None = None
+    leaves_rail: bool = False

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks of a node that NCCL plans together, and whether their channels leave them by NICs."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.model import Node, NodeKind, System
+from railgauge.topo.paths import Paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """`ranks` in the System's order, on the ways of `table`.
+
+    `leaves`: channels come in and leave by NICs, as one of several nodes or as the part of one that NCCL cut off
+    (`ncclTopoTrimSystem`, src/graph/topo.cc).
+    """
+
+    system: System
+    table: Paths
+    ranks: tuple[Node, ...]
+    leaves: bool
+
+
+def group_of(system: System, table: Paths, nodes: int) -> Group:
+    """The group of one of `nodes` equal nodes; UnavailableError for a System without ranks."""
+    if not system.ranks:
+        raise UnavailableError("there is no GPU to plan for: --ranks N --device cpu plans ranks on host memory")
+    host = system.ranks[0].kind is NodeKind.HOST
+    ranks = system.ranks if host else tuple(gpu for gpu in system.gpus if gpu.id in table.kept)
+    return Group(system=system, table=table, ranks=ranks, leaves=nodes > 1 or len(ranks) < len(system.ranks))

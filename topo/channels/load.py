@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the channels of a graph load each link with, and which of their steps have no way.
+
+A ring goes around, or from its NIC in to its NIC out; a tree runs down its chain, and what comes in goes out again from
+the first rank (tree), the second (split tree) or half from each (balanced tree): `ncclTopoSearchRecGpu` of NCCL's
+src/graph/search.cc.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graph
+from railgauge.topo.channels.group import Group
+from railgauge.topo.dev_number import dev_number
+from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.overhead import taken
+from railgauge.topo.paths import Paths
+
+ROUNDING = 1e-3  # GB/s a channel: NCCL's search rounds to thousandths (SUB_ROUND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkLoad:
+    """A link and the GB/s that channels put on it."""
+
+    link: Link
+    gb_per_s: float
+
+    @property
+    def share(self) -> float:
+        """Of what it carries; 1 is full."""
+        return self.gb_per_s / self.link.gb_per_s if self.link.gb_per_s else float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A way from one end to another that carries some GB/s."""
+
+    source: Node
+    target: Node
+    gb_per_s: float
+
+
+def loads(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
+    """What the channels of a graph put on links, the fullest first."""
+    every = (step for channel in graph.channels for step in steps(group, graph, channel))
+    return carried(group.system, group.table, every)
+
+
+def overloaded(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
+    """The links on which the channels of a graph put more than they carry, the fullest first."""
+    slack = ROUNDING * max(1, len(graph.channels))
+    return tuple(load for load in loads(group, graph) if load.gb_per_s > load.link.gb_per_s + slack)
+
+
+def alike(loads: Iterable[LinkLoad]) -> list[list[LinkLoad]]:
+    """The loads by kind of link, load and capacity: those that differ by their ends alone together."""
+    groups: dict[tuple[LinkKind, float, float], list[LinkLoad]] = {}
+    for load in loads:
+        key = (load.link.kind, round(load.gb_per_s, 3), round(load.link.gb_per_s, 3))
+        groups.setdefault(key, []).append(load)
+    return list(groups.values())
+
+
+def carried(system: System, table: Paths, steps: Iterable[Step]) -> tuple[LinkLoad, ...]:
+    """What steps put on links, the fullest first; a step without a way puts nothing anywhere."""
+    total: dict[Link, float] = {}
+    for step in steps:
+        path = table.get(step.source.id, step.target.id)
+        for link, share in taken(system, step.source, path).items():
+            total[link] = total.get(link, 0.0) + share * step.gb_per_s
+    total |= _on_ports(system, total)
+    found = [LinkLoad(link=link, gb_per_s=total[link]) for link in system.links if total.get(link, 0.0) > 0]
+    return tuple(sorted(found, key=lambda load: -load.share))
+
+
+def _on_ports(system: System, total: dict[Link, float]) -> dict[Link, float]:
+    """What the wires of NICs carry: those of one port share what it has (`ncclTopoSearchRecNet`)."""
+    ports: dict[tuple[int | None, int | None, bool], list[Link]] = {}
+    for link in system.links:
+        if link.kind is LinkKind.NET:
+            source, target = system.node(link.source), system.node(link.target)
+            net = source if source.kind is NodeKind.NET else target
+            ports.setdefault((net.asic, net.port, net is source), []).append(link)
+    return {link: sum(total.get(one, 0.0) for one in links) for links in ports.values() for link in links}
+
+
+def is_open(group: Group, step: Step) -> bool:
+    """Whether there is no way for a step."""
+    return group.table.get(step.source.id, step.target.id).type == "DIS"
+
+
+def steps(group: Group, graph: Graph, channel: Channel) -> Iterator[Step]:
+    """The steps of a channel between ranks, and from and to NICs where channels leave the group and it has some."""
+    ranks = [group.system.ranks[rank] for rank in channel.ranks]
+    for a, b in pairwise(ranks):
+        yield Step(source=a, target=b, gb_per_s=graph.gb_per_s_intra)
+    if not group.leaves and graph.pattern == RING and len(ranks) > 1:
+        yield Step(source=ranks[-1], target=ranks[0], gb_per_s=graph.gb_per_s_intra)
+    if group.leaves and channel.nets:
+        nets = {dev_number(net): net for net in reversed(group.system.nets)}
+        into, out = nets[channel.nets[0]], nets[channel.nets[-1]]
+        yield Step(source=into, target=ranks[0], gb_per_s=graph.gb_per_s_inter)
+        for rank, share in _leaving(graph.pattern, ranks):
+            yield Step(source=rank, target=out, gb_per_s=graph.gb_per_s_inter * share)
+
+
+def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
+    """The ranks from which a channel leaves the node, and what share of it."""
+    if len(ranks) == 1 or pattern == TREE:
+        return [(ranks[0], 1.0)]
+    if pattern == BALANCED_TREE:
+        return [(ranks[0], 0.5), (ranks[1], 0.5)]
+    return [(ranks[1] if pattern == SPLIT_TREE else ranks[-1], 1.0)]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores of a NUMA node, each with its hardware threads, and their even shares."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+Core = tuple[int, ...]
+
+
+def cores_of(cpus: Sequence[int], siblings: Mapping[int, Core]) -> tuple[Core, ...]:
+    """The CPUs of a NUMA node (ascending) by core, in order of the first thread.
+
+    Where the machine does not tell siblings, runs of the same length, as in 0-55,112-167, are taken for the first and
+    the second threads of the same cores, which is how Linux numbers those of x86.
+    """
+    if all(cpu in siblings for cpu in cpus):
+        return tuple(sorted({siblings[cpu] for cpu in cpus}))
+    runs = _runs(cpus)
+    if len({len(run) for run in runs}) == 1:
+        return tuple(zip(*runs, strict=True))
+    return tuple((cpu,) for cpu in cpus)
+
+
+def _runs(cpus: Sequence[int]) -> list[list[int]]:
+    runs = [[cpu] for cpu in cpus[:1]]
+    for before, cpu in pairwise(cpus):
+        if cpu == before + 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return runs
+
+
+def share(cores: Sequence[Core], part: int, parts: int) -> tuple[Core, ...]:
+    """The cores of one of several equal parts; all of them where there are fewer cores than parts."""
+    if len(cores) < parts:
+        return tuple(cores)
+    return tuple(cores[part * len(cores) // parts : (part + 1) * len(cores) // parts])
+
+
+def logical_numbers(nodes: Sequence[tuple[Core, ...]]) -> dict[Core, int]:
+    """Number each core as hwloc does (logically), as Open MPI's rankfiles do: by NUMA node, then by first thread.
+
+    Where some CPUs of the machine are in none of the nodes, a core's number is its first thread's, which is the same
+    wherever Linux numbers the first threads of all cores before the second ones.
+    """
+    ordered = [core for cores in sorted(nodes) for core in cores]
+    threads = {thread for core in ordered for thread in core}
+    whole = threads == set(range(len(threads)))
+    return {core: number if whole else core[0] for number, core in enumerate(ordered)}

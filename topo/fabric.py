@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switches between nodes: how far a message goes, and what of the traffic has to share the spines.
+
+Two levels (leaf and spine) as long as their ports suffice, then a third. Half of a leaf's ports go to NICs where
+nothing is oversubscribed; with oversubscription R, R of R + 1. Nodes are numbered leaf by leaf, so that neighbours
+share one.
+
+    rail      each NIC index of a node has leaves of its own (rails): as many nodes below a leaf as it has ports
+    fat-tree  all NICs of a node are on one leaf
+    flat      one switch for all
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from railgauge.topo.errors import UsageError
+
+RADIX = 64  # ports of a switch: NVIDIA Quantum-2 (QM9700) and Spectrum-4 at 400G have 64
+# Through one more switch, assumed: 0.13 us port to port (data sheet of NVIDIA QM8700), 20 m of cable at 5 ns a metre.
+HOP_US = 0.25
+
+
+class Kind(StrEnum):
+    """How NICs are wired to leaves."""
+
+    RAIL = "rail"
+    FAT_TREE = "fat-tree"
+    FLAT = "flat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fabric:
+    """The parameters; `oversubscription` is a leaf's ports to NICs over those to spines, in bandwidth."""
+
+    kind: Kind = Kind.FLAT
+    oversubscription: float = 1.0
+    hop_us: float = HOP_US
+    radix: int = RADIX
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.oversubscription <= self.radix - 1:
+            raise UsageError(f"--oversubscription {self.oversubscription:g}: it has to be from 1 to the radix less 1")
+        if not 0 <= self.hop_us <= 1e3:
+            raise UsageError(f"--hop-latency {self.hop_us:g}: it has to be from 0 to 1000 us")
+        if not 4 <= self.radix <= 4096:
+            raise UsageError(f"--radix {self.radix}: a switch has from 4 to 4096 ports")
+
+    def nodes_per_leaf(self, nics: int, nodes: int) -> int:
+        """How many nodes of `nics` NICs have their (rail's) NICs on one leaf."""
+        if self.kind is Kind.FLAT:
+            return nodes
+        ports = int(self.radix * self.oversubscription / (self.oversubscription + 1))
+        return max(1, ports if self.kind is Kind.RAIL else ports // max(1, nics))
+
+    def levels(self, nics: int, nodes: int) -> int:
+        """1, 2 or 3 levels of switches, by how many NICs the leaves and pods of leaves hold."""
+        below = self.nodes_per_leaf(nics, nodes)
+        if nodes <= below:
+            return 1
+        leaves = -(-nodes // below) * (nics if self.kind is Kind.RAIL else 1)
+        return 2 if leaves <= self.radix else 3
+
+    def far_us(self, nics: int, nodes: int) -> float:
+        """What a message over the top adds to one through a single switch."""
+        return 2 * (self.levels(nics, nodes) - 1) * self.hop_us
+
+    def spine_share(self, upward: float) -> float:
+        """What of its speed traffic keeps when `upward` (0 to 1) of what enters a leaf goes on to the spines."""
+        return min(1.0, 1.0 / (self.oversubscription * upward)) if upward > 0 else 1.0
+
+
+ONE_SWITCH = Fabric()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All rules about graph files, and how they are run."""
+
+from dataclasses import replace
+
+from railgauge.topo.findings import Finding, Level, by_line
+from railgauge.topo.graph_lint import (
+    attribute_missing,
+    channel_count,
+    channel_open,
+    cross_nic,
+    gpu_missing,
+    gpu_rank_differs,
+    gpu_repeated,
+    gpu_unknown,
+    graph_absent,
+    graph_file_faulty,
+    link_overloaded,
+    nccl_cannot_read,
+    nic_unknown,
+    same_channels,
+    speed_wrong,
+    total,
+    type_differs,
+    type_unknown,
+)
+from railgauge.topo.graph_lint.alike import told_once
+from railgauge.topo.graph_lint.graph_file import GraphFile
+
+RULES = (
+    nccl_cannot_read.RULE,
+    attribute_missing.RULE,
+    graph_absent.RULE,
+    channel_count.RULE,
+    gpu_unknown.RULE,
+    gpu_repeated.RULE,
+    gpu_missing.RULE,
+    gpu_rank_differs.RULE,
+    nic_unknown.RULE,
+    channel_open.RULE,
+    speed_wrong.RULE,
+    type_unknown.RULE,
+    type_differs.RULE,
+    link_overloaded.RULE,
+    cross_nic.RULE,
+    same_channels.RULE,
+)
+COUNTED = (graph_absent.RULE.id, channel_count.RULE.id)  # NCCL takes fewer channels, or none: no FAIL
+SOUND = "graph-sound"  # the PASS of a file in which nothing is wrong
+
+
+def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
+    """What is wrong in a file, in the order of its lines, and what it reaches; PASS where nothing is."""
+    found = told_once(finding for rule in RULES for finding in rule.check(file))
+    if not any(finding.level is Level.FAIL or _tells(finding, file) for finding in found):
+        found += graph_file_faulty.RULE.check(file)
+    if not found:
+        message = "each GPU once in each channel, devices and links as the machine has them"
+        found.append(Finding(id=SOUND, level=Level.PASS, subject=file.path, message=message))
+    found += total.RULE.check(file)
+    placed = [replace(finding, path=file.path, host=host) for finding in found]
+    return tuple(sorted(placed, key=by_line))
+
+
+def _tells(finding: Finding, file: GraphFile) -> bool:
+    """Whether a finding says already why the strict reader refuses the file."""
+    return file.fault is not None and finding.id in COUNTED and finding.line == file.fault.line

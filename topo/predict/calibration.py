@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measured results add to NCCL's model: few constants, set on the lines of benchmarks/predict/measured.jsonl that
+say "calibration" (4 x H200, 8 x A100, and 2 x H200 with few channels, each on one node) by least squares of the
+logarithm of the time.
+
+NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were kept back.
+"""
+
+from railgauge.topo.algorithm import Protocol
+
+LAUNCH_US = 0.5  # an operation of one GPU, beyond NCCL's base latency
+LAUNCH_NEXT_US = 3.7  # each further GPU that the same thread launches on (8 x A100: 26 us for 7)
+STEP_SCALE = {Protocol.LL: 1.05, Protocol.LL128: 1.2, Protocol.SIMPLE: 1.25}  # over NCCL's latencies
+EFFICIENCY = {Protocol.LL: 1.0, Protocol.LL128: 0.97, Protocol.SIMPLE: 0.97}  # of NCCL's bandwidths
+# What one running channel passes where few do. Between 2 H200 14 passed 253 GB/s, between 4 of them 16 passed 319, of
+# which EFFICIENCY has its part; other GPUs are assumed alike.
+CHANNEL_GB_PER_S = 19.5
+PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 224 of 240 GB/s)
+PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency
+PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
+# A step of railgauge's own ring through shared memory: 8 B between 2 ranks take 0.3 us
+# (benchmarks/host_all_reduce/results/2-core-epyc-turin-vm.jsonl).
+HOST_STEP_US = 0.15

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits: the steps one after the other (latency); the protocol, the fullest link or the spines (bandwidth)."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.ends import names_of
+from railgauge.topo.model import Link, Node, NodeKind, System
+from railgauge.topo.predict import pairs
+from railgauge.topo.predict.cost import Cost
+from railgauge.topo.predict.load import Fullest
+from railgauge.topo.predict.nccl_model import channels_most, ring_steps
+from railgauge.topo.predict.network import spine_share
+from railgauge.topo.predict.passing import Passing
+from railgauge.topo.predict.plan import Plan
+
+LATENCY, BANDWIDTH = "latency", "bandwidth"
+LINKS_FROM = 0.75  # a protocol that passes less than this of the channels' speed limits, not the links
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """`by` latency or bandwidth; `what` in words; the limiting link where bandwidth limits and it is one of a node.
+
+    `device`: the end of that link to look at; spines; channels where few run; the protocol where that passes less.
+    """
+
+    by: str
+    what: str
+    device: str = ""
+    link: Link | None = None
+
+
+class Limits:
+    """What limits a collective, found once for all sizes."""
+
+    def __init__(self, passing: Passing, collective: Collective) -> None:
+        self._plan = passing.plan
+        self._passing = passing
+        self._collective = collective
+        self._bandwidth: dict[tuple[Algorithm, Protocol], Limit] = {}
+
+    def of(self, cost: Cost, algorithm: Algorithm, protocol: Protocol) -> Limit:
+        """The limit of one size."""
+        if cost.latency_us > cost.transfer_us:
+            return Limit(by=LATENCY, what=_steps(self._plan, self._collective, algorithm))
+        key = algorithm, protocol
+        if key not in self._bandwidth:
+            direct = algorithm is Algorithm.DIRECT
+            self._bandwidth[key] = self._of_pairs() if direct else self._of_channels(algorithm, protocol)
+        return self._bandwidth[key]
+
+    def _of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
+        plan, passing = self._plan, self._passing
+        links, found = passing.channels(algorithm), passing.gb_per_s(algorithm, protocol)
+        full = passing.fullest(algorithm)
+        if passing.running <= links < full.gb_per_s:
+            return _channels(plan, links)
+        behind_spines = passing.planned(algorithm, spine_share(plan, algorithm))
+        if protocol is not Protocol.LL and behind_spines < min(passing.planned(algorithm), full.gb_per_s):
+            return _spines(plan)
+        if found < LINKS_FROM * links:
+            words = f"{algorithm} with {protocol} passes {found:.3g} GB/s over channels of {links:.3g}"
+            return Limit(by=BANDWIDTH, what=words, device=str(protocol))
+        return _link(plan.system, full)
+
+    def _of_pairs(self) -> Limit:
+        plan, collective = self._plan, self._collective
+        within, between = pairs.within(plan, collective), pairs.between(plan, collective)
+        spines = pairs.spine_share(plan, collective)
+        if between.share / spines <= within.share:
+            return _link(plan.system, within)
+        return _spines(plan) if spines < 1 else _link(plan.system, between)
+
+
+def _channels(plan: Plan, gb_per_s: float) -> Limit:
+    what = f"{channels_most(plan)} channels, all that NCCL_MAX_NCHANNELS leaves, pass {gb_per_s:.3g} GB/s at most"
+    return Limit(by=BANDWIDTH, what=what, device="channels")
+
+
+def _spines(plan: Plan) -> Limit:
+    what = f"leaves have {plan.fabric.oversubscription:g} times the bandwidth to nodes that they have to spines"
+    return Limit(by=BANDWIDTH, what=what, device="spines")
+
+
+def _link(system: System, found: Fullest) -> Limit:
+    link = found.links[0]
+    alike = f" (and {len(found.links) - 1} like it)" if len(found.links) > 1 else ""
+    assumed = ", assumed" if link.assumed else ""
+    ends = [name_of(system, system.node(end)) for end in (link.source, link.target)]
+    what = f"{ends[0]} -> {ends[1]}: {link.gb_per_s:g} GB/s [{link.origin}{assumed}]{alike}"
+    return Limit(by=BANDWIDTH, what=what, device=_device(system, link), link=link)
+
+
+def _device(system: System, link: Link) -> str:
+    """The end that people would look at: the GPU, the NIC or the rank."""
+    ends = [system.node(end) for end in (link.source, link.target)]
+    known = (NodeKind.GPU, NodeKind.DEV, NodeKind.NIC, NodeKind.HOST)
+    chosen = next((end for end in ends if end.kind in known), None)
+    return name_of(system, chosen) if chosen else "-".join(name_of(system, end) for end in ends)
+
+
+def name_of(system: System, node: Node) -> str:
+    """A node by the name that `topo paths` gives it, its id where there is none; a GPU's card by that of the GPU."""
+    if node.kind in (NodeKind.DEV, NodeKind.NIC):
+        ends = (system.node(link.target) for link in system.links_of(node.id))
+        node = next((end for end in ends if end.kind in (NodeKind.GPU, NodeKind.NET)), node)
+    elif node.kind is NodeKind.NET:
+        return f"port of {names_of(node)[0]}"
+    if node.kind is NodeKind.PCI:
+        return f"switch {node.bus_id}"
+    if node.kind is NodeKind.MEM:
+        return f"memory of NUMA{node.numa}"
+    if node.kind is NodeKind.NVS:
+        return "NVSwitch"
+    return next(iter(names_of(node)), node.id)
+
+
+def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
+    if algorithm is Algorithm.DIRECT:
+        return f"{plan.ranks - 1 if collective is Collective.ALL_TO_ALL else 1} messages of each rank"
+    if algorithm is Algorithm.TREE:
+        between = plan.nodes.bit_length() - 1
+        return f"2 x ({plan.per_node - 1} steps within a node + {between} between nodes)"
+    steps = ring_steps(collective, plan.ranks)
+    return f"{steps} steps one after the other"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How full the links of a node are: of its channels, and of messages in pairs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from railgauge.topo.algorithm import Algorithm
+from railgauge.topo.channels.group import group_of
+from railgauge.topo.channels.load import LinkLoad, Step, carried, steps
+from railgauge.topo.model import Link
+from railgauge.topo.predict.plan import Plan
+
+ALIKE = 0.999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fullest:
+    """The links that carry most for what they have (`links`, all alike), and how much: load over capacity."""
+
+    links: tuple[Link, ...]
+    share: float
+
+    @property
+    def gb_per_s(self) -> float:
+        """What they let pass, of something that loads them with `share` for each GB/s."""
+        return 1 / self.share if self.share else float("inf")
+
+
+def of_channels(plan: Plan, algorithm: Algorithm) -> Fullest:
+    """The fullest links of a node when all channels together pass on 1 GB/s, each as much as the others.
+
+    A ring passes it on once. A tree sends all that is reduced up and down again, half each: its edges carry both ways.
+    """
+    return of_steps(plan, _tree_steps(plan) if algorithm is Algorithm.TREE else _ring_steps(plan))
+
+
+def of_steps(plan: Plan, found: Iterable[Step]) -> Fullest:
+    """The fullest links of a node under some steps."""
+    return _fullest(carried(plan.system, plan.table, found))
+
+
+def _ring_steps(plan: Plan) -> Iterator[Step]:
+    each = 1 / len(plan.graphs.ring.channels)
+    return _steps(plan, Algorithm.RING, within=each, between=each)
+
+
+def _tree_steps(plan: Plan) -> Iterator[Step]:
+    """Both trees of each channel. Of two nodes, each has a parent in one and a child in the other; of more, a node has
+    a parent in both and two children in one (`ncclGetDtree`, src/graph/trees.cc).
+    """
+    each = 0.5 / len(plan.graphs.tree.channels)
+    for step in _steps(plan, Algorithm.TREE, within=each, between=each / 2 if plan.parts <= 2 else each):
+        yield step
+        yield replace(step, source=step.target, target=step.source)
+
+
+def _steps(plan: Plan, algorithm: Algorithm, *, within: float, between: float) -> Iterator[Step]:
+    graph = replace(plan.graph(algorithm), gb_per_s_intra=within, gb_per_s_inter=between)
+    group = group_of(plan.system, plan.table, plan.nodes)
+    return (step for channel in graph.channels for step in steps(group, graph, channel))
+
+
+def _fullest(found: tuple[LinkLoad, ...]) -> Fullest:
+    most = found[0].share if found else 0.0
+    return Fullest(links=tuple(load.link for load in found if load.share >= most * ALIKE), share=most)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fabric between the nodes makes of channels: which of them go over the spines, and how long that takes."""
+
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.channels.graph import Graph
+from railgauge.topo.fabric import Kind
+from railgauge.topo.predict.plan import Plan
+
+
+def upward(plan: Plan, algorithm: Algorithm) -> float:
+    """The share of a leaf's traffic that goes on to the spines.
+
+    A ring in node order leaves a leaf once for all its nodes; a binary tree's upper edges do so about twice. On rails a
+    channel that comes in by one NIC and leaves by another crosses at every node, unless `keeps_rails`.
+    """
+    below = plan.nodes_per_leaf
+    near = 0.0 if plan.nodes <= below else min(1.0, (2 if algorithm is Algorithm.TREE else 1) / below)
+    graph = plan.graph(algorithm)
+    if plan.fabric.kind is not Kind.RAIL or keeps_rails(graph):
+        return near
+    return max(near, sum(len(set(channel.nets)) > 1 for channel in graph.channels) / len(graph.channels))
+
+
+def keeps_rails(graph: Graph) -> bool:
+    """Whether two channels each are mirrored: NCCL changes them on every other node, so that each hop stays on its rail
+    (crossNic 2; `ncclTopoPostset`, src/graph/connect.cc).
+    """
+    nets = [channel.nets for channel in graph.channels]
+    return (
+        graph.cross_nic == 2
+        and len(nets) % 2 == 0
+        and all(a == b[::-1] for a, b in zip(nets[::2], nets[1::2], strict=True))
+    )
+
+
+def spine_share(plan: Plan, algorithm: Algorithm) -> float:
+    """What of their speed channels keep behind the spines."""
+    return plan.fabric.spine_share(upward(plan, algorithm)) if plan.nodes > 1 else 1.0
+
+
+def far_us(plan: Plan, collective: Collective, algorithm: Algorithm) -> float:
+    """What the switches above the leaves add to the steps that go over them."""
+    leaves = -(-plan.nodes // plan.nodes_per_leaf)
+    if leaves == 1:
+        return 0.0
+    crossings = (leaves - 1).bit_length() if algorithm is Algorithm.TREE else leaves - 1
+    both_ways = 2 if collective is Collective.ALL_REDUCE else 1
+    return both_ways * crossings * plan.fabric.far_us(plan.nics, plan.nodes)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-to-all and send/receive: a message between each pair, by the fullest link within a node and to its NICs.
+
+NCCL has no model of these. Each GPU sends and receives by its own NICs, those of its rail (messages to other rails
+change over within the node: PXN), so that on rails only those beyond a leaf's nodes go over the spines.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, permutations
+
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.channels.load import Step
+from railgauge.topo.model import Node
+from railgauge.topo.predict import calibration
+from railgauge.topo.predict.cost import Cost, launch_us
+from railgauge.topo.predict.load import Fullest, of_steps
+from railgauge.topo.predict.plan import Plan
+
+
+def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
+    """The time when each rank sends `size` bytes: to all in equal parts (all-to-all), or to the next rank."""
+    peers = plan.ranks - 1 if collective is Collective.ALL_TO_ALL else 1
+    start = calibration.HOST_STEP_US if plan.on_host else calibration.PAIR_US + launch_us(plan)
+    each = calibration.HOST_STEP_US if plan.on_host else calibration.PEER_US
+    far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
+    share = max(within(plan, collective).share, between(plan, collective).share / spine_share(plan, collective))
+    return Cost(latency_us=start + each * peers + far, transfer_us=size * share / calibration.PAIR_EFFICIENCY / 1e3)
+
+
+def within(plan: Plan, collective: Collective) -> Fullest:
+    """The fullest links of a node for 1 GB/s that each rank sends, by way of the node's own wires."""
+    ranks = plan.system.ranks
+    if collective is Collective.ALL_TO_ALL:
+        return of_steps(plan, (Step(source=a, target=b, gb_per_s=1 / plan.ranks) for a, b in permutations(ranks, 2)))
+    ends = [*ranks, ranks[0]] if plan.nodes == 1 else ranks
+    return of_steps(plan, (Step(source=a, target=b, gb_per_s=1.0) for a, b in pairwise(ends)))
+
+
+def between(plan: Plan, collective: Collective) -> Fullest:
+    """The fullest links for 1 GB/s that each rank sends, by way of the NICs."""
+    return of_steps(plan, () if plan.nodes == 1 else _over_nics(plan, collective))
+
+
+def _over_nics(plan: Plan, collective: Collective) -> Iterator[Step]:
+    """All send to the other nodes and receive from them; or the last rank sends, and the first one receives."""
+    ranks, each = plan.system.ranks, (plan.nodes - 1) / plan.nodes
+    everyone = collective is Collective.ALL_TO_ALL
+    sending, receiving, gb_per_s = (ranks, ranks, each) if everyone else (ranks[-1:], ranks[:1], 1.0)
+    for rank, net, share in _own_nics(plan, sending):
+        yield Step(source=rank, target=net, gb_per_s=share * gb_per_s)
+    for rank, net, share in _own_nics(plan, receiving):
+        yield Step(source=net, target=rank, gb_per_s=share * gb_per_s)
+
+
+def _own_nics(plan: Plan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Node, float]]:
+    """Each rank with its NICs, and what share of its traffic each takes."""
+    for rank in ranks:
+        nets = plan.table.local_nets(rank) if rank.id in plan.table.kept else [_nearest(plan, rank)]
+        yield from ((rank, net, 1 / len(nets)) for net in nets)
+
+
+def _nearest(plan: Plan, rank: Node) -> Node:
+    return max(plan.system.nets, key=lambda net: plan.table.get(rank.id, net.id).gb_per_s)
+
+
+def spine_share(plan: Plan, collective: Collective) -> float:
+    """What the spines leave of the speed between nodes."""
+    return plan.fabric.spine_share(upward(plan)) if collective is Collective.ALL_TO_ALL else 1.0
+
+
+def upward(plan: Plan) -> float:
+    """The share of what leaves a node that goes over the spines."""
+    return max(0, plan.nodes - plan.nodes_per_leaf) / max(1, plan.nodes - 1)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all channels pass on together, GB/s: no more than they were planned for, than few
+that run can, and than links let pass.
+
+Of a tree that is twice what it reduces, as NCCL counts, since all goes up and down. NCCL's own figures
+(nccl_model.py) serve to choose: they grow with the number of channels, which no wire does.
+"""
+
+from functools import cache
+from math import inf
+
+from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.predict import calibration
+from railgauge.topo.predict import nccl_constants as nccl
+from railgauge.topo.predict.load import Fullest, of_channels
+from railgauge.topo.predict.nccl_model import channels_most, generation, most_ll
+from railgauge.topo.predict.network import spine_share
+from railgauge.topo.predict.plan import Plan
+
+RING, TREE = Algorithm.RING, Algorithm.TREE
+LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
+
+
+class Passing:
+    """What the channels of a plan pass; the load of links is worked out once for each algorithm."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.fullest = cache(self._fullest)
+
+    def gb_per_s(self, algorithm: Algorithm, protocol: Protocol) -> float:
+        """With a protocol."""
+        found = self.channels(algorithm)
+        if self.plan.on_host:
+            return found
+        reached = found * protocol_share(self.plan, algorithm, protocol)
+        return min(reached, most_ll(self.plan)) if protocol is LL else reached
+
+    def channels(self, algorithm: Algorithm) -> float:
+        """With any protocol."""
+        planned = self.planned(algorithm, spine_share(self.plan, algorithm))
+        return min(planned, self.running, self.fullest(algorithm).gb_per_s)
+
+    def planned(self, algorithm: Algorithm, spines: float = 1.0) -> float:
+        """What the channels were planned for, behind spines that leave them a share of their speed between nodes.
+
+        A tree over two nodes (or parts of one) crosses once what its GPUs pass on twice.
+        """
+        graph = self.plan.graph(algorithm)
+        once = 2 if algorithm is TREE and self.plan.parts <= 2 else 1
+        speed = graph.gb_per_s_intra
+        if self.plan.leaves:
+            speed = min(speed, graph.gb_per_s_inter * spines * once)
+        return len(graph.channels) * speed
+
+    @property
+    def running(self) -> float:
+        """What the channels pass that NCCL_MAX_NCHANNELS leaves; no limit where it leaves all."""
+        most = channels_most(self.plan)
+        left_out = not self.plan.on_host and most >= self.plan.steering.max_channels
+        return most * calibration.CHANNEL_GB_PER_S if left_out else inf
+
+    def _fullest(self, algorithm: Algorithm) -> Fullest:
+        return of_channels(self.plan, algorithm)
+
+
+def protocol_share(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> float:
+    """What a protocol reaches of the links, by NCCL's factors (`bus_gb_per_s`) or maxima, the lesser."""
+    if algorithm is RING:
+        return {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
+    simple = min(0.92 * (0.85 if plan.plain_tree else 1.0), _share(plan, nccl.TREE_MOST))
+    flagged = min(simple * (7 / 9 if plan.nodes == 1 else 120 / 128), _share(plan, nccl.TREE_LL128_MOST))
+    return {LL: simple / 3.8, LL128: flagged, SIMPLE: simple}[protocol]
+
+
+def _share(plan: Plan, most: tuple[nccl.Row, ...]) -> float:
+    """A maximum as a share of the channels that it was measured on; within one node none of them is reached."""
+    if plan.nodes == 1:
+        return 1.0
+    row = generation(plan)
+    return most[row][min(plan.nodes, 3) - 1] / nccl.MEASURED_ON[row]

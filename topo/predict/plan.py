@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a prediction goes by: the planned channels, how many ranks of how many nodes, and what they are."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.algorithm import Algorithm
+from railgauge.topo.channels.graph import TREE, Graph, Graphs
+from railgauge.topo.fabric import ONE_SWITCH, Fabric
+from railgauge.topo.model import NodeKind, System
+from railgauge.topo.paths import Paths
+from railgauge.topo.settings.steering import Steering
+
+DEFAULTS = Steering()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
+
+    `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
+    launching on one after the other (nccl-tests' -g).
+    """
+
+    system: System
+    table: Paths
+    graphs: Graphs
+    nodes: int
+    steering: Steering = DEFAULTS
+    fabric: Fabric = ONE_SWITCH
+    per_thread: int = 1
+
+    @property
+    def per_node(self) -> int:
+        """Ranks of one node."""
+        return len(self.system.ranks)
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of all nodes."""
+        return self.per_node * self.nodes
+
+    @property
+    def parts(self) -> int:
+        """Nodes, where NCCL takes the parts of a node for nodes (`Group.leaves`) all of those."""
+        return self.nodes * max(1, self.per_node // len(self.graphs.ring.channels[0].ranks))
+
+    @property
+    def leaves(self) -> bool:
+        """Whether channels leave a node, or its part, by NICs."""
+        return any(channel.nets for channel in self.graphs.ring.channels)
+
+    @property
+    def sms(self) -> tuple[int, int]:
+        """The lowest and highest compute capability; 0 for host ranks."""
+        known = [node.sm or 0 for node in self.system.ranks]
+        return min(known), max(known)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the ranks are on host memory."""
+        return self.system.ranks[0].kind is NodeKind.HOST
+
+    @property
+    def cpu_vendor(self) -> str:
+        """The vendor of the first CPU, "" when unknown."""
+        return next((cpu.vendor or "" for cpu in self.system.kind(NodeKind.CPU)), "")
+
+    @property
+    def cpu_arch(self) -> str:
+        """The architecture of the first CPU, "" when unknown."""
+        return next((cpu.arch or "" for cpu in self.system.kind(NodeKind.CPU)), "")
+
+    def graph(self, algorithm: Algorithm) -> Graph:
+        """The channels of an algorithm."""
+        return self.graphs.tree if algorithm is Algorithm.TREE else self.graphs.ring
+
+    @property
+    def nics(self) -> int:
+        """How many NICs the channels use; at least 1."""
+        return max(1, len({net for channel in self.graphs.ring.channels for net in channel.nets}))
+
+    @property
+    def nodes_per_leaf(self) -> int:
+        """How many nodes have their NICs (of a rail) on one leaf."""
+        return self.fabric.nodes_per_leaf(self.nics, self.nodes)
+
+    @property
+    def plain_tree(self) -> bool:
+        """Whether one rank of a node has both the tree's children below it (NCCL_TOPO_PATTERN_TREE)."""
+        return self.graphs.tree.pattern == TREE

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture with channels in it: each wire coloured by how full it is, and the channels in words below."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from railgauge.topo.channels.load import LinkLoad
+from railgauge.topo.render.picture.parts import Part, Picture, Wire
+
+
+def with_loads(picture: Picture, loads: Sequence[LinkLoad], remarks: Sequence[str]) -> Picture:
+    """The picture with the loads of a graph and the lines that describe it."""
+    found = {(load.link.source, load.link.target): load for load in loads}
+
+    def loaded(wire: Wire) -> Wire:
+        both = [found.get(ends) for ends in (wire.ends, wire.ends[::-1])]
+        notes = [_note(load) for load in both if load]
+        share = max((load.share for load in both if load), default=0.0)
+        return replace(wire, share=share, note="\n".join([wire.note, *notes] if wire.note else notes))
+
+    def part(one: Part) -> Part:
+        return replace(one, up=loaded(one.up) if one.up else None, below=tuple(map(part, one.below)))
+
+    return replace(
+        picture,
+        cpus=tuple(map(part, picture.cpus)),
+        wires=tuple(map(loaded, picture.wires)),
+        between_cpus=tuple(map(loaded, picture.between_cpus)),
+        remarks=tuple(remarks),
+    )
+
+
+def _note(load: LinkLoad) -> str:
+    link = load.link
+    return f"{link.source} -> {link.target}: {load.gb_per_s:.4g} of {link.gb_per_s:.4g} GB/s, {load.share:.0%}"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prediction as nccl-tests prints results: a header, a line a size; then what the limits are."""
+
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.model import NodeKind
+from railgauge.topo.predict.comparison import Comparison
+from railgauge.topo.predict.forecast import Forecast, Row
+from railgauge.topo.predict.plan import Plan
+
+HEADER = f"# {'size':>12}  {'time':>10}  {'algbw':>8}  {'busbw':>8}  {'algo':<6} {'proto':<6} {'channels':>8}"
+UNITS = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {'(GB/s)':>8}  {'':<6} {'':<6} {'':>8}"
+OLD = (
+    f"  {'old time':>10}  {'old busbw':>9}  {'old algo':<8}  {'change':>7}",
+    f"  {'(us)':>10}  {'(GB/s)':>9}  {'':<8}  {'(time)':>7}",
+)
+
+
+def lines(found: Forecast, compared: Comparison | None = None) -> list[str]:
+    """The whole text."""
+    old = compared.before.rows if compared else (None,) * len(found.rows)
+    columns = OLD if compared else ("", "")
+    table = [_row(row, was) for row, was in zip(found.rows, old, strict=True)]
+    head = [*_header(found), f"{HEADER}{columns[0]}  limit", f"{UNITS}{columns[1]}".rstrip()]
+    return [*([compared.statement] if compared else []), *head, *table, *_limits(found), *_notes(found)]
+
+
+def _header(found: Forecast) -> list[str]:
+    plan, fabric = found.plan, found.plan.fabric
+    kind = "host ranks" if plan.on_host else "GPUs"
+    text = f"# {found.collective}: {plan.ranks} {kind}, {plan.nodes} {'node' if plan.nodes == 1 else 'nodes'}"
+    if plan.nodes > 1:
+        levels = fabric.levels(plan.nics, plan.nodes)
+        text += f"; fabric {fabric.kind}, {levels} level{'s' * (levels > 1)} of {fabric.radix} ports"
+        text += f", oversubscribed {fabric.oversubscription:g} to 1" * (levels > 1)
+    return [text, *(_graph(plan, name) for name in ("ring", "tree"))]
+
+
+def _graph(plan: Plan, name: str) -> str:
+    graph = getattr(plan.graphs, name)
+    types = graph.type_intra if not plan.leaves else f"{graph.type_intra}/{graph.type_inter}"
+    speeds = f"{graph.gb_per_s_intra:g}" if not plan.leaves else f"{graph.gb_per_s_intra:g}/{graph.gb_per_s_inter:g}"
+    return f"# {name}: {len(graph.channels)} channels x {speeds} GB/s, {types}"
+
+
+def _row(row: Row, was: Row | None) -> str:
+    figures = f"{row.time_us:>10.2f}  {row.algbw_gb_per_s:>8.2f}  {row.busbw_gb_per_s:>8.2f}"
+    old = ""
+    if was is not None:
+        change = row.time_us / was.time_us - 1
+        old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<8}  {change:>+7.0%}"
+    limit = row.limit.device or row.limit.by
+    return f"  {row.size:>12}  {figures}  {row.algorithm:<6} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
+
+
+def _limits(found: Forecast) -> list[str]:
+    """What each word in the last column means, each once."""
+    known = dict.fromkeys((row.limit.device or row.limit.by, row.limit.what) for row in found.rows)
+    return [f"# {name}: {what}" for name, what in known]
+
+
+def _notes(found: Forecast) -> list[str]:
+    plan = found.plan
+    if plan.on_host:
+        return ["# speeds of cores and memory are assumed for planning, not measured"]
+    multicast = plan.system.kind(NodeKind.NVS) and plan.sms[0] >= 90 and found.collective is Collective.ALL_REDUCE
+    return (
+        ["# without NVLink multicast (NVLS), which is not modelled; NCCL is faster where it is on"] if multicast else []
+    )
