@@ -22,6 +22,10 @@ COMMANDS = {
         "railgauge.cli.graph.commands",
         "The ring and tree channels of a machine: search, show, lint, join, predict.",
     ),
+    "cluster": (
+        "railgauge.cli.cluster.commands",
+        "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
+    ),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 from railgauge import __version__
 from railgauge.topo.errors import UnavailableError, UsageError
 
+STDOUT = "/dev/stdout"
 STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # names of what is open already: never to be replaced
 
 
@@ -51,7 +52,7 @@ def write_bytes(path: str, data: bytes) -> None:
         raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
     try:
         if _is_stream(path):
-            with open(path, "ab") as stream:
+            with open(os.dup(1) if path == STDOUT else path, "ab") as stream:  # a socket cannot be opened by its name
                 stream.write(data)
         else:
             _replace(os.path.realpath(path), data)

@@ -4,22 +4,17 @@ is one of them.
 """
 
 import os
-import resource
-import sys
 from typing import Annotated
 
 import typer
 
-from railgauge.cli.run_output import RunOutput
-from railgauge.collectives.document import RunDocument
+from railgauge.cli.run_start import Start, start
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
-from railgauge.collectives.job import Job, Place, place_from_environment
-from railgauge.collectives.launch import local
-from railgauge.collectives.run import run_process
+from railgauge.collectives.job import Job
+from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.algorithm import Collective
-from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
-from railgauge.topo.host_ranks import MAX_RANKS
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.fault import parse_fault
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +50,16 @@ def run(
     register: Annotated[int, typer.Option("-R", "--local_register", help="GPUs only")] = 0,
     timeout: Annotated[float, typer.Option("-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
     output: Annotated[str, typer.Option("-J", "--output_file", help="write the JSON document here too")] = "",
-    ranks: Annotated[int | None, typer.Option("--ranks", min=1, help="start this many ranks on this machine")] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-np", min=1, help="start this many ranks")] = None,
+    launcher: Annotated[str, typer.Option("--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
+    hostfile: Annotated[str, typer.Option("--hostfile", help="on these hosts: Open MPI's or MPICH's format")] = "",
+    hosts: Annotated[str, typer.Option("--hosts", help="or on these: gpu[01-04], gpu01:8,gpu02:8")] = "",
+    variables: Annotated[list[str] | None, typer.Option("-x", help="NAME[=VALUE]: give it to all ranks")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the commands that would start the ranks")] = False,
+    init_method: Annotated[str, typer.Option("--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
+    rank: Annotated[int | None, typer.Option("--rank", min=0, help="this process's number")] = None,
+    world_size: Annotated[int | None, typer.Option("--world-size", min=1, help="of so many processes")] = None,
+    local_rank: Annotated[int | None, typer.Option("--local-rank", min=0, help="its number on this host")] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda")] = "auto",
     graph: Annotated[str, typer.Option("--graph", help="execute the channels of this graph.txt")] = "",
     min_busbw: Annotated[float, typer.Option("--min-busbw", help="fail below this average bus bandwidth, GB/s")] = -1.0,
@@ -74,8 +78,7 @@ def run(
         raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
-    check_device(device)
-    note_ignored({"-z": blocking, "-G": cudagraph, "-R": register, "-r": root})
+    remarks = [*memory_used(device), *ignored({"-z": blocking, "-G": cudagraph, "-R": register, "-r": root})]
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
         collective=collective,
@@ -102,34 +105,34 @@ def run(
         expect_transport=expect_transport or None,
         json=as_json,
     )
-    place = place_from_environment()
-    if place is None and ranks is not None:
-        return launch_ranks(job, ranks, output)
-    if place and ranks not in (None, place.processes * job.ranks_per_process):
-        raise UsageError(
-            f"--ranks {ranks}, but RANK and WORLD_SIZE are set, for {place.processes} processes: unset them"
-        )
-    if place is None:
-        with local.listen() as listener:
-            return run_here(job, local.only_process(listener), output)
-    return run_here(job, place, output)
+    asked = Start(
+        ranks=ranks,
+        launcher=launcher or None,
+        hostfile=hostfile or None,
+        hosts=hosts or None,
+        variables=variables or [],
+        dry_run=dry_run,
+        init_method=init_method or None,
+        rank=rank,
+        world_size=world_size,
+        local_rank=local_rank,
+    )
+    return start(job, asked, output, remarks)
 
 
-def check_device(device: str) -> None:
-    """Say which memory is used; this version moves host memory."""
+def memory_used(device: str) -> list[str]:
+    """What there is to say about the memory; this version moves host memory."""
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"--device {device}: it is auto, cpu or cuda")
     if device == "cuda":
         raise UnavailableError("--device cuda: this version has no GPU engine yet; --device cpu runs host ranks")
-    if device == "auto" and os.environ.get("RANK", "0") == "0" and "RAILGAUGE_LAUNCHER_PID" not in os.environ:
-        print("railgauge run: ranks use host memory", file=sys.stderr)
+    return ["ranks use host memory"] if device == "auto" else []
 
 
-def note_ignored(flags: dict[str, int]) -> None:
+def ignored(flags: dict[str, int]) -> list[str]:
     """Name nccl-tests' flags that have no meaning on host memory."""
     given = [name for name, value in flags.items() if value]
-    if given and "RAILGAUGE_LAUNCHER_PID" not in os.environ:
-        print(f"railgauge run: {', '.join(given)}: no effect on all_reduce in host memory", file=sys.stderr)
+    return [f"{', '.join(given)}: no effect on all_reduce in host memory"] if given else []
 
 
 def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
@@ -153,39 +156,3 @@ def least_busbw(flag: float) -> float | None:
         return float(text) * 0.9
     except ValueError:
         raise UsageError(f"NCCL_TESTS_MIN_BW={text} is not a number") from None
-
-
-def launch_ranks(job: Job, ranks: int, output_file: str) -> int:
-    """Start the ranks on this machine and wait for them."""
-    if ranks % job.ranks_per_process:
-        raise UsageError(f"--ranks {ranks} is not a multiple of -t x -g = {job.ranks_per_process}")
-    if ranks > MAX_RANKS:
-        raise UsageError(f"--ranks {ranks}: {MAX_RANKS} are possible on one machine")
-    ended = local.launch(ranks // job.ranks_per_process, sys.argv[1:], job.timeout_s)
-    if ended.status not in (0, 130) and not ended.reported:
-        document = RunDocument.failed(job.collective, ranks, ended.message or "the run failed before it had a result")
-        RunOutput(job, output_file, leads=True).finish(document, RunError(document.error))
-    elif ended.message:
-        print(f"railgauge run: {ended.message}", file=sys.stderr)
-    return ended.status
-
-
-def run_here(job: Job, place: Place, output_file: str) -> int:
-    """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
-    local.die_with_parent()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))  # memory and sockets of many ranks
-    output = RunOutput(job, output_file, leads=place.process == 0)
-    finished = run_process(job, place, output.say)
-    if place.process != 0 and lost_rank_0(finished.error, place, job):
-        print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
-    status = output.finish(finished.document, finished.error)
-    if place.process == 0:
-        local.report_is_out()
-    return status
-
-
-def lost_rank_0(error: Exception | None, place: Place, job: Job) -> bool:
-    """Whether this process has to speak because rank 0 cannot; the next one does it for all."""
-    lost = error.rank if isinstance(error, PeerLostError) else None
-    return lost is not None and lost < job.ranks_per_process and place.process == 1

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from railgauge._native import collectives as native
 from railgauge._native.transports import Doorbell, FaultySender
 from railgauge.collectives.dtype import Dtype, Redop, dtype_of
-from railgauge.topo.errors import AbortedError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageError, WaitTimeoutError
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.connect import RingEnds, connect_rings
+from railgauge.transports.connect import Connector, Nets, RingEnds
 from railgauge.transports.fault import Fault
 from railgauge.transports.peer import Peer, this_peer
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 SPIN_S = 2e-3
 """Polling before sleeping, when every rank has a core of its own: longer than a turn of a large ring takes. One sleeper
 makes its neighbours wait longer, so that they sleep too: 32 ranks on 64 cores took 4.5 ms for 8 bytes with 50 us."""
+NET_SPIN_S = 50e-6
+"""The same over sockets, where a turn takes longer than waking from sleep does."""
 CROWDED_SPIN_S = 5e-6
-"""The same with more ranks than cores, where polling takes time from the rank that is waited for."""
+"""The same with more ranks (and their proxies) than cores, where polling takes time from the one that is waited for."""
 MIN_CHANNEL_BYTES = 64 << 10
 """A channel carries this much before another one is used: less is over sooner than a second one has begun."""
 STREAM_BYTES = 32 << 20
@@ -29,25 +31,35 @@ STREAM_BYTES = 32 << 20
 class Communicator:
     """One rank's end of a group. Made by all ranks together; not for use by two threads at once."""
 
-    def __init__(self, bootstrap: Bootstrap, rings: list[list[int]], fault: Fault | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: Bootstrap,
+        rings: list[list[int]],
+        nets: list[list[Nets]] | None = None,
+        fault: Fault | None = None,
+    ) -> None:
         """Connect over `rings`, each the ranks in ring order; all ranks give the same.
 
+        `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`); without it, through
+        shared memory.
+
         Raises:
-            RunError: a rank was lost meanwhile. UnavailableError: a rank cannot be reached.
+            RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
         """
         self.rank = bootstrap.rank
         self.size = bootstrap.world_size
         self._bootstrap = bootstrap
         self._doorbell = Doorbell()
-        bootstrap.on_abort = self._doorbell.abort
         own = this_peer(self.rank, self._doorbell.descriptor)
-        self.peers = [Peer(**facts) for facts in bootstrap.all_gather(own.to_dict())]
-        self.rings: list[RingEnds] = connect_rings(rings, self.peers, bootstrap, self._doorbell, fault)
+        self.peers = [Peer.from_dict(facts) for facts in bootstrap.all_gather(own.to_dict())]
+        self._connector = Connector(self.peers, bootstrap, self._doorbell, fault)
+        bootstrap.on_abort = self._abort
+        self.rings = self._connect(rings, nets or [[None] * len(ring) for ring in rings])
         self._native = native.Communicator(
             self._doorbell,
             [native.RingChannel(e.position, e.ranks, e.next, e.previous) for e in self.rings],
             timeout_s=bootstrap.timeout_s,
-            spin_s=SPIN_S if self._cores_suffice() else CROWDED_SPIN_S,
+            spin_s=self._spin_s(sockets=any(step for steps in nets or () for step in steps)),
             min_channel_bytes=MIN_CHANNEL_BYTES,
             stream_bytes=STREAM_BYTES,
         )
@@ -87,6 +99,9 @@ class Communicator:
         except WaitTimeoutError as error:
             self._bootstrap.fail(str(error), self._native.blocked_on)
             raise self._bootstrap.wait_for_failure(error) from None
+        except PeerLostError as error:
+            self._bootstrap.fail(str(error), (self.rank if error.rank is None else error.rank, False))
+            raise self._bootstrap.wait_for_failure(error) from None
         except AbortedError as error:
             raise self._bootstrap.wait_for_failure(error) from None
         except RunError as error:
@@ -109,9 +124,24 @@ class Communicator:
         """How many channels an operation of this size uses."""
         return self._native.channels_for(size_bytes)
 
-    def _cores_suffice(self) -> bool:
+    def _connect(self, rings: list[list[int]], nets: list[list[Nets]]) -> list[RingEnds]:
+        try:
+            return self._connector.connect(rings, nets)
+        except RunError as error:
+            self._bootstrap.fail(str(error))
+            raise self._bootstrap.wait_for_failure(error) from None
+
+    def _abort(self) -> None:
+        self._doorbell.abort()
+        if self._connector.proxy:
+            self._connector.proxy.abort()
+
+    def _spin_s(self, *, sockets: bool) -> float:
         here = [p for p in self.peers if p.host_id == self.peers[self.rank].host_id]
-        return len(here) <= len({cpu for p in here for cpu in p.cpus})
+        threads = len(here) * (2 if sockets else 1)
+        if threads > len({cpu for p in here for cpu in p.cpus}):
+            return CROWDED_SPIN_S
+        return NET_SPIN_S if sockets else SPIN_S
 
 
 def _raw(array: "np.ndarray") -> Any:

@@ -5,11 +5,13 @@ The protocol is nccl-tests': warm-up and timed iterations out of place and in pl
 on fresh data. Times are a rank's own; the ranks' times are averaged as -a says.
 """
 
+import contextlib
+import ctypes
 import itertools
+import mmap
 import time
 from dataclasses import asdict, dataclass
-
-import numpy as np
+from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge.collectives.communicator import Communicator
@@ -19,7 +21,7 @@ from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 
-PAGE = 4096
+POISON = 0xA5
 SEEDS_PER_ROW = 1 << 20
 """Room for the seeds of one row: data for timing, and for each check, both ways."""
 
@@ -65,21 +67,20 @@ class Row:
     predicted_busbw_gb_per_s: float
 
 
-class Buffers:
-    """One rank's page-aligned source and destination, reused for all sizes of a run."""
+class Buffer:
+    """Page-aligned memory, in huge pages where the system has them; the engine takes it as bytes."""
 
     def __init__(self, size: int) -> None:
         try:
-            self.source = _aligned(size)
-            self.destination = _aligned(size)
-        except MemoryError:
+            self.memory: Any = mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError:
             raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
+        with contextlib.suppress(OSError):
+            self.memory.madvise(mmap.MADV_HUGEPAGE)
 
-
-def _aligned(size: int) -> np.ndarray:
-    whole = np.empty(size + PAGE, np.uint8)
-    start = -whole.ctypes.data % PAGE
-    return whole[start : start + size]
+    def poison(self, size: int) -> None:
+        """Fill the first `size` bytes with what no result is."""
+        ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(self.memory)), POISON, size)
 
 
 class Meter:
@@ -90,7 +91,7 @@ class Meter:
         self._bootstrap = bootstrap
         self._job = job
         self._predicted = predicted_gb_per_s
-        self._buffers = Buffers(max(job.sizes))
+        self._source, self._destination = (Buffer(max(job.sizes)) for _ in range(2))
         self._armed = False
         self.first_wrong: str | None = None
 
@@ -117,8 +118,8 @@ class Meter:
         )
 
     def _way(self, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool) -> Sample:
-        into = self._buffers.destination
-        source = into if in_place else self._buffers.source
+        into = self._destination
+        source = into if in_place else self._source
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
         self._fill(source, count, dtype, op, next(seeds))
         seconds, cpu_seconds = self._time(source, into, count, dtype, op)
@@ -130,7 +131,7 @@ class Meter:
         wrong, index, expected, got = verdict or (None, 0, 0.0, 0.0)
         return Sample(seconds=seconds, cpu_seconds=cpu_seconds, wrong=wrong, index=index, expected=expected, got=got)
 
-    def _time(self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop) -> tuple[float, float]:
+    def _time(self, source: Buffer, into: Buffer, count: int, dtype: Dtype, op: Redop) -> tuple[float, float]:
         """Seconds and CPU seconds of one operation on this rank.
 
         One more goes ahead untimed: it absorbs the ranks' late arrival.
@@ -139,25 +140,25 @@ class Meter:
         times = self._job.iterations * self._job.aggregate
         self._bootstrap.barrier()
         before = time.thread_time()
-        seconds = self._comm.repeat_all_reduce(source, into, count, dtype, op, ahead + times)
+        seconds = self._comm.repeat_all_reduce(source.memory, into.memory, count, dtype, op, ahead + times)
         cpu_seconds = (time.thread_time() - before) / (ahead + times)
         return sum(seconds[ahead:]) / times, cpu_seconds
 
     def _verify(
-        self, source: np.ndarray, into: np.ndarray, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
+        self, source: Buffer, into: Buffer, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
     ) -> tuple[int, int, float, float]:
         size = count * dtype.bytes
         if not in_place:
-            into[:size] = 0xA5  # what is not written must not look right
+            into.poison(size)  # what is not written must not look right
         self._fill(source, count, dtype, op, seed)
         if self._job.fault and not self._armed:
             self._comm.arm_fault()
             self._armed = True
-        self._comm.repeat_all_reduce(source, into, count, dtype, op, 1)
-        return native.check_pattern(into, count, self._comm.size, int(dtype), int(op), seed)
+        self._comm.repeat_all_reduce(source.memory, into.memory, count, dtype, op, 1)
+        return native.check_pattern(into.memory, count, self._comm.size, int(dtype), int(op), seed)
 
-    def _fill(self, data: np.ndarray, count: int, dtype: Dtype, op: Redop, seed: int) -> None:
-        native.fill_pattern(data, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
+    def _fill(self, data: Buffer, count: int, dtype: Dtype, op: Redop, seed: int) -> None:
+        native.fill_pattern(data.memory, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
         """All ranks' samples as -a says; -C shows CPU time, bandwidth is always by the clock."""

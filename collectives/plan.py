@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: the joined rings to execute, from this machine's topology or from a graph file.
+"""The plan of a run: every node's channels, joined into the rings that all ranks execute.
 
-NCCL's environment has NCCL's meaning: NCCL_TOPO_FILE and NCCL_GRAPH_FILE are read, NCCL_TOPO_DUMP_FILE and
-NCCL_GRAPH_DUMP_FILE written.
+The first rank of each node detects and searches it as one of N (node_detection.py); rank 0 joins what they found. Ranks
+of a node need not follow one another (mpirun --map-by node).
 """
 
 import os
-import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.channels import Graphs, search
+from railgauge.collectives.node import Node
+from railgauge.collectives.node_detection import detect_node
+from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.joined import Joined, join
-from railgauge.topo.channels.joined_ring import JoinedRing
-from railgauge.topo.machine import load_machine
-from railgauge.topo.model import System
-from railgauge.topo.system import build_system
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.connect import Nets
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.select import plan_transport
+from railgauge.transports.peer import Peer, this_peer
+from railgauge.transports.peers import exchange
+from railgauge.transports.select import transport_name, why_not_shm
+
+PLAN_WITHIN_S = 60.0
+"""A node may take this much longer than the timeout to be scanned: NVML can need many seconds."""
+ANY_SOCKET: Nets = [0, 0]
+"""Within a node the plan names no NIC: the first interface carries what cannot go through shared memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,75 +33,96 @@ class Plan:
 
     rings: list[list[int]]
     """For each channel the ranks in ring order."""
+    nets: list[list[Nets]]
+    """For each channel and place in its ring how the step to the next rank goes."""
     gb_per_s: float
     """Predicted bus bandwidth of all channels together, in GB/s."""
-    transports: list[list[str]]
-    """For each channel and place in its ring the transport to the next rank."""
     cpus: list[list[int]]
     """The cores each rank belongs on; empty where nothing is known."""
+    nodes: int
+    """How many nodes take part."""
 
-    def to_dict(self) -> dict[str, object]:
-        """For the bootstrap's broadcast."""
-        return asdict(self)
+    @property
+    def transports(self) -> list[list[str]]:
+        """For each channel and place in its ring the transport to the next rank, as NCCL's log names it."""
+        return [[transport_name(step) for step in steps] for steps in self.nets]
 
 
-def make_plan(ranks: int, graph_file: str | None, log: NcclLog, environ: Mapping[str, str] | None = None) -> Plan:
-    """Plan `ranks` host ranks on this machine, over `graph_file`'s channels where it is given.
+def make_plan(
+    bootstrap: Bootstrap, graph_file: str | None, log: NcclLog, environ: Mapping[str, str] | None = None
+) -> Plan:
+    """Plan host ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
 
     Raises:
-        InputError: a topology or graph file is unreadable, invalid or does not fit.
+        InputError: a topology or graph file of this node is unreadable, invalid or does not fit.
+        UnavailableError: this node has no network interface to use.
+        UsageError: the channels of the nodes cannot be joined, or two ranks are on one GPU.
+        RunError: another rank has failed, or runs another version or with settings that do not go together.
     """
     env = os.environ if environ is None else environ
-    machine = load_machine(_named(env, "NCCL_TOPO_FILE", log))
-    for warning in machine.warnings:
-        log.info("INIT", f"Topology detection: {warning}", also="GRAPH")
-    system = build_system(machine.topology, host_ranks=ranks)
-    graph_file = graph_file or _named(env, "NCCL_GRAPH_FILE", log)
-    graphs = graph_xml.load(graph_file, system) if graph_file else search(system)
-    if path := _named(env, "NCCL_TOPO_DUMP_FILE", log):
-        _write(path, xml.dumps(machine.topology))
-    if path := _named(env, "NCCL_GRAPH_DUMP_FILE", log):
-        _write(path, graph_xml.dumps(graphs, system))
-    joined = join([(machine.host, system, graphs)])
-    _log(graphs, joined, log)
+    peers = exchange(bootstrap, this_peer(bootstrap.rank, ""))
+    nodes = nodes_of(peers)
+    names = _names([peers[ranks[0]].host for ranks in nodes])
+    own = next(number for number, ranks in enumerate(nodes) if bootstrap.rank in ranks)
+    limit_s = bootstrap.timeout_s + PLAN_WITHIN_S
+    found = b""
+    if nodes[own][0] == bootstrap.rank:
+        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env).pack()
+    everybody = bootstrap.all_gather_bytes(found, limit_s)
+    joined = None
+    if bootstrap.rank == 0:
+        joined = asdict(join_nodes(nodes, [Node.unpack(everybody[ranks[0]]) for ranks in nodes], peers))
+    plan = Plan(**bootstrap.broadcast(joined, limit_s=limit_s))
+    _log(plan, peers, bootstrap.rank, log)
+    return plan
+
+
+def nodes_of(peers: Sequence[Peer]) -> list[list[int]]:
+    """The ranks of each node (equal `host_id`), nodes in the order of their first ranks."""
+    nodes: dict[str, list[int]] = {}
+    for peer in peers:
+        nodes.setdefault(peer.host_id, []).append(peer.rank)
+    return list(nodes.values())
+
+
+def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Peer]) -> Plan:
+    """Join the nodes' channels; `nodes` gives the ranks of each.
+
+    Raises:
+        UsageError: they cannot be joined. InputError: a description contradicts itself.
+    """
+    joined = join(node.plan() for node in described)
+    order = [rank for ranks in nodes for rank in ranks]  # joining counts ranks node by node
+    cores = [cores for node in described for cores in node.cpus]
     return Plan(
-        rings=[list(ring.ranks) for ring in joined.rings],
-        transports=[_transports(system, ring) for ring in joined.rings],
+        rings=[[order[rank] for rank in ring.ranks] for ring in joined.rings],
+        nets=[[_step(edge, joined, described, order, peers) for edge in ring.edges] for ring in joined.rings],
         gb_per_s=joined.gb_per_s,
-        cpus=_cpus(system),
+        cpus=[cores[order.index(rank)] for rank in range(len(order))],
+        nodes=len(nodes),
     )
 
 
-def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:
-    if value := env.get(name):
-        log.info("ENV", f"{name} set by environment to {value}")
-    return value or None
+def _step(edge: Edge, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Nets:
+    if edge.nets:
+        ends = zip((edge.source, edge.target), edge.nets, strict=True)
+        return [described[joined.node_of(rank)].socket(dev) for rank, dev in ends]
+    source, target = (peers[order[rank]] for rank in (edge.source, edge.target))
+    return None if why_not_shm(source, target) is None else ANY_SOCKET
 
 
-def _transports(system: System, ring: JoinedRing) -> list[str]:
-    return [plan_transport(system.ranks[step.source], system.ranks[step.target]) for step in ring.edges]
+def _names(hosts: list[str]) -> list[str]:
+    """The hosts' names; a number is added where several nodes have one."""
+    count = Counter(hosts)
+    return [host if count[host] == 1 else f"{host}-{number}" for number, host in enumerate(hosts)]
 
 
-def _cpus(system: System) -> list[list[int]]:
-    return [list(node.cpus or ()) for node in system.ranks]
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w") as file:
-            file.write(text)
-    except OSError as error:
-        print(f"railgauge run: cannot write {path}: {error.strerror}; going on without", file=sys.stderr)
-
-
-def _log(graphs: Graphs, joined: Joined, log: NcclLog) -> None:
-    for graph in (graphs.ring, graphs.tree):
-        log.info(
-            "GRAPH",
-            f"Pattern {graph.pattern}, crossNic {graph.cross_nic}, nChannels {len(graph.channels)}, "
-            f"bw {graph.gb_per_s_intra:f}/{graph.gb_per_s_inter:f}, type {graph.type_intra}/{graph.type_inter}, "
-            f"sameChannels {graph.same_channels}",
-        )
-    for number, ring in enumerate(joined.rings):
-        order = " ".join(str(rank) for rank in ring.ranks)
-        log.info("INIT", f"Channel {number:02d}/{len(joined.rings):02d} : {order}", also="GRAPH")
+def _log(plan: Plan, peers: Sequence[Peer], rank: int, log: NcclLog) -> None:
+    if rank == 0:
+        for number, ring in enumerate(plan.rings):
+            order = " ".join(str(rank) for rank in ring)
+            log.info("INIT", f"Channel {number:02d}/{len(plan.rings):02d} : {order}", also="GRAPH")
+    following = {ring[(ring.index(rank) + 1) % len(ring)] for ring in plan.rings} - {rank}
+    for other in sorted(following):
+        if why := why_not_shm(peers[rank], peers[other]):
+            log.info("NET", f"{rank} -> {other} not via SHM: {why}", also="SHM")

@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 from railgauge import __version__
 from railgauge.collectives import table
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.connection_log import log_connections
 from railgauge.collectives.document import Connection, RunDocument, connections_of
-from railgauge.collectives.job import Job, Place
+from railgauge.collectives.job import Job
+from railgauge.collectives.launch.arrival import arrive
+from railgauge.collectives.launch.place import Place
 from railgauge.collectives.measure import Meter, Row
-from railgauge.collectives.plan import Plan, make_plan
-from railgauge.topo.errors import RunError, UsageError, VerificationError
+from railgauge.collectives.plan import make_plan
+from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
 
-PLAN_WITHIN_S = 60.0
-"""Rank 0 may take this much longer than the timeout to scan the machine: NVML can need many seconds."""
 STOP_WITHIN_S = 2.0
 """How long the ranks of an interrupted process have to come out of the engine."""
 
@@ -43,28 +45,42 @@ class Finished:
 
     document: RunDocument | None
     error: Exception | None
+    joined: bool
+    """All its ranks had joined, so that rank 0 tells of their errors."""
 
 
-def run_process(job: Job, place: Place, say: Callable[[str], None]) -> Finished:
-    """Run all ranks of this process. `say` takes the table's lines as they come (rank 0 only).
+def run_process(job: Job, place: Place, say: Callable[[str], None], report: Callable[[Finished], int]) -> int:
+    """Run all ranks of this process. `say` takes the table's lines as they come (rank 0 only), `report` the end.
 
-    Each rank has a thread, so that this one stays free for signals: an interrupt ends all ranks of the job.
+    What `report` returns is returned. It is called before the other processes can be sure that this one is done with
+    them: a launcher that sees one of them fail takes the others down. Each rank has a thread, so that this one stays
+    free for signals: an interrupt ends all ranks of the job.
     """
-    first = place.process * job.ranks_per_process
-    ranks = [_Rank(job, place, first + i, say) for i in range(job.ranks_per_process)]
+    try:
+        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
+            first = place.process * job.ranks_per_process
+            ranks = [_Rank(job, meeting, first + i, say) for i in range(job.ranks_per_process)]
+            _run_threads(ranks, meeting)
+            cause = _first_cause([rank.error for rank in ranks if rank.error])
+            return report(Finished(ranks[0].document, cause, joined=all(rank.joined for rank in ranks)))
+    except Error as error:
+        size = place.processes * job.ranks_per_process
+        document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
+        return report(Finished(document, error, joined=False))
+
+
+def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
     threads = [threading.Thread(target=rank.run, name=f"rank-{rank.rank}", daemon=True) for rank in ranks]
     for thread in threads:
         thread.start()
     try:
-        for thread in threads:
-            thread.join()
-    except BaseException:
         for rank in ranks:
-            rank.stop("interrupted")
-        for thread in threads:
-            thread.join(STOP_WITHIN_S)
+            rank.over.wait()  # Thread.join(), interrupted, takes the thread for ended (CPython 3.11)
+    except BaseException:
+        meeting.fail("interrupted")
+        for rank in ranks:
+            rank.over.wait(STOP_WITHIN_S)
         raise
-    return Finished(ranks[0].document, _first_cause([rank.error for rank in ranks if rank.error]))
 
 
 def _first_cause(errors: list[Exception]) -> Exception | None:
@@ -75,60 +91,51 @@ def _first_cause(errors: list[Exception]) -> Exception | None:
 class _Rank:
     """One rank's run."""
 
-    def __init__(self, job: Job, place: Place, rank: int, say: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, meeting: Meeting, rank: int, say: Callable[[str], None]) -> None:
         self.rank = rank
         self.document: RunDocument | None = None
         self.error: Exception | None = None
+        self.over = threading.Event()
         self._job = job
-        self._place = place
+        self._meeting = meeting
         self._say = say if rank == 0 else lambda _line: None
         self._log = NcclLog(rank)
         self._bootstrap: Bootstrap | None = None
 
     def run(self) -> None:
-        """Join, connect, measure and report; what went wrong is kept in `error`."""
+        """Join, connect, measure and report; what went wrong is kept in `error`, and `over` is set at the end."""
+        try:
+            self._run()
+        finally:
+            self.over.set()
+
+    def _run(self) -> None:
         outcome = Outcome()
         try:
-            self._bootstrap = self._join()
+            self._bootstrap = self._meeting.join(self.rank)
             self._measure(self._bootstrap, outcome)
         except Exception as error:
             self.error = error
-            if not isinstance(error, RunError):
-                self.stop(str(error))
+            if self._bootstrap and not isinstance(error, RunError):
+                self._bootstrap.fail(str(error))
         if self._bootstrap:
             with contextlib.suppress(OSError):
                 self._bootstrap.close()
         if self.rank == 0:
             self.document = self._describe(outcome)
 
-    def stop(self, reason: str) -> None:
-        """End the run on all ranks."""
-        if self._bootstrap:
-            self._bootstrap.fail(reason)
-
-    def _join(self) -> Bootstrap:
-        place = self._place
-        listener = None
-        if self.rank == 0 and place.listen_fd is not None:
-            listener = socket.socket(fileno=place.listen_fd)
-        return Bootstrap.join(
-            rank=self.rank,
-            world_size=place.processes * self._job.ranks_per_process,
-            address=place.address,
-            timeout_s=self._job.timeout_s,
-            listener=listener,
-            version=__version__,
-        )
+    @property
+    def joined(self) -> bool:
+        """Whether it came as far as to meet all others."""
+        return self._bootstrap is not None
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        host, port = self._place.address
-        self._log.info("INIT", f"Bootstrap: Using {host}<{port}>", also="BOOTSTRAP")
         self._log.info("INIT", f"railgauge version {__version__}")
-        plan = self._plan(bootstrap)
+        plan = make_plan(bootstrap, self._job.graph_file, self._log)
+        outcome.nodes = plan.nodes
         self._check_fault(bootstrap.world_size, len(plan.rings))
-        comm = Communicator(bootstrap, plan.rings, self._job.fault)
-        outcome.nodes = len({p.host_id for p in comm.peers})
-        self._log_connected(comm)
+        comm = Communicator(bootstrap, plan.rings, plan.nets, self._job.fault)
+        log_connections(comm, self._log)
         _bind(plan.cpus[self.rank])
         meter = Meter(comm, bootstrap, self._job, plan.gb_per_s)
         self._say(table.header(self._job, comm.peers))
@@ -139,12 +146,6 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
             raise RunError("the injected fault never came: that rank sends no such message on that channel")
-
-    def _plan(self, bootstrap: Bootstrap) -> Plan:
-        facts = None
-        if self.rank == 0:
-            facts = make_plan(bootstrap.world_size, self._job.graph_file, self._log).to_dict()
-        return Plan(**bootstrap.broadcast(facts, limit_s=self._job.timeout_s + PLAN_WITHIN_S))
 
     def _check_fault(self, ranks: int, channels: int) -> None:
         fault = self._job.fault
@@ -163,24 +164,10 @@ class _Rank:
                         outcome.rows.append(row)
                         self._say(table.line(row))
 
-    def _log_connected(self, comm: Communicator) -> None:
-        total = len(comm.rings)
-        for ends in comm.rings:
-            if ends.next:
-                there = ends.next.peer
-                line = (
-                    f"Channel {ends.channel:02d}/0 : {self.rank}[{self.rank}] -> {there}[{there}] via {ends.next.via}"
-                )
-                self._log.info("INIT", line, also=ends.next.via.split("/")[0])
-        self._log.info("INIT", "Connected all rings", also="COLL")
-        self._log.info(
-            "INIT", f"{total} coll channels; rank {self.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE"
-        )
-
     def _describe(self, outcome: Outcome) -> RunDocument:
         return RunDocument(
             collective=self._job.collective,
-            ranks=self._place.processes * self._job.ranks_per_process,
+            ranks=self._meeting.world_size,
             nodes=outcome.nodes,
             device="cpu",
             rows=outcome.rows,

@@ -46,11 +46,15 @@ def diff(before: Described, after: Described, *, same_host: bool = True) -> tupl
     `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, since two machines (or two captures under
     pseudonyms of different keys) always differ in them.
     """
-    old, new = _sheets(before, after)
-    pairs = tuple(_pairs(old, new))
-    changes = [change for pair in pairs for change in _changes(*pair, same_host)]
-    changes = _told_once(changes, {item.id: item.parent for item in (*old, *new)})
-    return (*changes, *path_changes(before.topology, after.topology, _touched(changes)))
+    changes = sheet_changes(*_sheets(before, after), same_host=same_host)
+    return (*changes, *path_changes(before.topology, after.topology, touched(changes)))
+
+
+def sheet_changes(old: Iterable[Item], new: Iterable[Item], *, same_host: bool) -> tuple[Change, ...]:
+    """The changes between two sheets, by thing, each told once."""
+    old, new = tuple(old), tuple(new)
+    changes = [change for pair in _pairs(old, new) for change in _changes(*pair, same_host)]
+    return tuple(_told_once(changes, {item.id: item.parent for item in (*old, *new)}))
 
 
 def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
@@ -137,7 +141,8 @@ def _told_once(changes: list[Change], parents: dict[str, str | None]) -> list[Ch
     return [change for change in changes if not is_repeated(change)]
 
 
-def _touched(changes: list[Change]) -> frozenset[str]:
+def touched(changes: Iterable[Change]) -> frozenset[str]:
     """The subjects of changes; "GPUDirect RDMA" when the host's part of it changed."""
+    changes = tuple(changes)
     gdr = {"GPUDirect RDMA"} if any(change.what in GDR for change in changes) else set()
     return frozenset(gdr.union(*({change.subject, change.subject.partition(" port ")[0]} for change in changes)))

@@ -3,6 +3,7 @@
 
     Error                     1 never on its own
      ├─ UsageError            2  a flag or argument is wrong
+     │   └─ AuthenticationError 2  the other end has another job secret
      ├─ UnavailableError      3  a device, library or permission is absent, so nothing could be done
      ├─ RunError              4  a run or measurement failed
      │   ├─ VerificationError 4  wrong data
@@ -26,6 +27,10 @@ class UsageError(Error):
     """A flag, argument or setting is wrong."""
 
     exit_status = 2
+
+
+class AuthenticationError(UsageError):
+    """The other end of a connection cannot prove that it has the same job secret."""
 
 
 class UnavailableError(Error):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from railgauge.topo.sources.gdr import GdrFacts, read_gdr
 from railgauge.topo.sources.host_facts import HostFacts, read_host
-from railgauge.topo.sources.nvml import Gpu, no_nvml, read_gpus
+from railgauge.topo.sources.nccl_settings import Setting, read_settings
+from railgauge.topo.sources.nvml import Gpu, cuda_version, no_nvml, read_gpus
 from railgauge.topo.sources.pci_functions import PciFunction, read_functions
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, read_rdma
@@ -20,7 +21,8 @@ class Inventory:
     """Everything that was found; a part that a machine lacks is empty.
 
     no_nvml: why NVML tells nothing of the GPUs, None where it does; `gpus` are then those that CUDA lists, and nobody
-    knows their NVLinks.
+    knows their NVLinks. cuda: the newest CUDA that the driver can do, as "12.4". settings: those of NCCL in force;
+    None where nobody asked.
     """
 
     host: HostFacts
@@ -30,6 +32,8 @@ class Inventory:
     rdma: tuple[RdmaDevice, ...]
     gdr: GdrFacts
     no_nvml: str | None = None
+    cuda: str | None = None
+    settings: tuple[Setting, ...] | None = None
 
     def function(self, bus_id: str | None) -> PciFunction | None:
         """The PCI function of that bus id, None without one."""
@@ -52,4 +56,6 @@ def take_inventory(reader: Reader) -> Inventory:
         rdma=read_rdma(reader),
         gdr=read_gdr(reader),
         no_nvml=no_nvml(nvml),
+        cuda=cuda_version((nvml or {}).get("cuda")),
+        settings=read_settings(reader),
     )

@@ -13,6 +13,7 @@ from railgauge.topo.cpuset import to_list
 from railgauge.topo.inventory import Inventory
 from railgauge.topo.pci_class import DISPLAY
 from railgauge.topo.sheet import Facts, Item, kind_of, numa_item, nvlink_peers, pci_label, yes_or_no
+from railgauge.topo.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.sources.nvml import Gpu
 from railgauge.topo.sources.pci_functions import PciFunction
 from railgauge.topo.sources.sysfs_infiniband import Gid, RdmaDevice, RdmaPort
@@ -20,6 +21,7 @@ from railgauge.topo.sources.sysfs_interfaces import Interface
 from railgauge.topo.topology import NumaNode
 
 LOOPBACK = "lo"
+SETTINGS = "settings"
 
 
 def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, ...]:
@@ -37,6 +39,16 @@ def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, 
     return tuple(items)
 
 
+def of_settings(settings: Iterable[Setting]) -> Item:
+    """NCCL's settings as one thing: a machine's where it is one of many alike, a shell's where two are compared."""
+    facts: Facts = {one.name: _setting(one) for one in settings}
+    return Item(kind=SETTINGS, id=SETTINGS, label="", facts=facts)
+
+
+def _setting(setting: Setting) -> str:
+    return (setting.value or '""') + (f" (in {setting.origin})" if setting.origin != ENVIRONMENT else "")
+
+
 def _host(inventory: Inventory) -> Item:
     host, gdr = inventory.host, inventory.gdr
     modules = [posixpath.basename(posixpath.dirname(path)) for path in gdr.peer_memory]
@@ -48,6 +60,8 @@ def _host(inventory: Inventory) -> Item:
         "CPU": host.cpu,
         "product": host.product,
     }
+    if inventory.cuda:
+        facts["CUDA"] = inventory.cuda
     return Item(kind="host", id="host", label="", facts=facts)
 
 
@@ -97,8 +111,9 @@ def _gpu_alone(inventory: Inventory, gpu: Gpu) -> Item:
 
 def _gpu(inventory: Inventory, gpu: Gpu) -> Facts:
     fabric, known = gpu.fabric, inventory.no_nvml is None
+    firmware: Facts = {"VBIOS": gpu.vbios} if gpu.vbios else {}
     usable = [link for link in gpu.links if link.usable]
-    return {
+    return firmware | {
         "model": gpu.name,
         "sm": str(gpu.sm),
         "NVLinks": str(len(usable)) if known else None,

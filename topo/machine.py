@@ -111,6 +111,7 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.sources.affinity import live_affinity
     from railgauge.topo.sources.cuda import live_cuda
     from railgauge.topo.sources.interfaces import live_interfaces
+    from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
     from railgauge.topo.sources.verbs import live_verbs
 
@@ -120,7 +121,8 @@ def live_reader(root: str = "/") -> LiveReader:
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
     gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
-    return LiveReader("/", {**gpus, **rdma, "interfaces": live_interfaces, "affinity": live_affinity})
+    always = {"interfaces": live_interfaces, "affinity": live_affinity, "settings": live_settings}
+    return LiveReader("/", {**gpus, **rdma, **always})
 
 
 def _scanned(

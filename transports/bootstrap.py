@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bootstrap: ranks meet over TCP, exchange facts, and watch each other until the run ends.
+"""The bootstrap: ranks exchange facts over TCP, and watch each other until the run ends.
 
-Rank 0 is the hub of a star (`hub.py` runs beside its rank); every rank, rank 0 too, is a member with one connection.
-A thread of each member answers the hub and beats, also while the rank itself is busy in native code, so that a rank
-that died (its connection ends) is told from one that hangs (no beats) and from one that waits for another.
+Process 0 runs the hub of a star (hub.py); every rank, rank 0 too, is a member with one connection, which meeting.py
+makes. A thread of each member answers the hub and beats, also while the rank itself is busy in native code, so that a
+rank that died (its connection ends) is told from one that hangs (no beats) and from one that waits for another.
 """
 
 import contextlib
+import hmac
+import json
+import os
 import queue
 import select
 import socket
@@ -16,69 +19,79 @@ from collections.abc import Callable
 from typing import Any
 
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
-from railgauge.transports.frame import FrameReader, Kind, pack, receive
-from railgauge.transports.hub import NOBODY, SILENT_SHARE, Hub, Waits, beat_interval
+from railgauge.transports.blame import NOBODY, Waits
+from railgauge.transports.frame import (
+    FROM_HUB,
+    Frame,
+    FrameReader,
+    Kind,
+    pack,
+    pack_contribution,
+    receive,
+    split_result,
+)
+from railgauge.transports.hub import SILENT_SHARE, beat_interval
 
 HUB_FIRST_S = 2.0
 """So much later than the hub a rank gives up by itself: the hub knows who is missing."""
+LOOK_S = 1.0
+"""How often rank 0 looks around while it waits for the others to join."""
 
 
 class Bootstrap:
-    """One rank's membership: collective exchanges of small JSON values, and news of failures."""
+    """One rank's membership: collective exchanges of small values, and news of failures."""
 
-    def __init__(self, rank: int, world_size: int, sock: socket.socket, timeout_s: float, hub: Hub | None) -> None:
+    def __init__(self, rank: int, world_size: int, sock: socket.socket, timeout_s: float) -> None:
         self.rank = rank
         self.world_size = world_size
         self.timeout_s = timeout_s
+        self.session = b""
+        """The key of this run's data connections, the same on all ranks."""
         self.failure: RunError | None = None
         self.blocked_on: Callable[[], Waits] = lambda: NOBODY
         self.on_abort: Callable[[], None] = lambda: None
         self._sock = sock
-        self._hub = hub
-        self._reader = FrameReader()
-        self._results: queue.Queue[tuple[int, Any]] = queue.Queue()
+        self._reader = FrameReader(FROM_HUB)
+        self._results: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._number = 0
+        self._missing = ""
         self._sending = threading.Lock()
         self._failed = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"bootstrap-{rank}", daemon=True)
 
-    @classmethod
     def join(
-        cls,
-        *,
-        rank: int,
-        world_size: int,
-        address: tuple[str, int],
-        timeout_s: float,
-        listener: socket.socket | None = None,
-        version: str = "",
-    ) -> "Bootstrap":
-        """Meet all ranks; rank 0 listens on `address`, or on the `listener` that its launcher made.
+        self, version: str, host: str, secret: bytes, *, deadline: float, look_around: Callable[[], None] | None
+    ) -> None:
+        """Say hello, and wait until all ranks have; `look_around` is called now and then meanwhile.
 
         Raises:
-            PeerLostError: not everybody came within the timeout; the message names who is missing.
+            PeerLostError: not everybody came by the deadline (time.monotonic()); the message names who is missing.
             UsageError: the hub refuses this rank (its number is taken, another world size or version).
+            RunError: another rank cannot join.
         """
-        hub = None
-        if rank == 0:
-            hub = Hub(listener or _listen(address), world_size, timeout_s, version)
-            address = hub.address
-            hub.start()
-        with contextlib.ExitStack() as undo:
-            if hub:
-                undo.callback(hub.stop)
-            deadline = time.monotonic() + timeout_s
-            sock = _connect(rank, address, deadline)
-            undo.callback(sock.close)
-            member = cls(rank, world_size, sock, timeout_s, hub)
-            member._hello(version, deadline)
-            undo.pop_all()
-        member._thread.start()
-        return member
+        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, "host": host, "pid": os.getpid()}
+        self._send(pack(Kind.HELLO, 0, hello))
+        began = time.monotonic()
+        while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
+            for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
+                if kind is Kind.REFUSED:
+                    raise UsageError(f"rank {self.rank} on {host} may not join: {payload}")
+                if kind is Kind.WELCOME:
+                    self.session = hmac.digest(secret, b"session" + payload.encode(), "sha256")
+                self._take(kind, number, payload)
+            if self.failure:
+                raise self.failure
+            if self.session:
+                return self._thread.start()
+            if look_around:
+                look_around()
+        problem = f"waited {time.monotonic() - began:.0f} s for {self._missing or 'a welcome from rank 0'}"
+        self.fail(problem)
+        raise PeerLostError(f"rank {self.rank}: {problem}")
 
-    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
-        """Give every rank all ranks' values, in rank order.
+    def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
+        """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
 
         The last rank may come `limit_s` (the timeout) after the first.
 
@@ -87,24 +100,27 @@ class Bootstrap:
         """
         limit = limit_s or self.timeout_s
         self._number += 1
-        self._send(pack(Kind.GATHER, self._number, {"value": value, "limit_s": limit}))
+        self._send(pack_contribution(self._number, limit, value))
         deadline = time.monotonic() + limit + HUB_FIRST_S
-        while time.monotonic() < deadline:
-            if self._failed.is_set():
-                break
+        while (left := deadline - time.monotonic()) > 0 and not self._failed.is_set():
             with contextlib.suppress(queue.Empty):
-                number, values = self._results.get(timeout=0.2)
+                number, result = self._results.get(timeout=left)
                 if number == self._number:
-                    return list(values)
+                    return split_result(result, self.world_size)
         raise self.wait_for_failure(PeerLostError(f"rank {self.rank}: no answer from rank 0", 0))
+
+    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
+        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""
+        return [json.loads(each) for each in self.all_gather_bytes(json.dumps(value).encode(), limit_s)]
 
     def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
         """Give every rank the root's value."""
-        return self.all_gather(value if self.rank == root else None, limit_s)[root]
+        mine = json.dumps(value).encode() if self.rank == root else b""
+        return json.loads(self.all_gather_bytes(mine, limit_s)[root])
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
-        self.all_gather(None)
+        self.all_gather_bytes(b"")
 
     def fail(self, message: str, waits: Waits = NOBODY) -> None:
         """Tell all ranks that this one cannot go on, and what it waited for."""
@@ -116,33 +132,12 @@ class Bootstrap:
         return self.failure or otherwise
 
     def close(self) -> None:
-        """Leave in peace; rank 0 stays until all have left, or the timeout has passed."""
+        """Leave in peace."""
         self._closing.set()
         self._send(pack(Kind.BYE))
-        if self._hub:
-            self._hub.finish()
         if self._thread.ident is not None:
             self._thread.join(self.timeout_s)
         self._sock.close()
-
-    def _hello(self, version: str, deadline: float) -> None:
-        hello = {"rank": self.rank, "world_size": self.world_size, "version": version}
-        self._send(pack(Kind.HELLO, 0, hello))
-        while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
-            self._sock.settimeout(left)
-            frames = receive(self._sock, self._reader)
-            if frames is None:
-                raise PeerLostError(f"rank {self.rank}: rank 0 closed the connection while joining", 0)
-            for kind, number, payload in frames:
-                if kind is Kind.REFUSED:
-                    raise UsageError(f"rank {self.rank} may not join: {payload}")
-                self._take(kind, number, payload)
-            if self.failure:
-                raise self.failure
-            if any(kind is Kind.WELCOME for kind, _, _ in frames):
-                self._sock.settimeout(self.timeout_s)
-                return
-        raise PeerLostError(f"rank {self.rank}: no welcome from rank 0 within {self.timeout_s:g} s")
 
     def _send(self, frame: bytes) -> None:
         # A broken connection is reported by the reading thread, which sees the end of the stream.
@@ -152,10 +147,16 @@ class Bootstrap:
             except OSError:
                 self._sock.shutdown(socket.SHUT_RDWR)  # what was cut off in the middle cannot be gone on with
 
+    def _expect_frames(self, limit_s: float) -> list[Frame]:
+        frames = self._receive(limit_s)
+        if frames is None:
+            raise PeerLostError(f"rank {self.rank}: rank 0 closed the connection while joining: did it end?", 0)
+        return frames
+
     def _watch(self) -> None:
         beat_s = beat_interval(self.timeout_s)
         heard = time.monotonic()
-        next_beat = heard
+        next_beat = heard + beat_s
         while True:
             if (now := time.monotonic()) >= next_beat:
                 self._send(pack(Kind.BEAT))
@@ -171,9 +172,12 @@ class Bootstrap:
                 if self._take(kind, number, payload):
                     return None
 
-    def _receive(self, limit_s: float) -> list[tuple[Kind, int, Any]] | None:
+    def _receive(self, limit_s: float) -> list[Frame] | None:
+        """What comes within the limit; None when the connection has ended."""
         try:
-            readable, _, _ = select.select([self._sock], [], [], limit_s)
+            poll = select.poll()
+            poll.register(self._sock, select.POLLIN)
+            readable = poll.poll(limit_s * 1000)
         except (OSError, ValueError):
             return None  # closed
         return receive(self._sock, self._reader) if readable else []
@@ -184,6 +188,8 @@ class Bootstrap:
             self._results.put((number, payload))
         elif kind is Kind.QUERY:
             self._send(pack(Kind.STATE, 0, self.blocked_on()))
+        elif kind is Kind.WAITING:
+            self._missing = payload
         elif kind is Kind.ABORT:
             lost = payload["rank"]
             self._set_failure(PeerLostError(payload["message"], lost) if lost >= 0 else RunError(payload["message"]))
@@ -198,33 +204,4 @@ class Bootstrap:
         self.failure = failure
         self.on_abort()
         self._failed.set()
-
-
-def _listen(address: tuple[str, int]) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server(address, family=family, backlog=1024)
-    except OSError as error:
-        raise UsageError(
-            f"rank 0 cannot listen on {address[0]}:{address[1]}: {error}: is another run using it?"
-        ) from None
-
-
-def _connect(rank: int, address: tuple[str, int], deadline: float) -> socket.socket:
-    """Connect to the hub, which may still be starting."""
-    problem: OSError | None = None
-    while (left := deadline - time.monotonic()) > 0:
-        try:
-            sock = socket.create_connection(address, timeout=left)
-        except OSError as error:
-            problem = error
-            time.sleep(min(0.05, max(0.0, left)))
-        else:
-            if sock.getsockname() != sock.getpeername():  # a port of ours may have met itself before rank 0 listens
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return sock
-            sock.close()
-    raise PeerLostError(
-        f"rank {rank}: nobody answers at {address[0]}:{address[1]} ({problem}): does rank 0 run, is the port open?",
-        0,
-    )
+        self._results.put((-1, b""))  # wakes a rank that waits in an exchange

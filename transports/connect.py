@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects the channels of a plan: every rank opens a FIFO to the next rank of each ring, and takes one from the
-previous. The receiver makes it; the bootstrap carries its descriptor to the sender.
+previous, over shared memory or a socket, as the plan says. The receiver offers it, the bootstrap carries the offer.
 """
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
-from railgauge.topo.errors import PeerLostError, UnavailableError
+from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
+from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import choose_transport
+from railgauge.transports.select import NET_SOCKET
 
 SLOTS = 4
 SLOT_BYTES = 256 << 10
 """Few large slots: measured 1.1 to 1.2 times faster from 1 MiB on than 8 of 64 KiB (benchmarks/README.md)."""
+REACH_SHARE = 0.5
+"""A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
+
+Nets: TypeAlias = list[int] | None
+"""How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
+Offer: TypeAlias = str | list[str | int] | None
+"""What a receiver tells its sender: a segment's descriptor, or [address, port]; None in a ring of one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,42 +42,145 @@ class RingEnds:
     previous: native.Receiver | None
 
 
-def connect_rings(
-    rings: list[list[int]], peers: list[Peer], bootstrap: Bootstrap, doorbell: native.Doorbell, fault: Fault | None
-) -> list[RingEnds]:
-    """Connect this rank on every ring (ranks in ring order). All ranks call it with the same rings.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stop:
+    """This rank on one ring: its neighbours, and how the steps from and to them go."""
 
-    Raises:
-        UnavailableError: no transport reaches a neighbour.
-        PeerLostError: a neighbour's memory cannot be opened.
-    """
-    rank = bootstrap.rank
-    doorbells = _Doorbells(rank, doorbell, peers)
-    receivers = [_receiver(ring, peers, rank, doorbells) for ring in rings]
-    descriptors = bootstrap.all_gather([r.descriptor if r else "" for r in receivers])
-    ends = []
-    for channel, (ring, receiver) in enumerate(zip(rings, receivers, strict=True)):
-        following = _neighbour(ring, rank, 1)
-        sender = None
-        if receiver:
-            sender = _sender(channel, peers[rank], peers[following], descriptors[following][channel], doorbells, fault)
-        ends.append(
-            RingEnds(channel=channel, position=ring.index(rank), ranks=len(ring), next=sender, previous=receiver)
-        )
-    return ends
+    channel: int
+    position: int
+    ranks: int
+    previous: int
+    next: int
+    arrives: Nets
+    leaves: Nets
 
 
-class _Doorbells:
-    """Opens each neighbour's doorbell once."""
+class Connector:
+    """Makes one rank's connections; what they need lives in here: its doorbell, its sockets' proxy."""
 
-    def __init__(self, rank: int, own: native.Doorbell, peers: list[Peer]) -> None:
+    def __init__(self, peers: list[Peer], bootstrap: Bootstrap, doorbell: native.Doorbell, fault: Fault | None) -> None:
         self._peers = peers
-        self._open = {rank: own}
+        self._bootstrap = bootstrap
+        self._doorbell = doorbell
+        self._fault = fault
+        self._doorbells = {bootstrap.rank: doorbell}
+        self._interfaces: list[Interface] = []
+        self._listener = DataListener(bootstrap.session, bootstrap.timeout_s)
+        self.proxy: native.SocketProxy | None = None
 
-    def of(self, rank: int) -> native.Doorbell:
-        if rank not in self._open:
-            self._open[rank] = opened(rank, lambda: native.Doorbell.open(self._peers[rank].doorbell))
-        return self._open[rank]
+    def connect(self, rings: list[list[int]], nets: list[list[Nets]]) -> list[RingEnds]:
+        """Connect this rank on every ring (ranks in ring order), each step as `nets` says. All ranks do it together.
+
+        Raises:
+            UnavailableError: a network interface that the plan names is not here.
+            PeerLostError: a neighbour cannot be reached, or its memory not be opened.
+        """
+        stops = [
+            _stop(number, *pair, self._bootstrap.rank) for number, pair in enumerate(zip(rings, nets, strict=True))
+        ]
+        try:
+            return self._connect(stops)
+        finally:
+            self._listener.close()
+
+    def _connect(self, stops: list[_Stop]) -> list[RingEnds]:
+        rank, bootstrap = self._bootstrap.rank, self._bootstrap
+        segments = {s.channel: self._shm_receiver(s) for s in stops if s.ranks > 1 and s.arrives is None}
+        offers = bootstrap.all_gather([self._offer(stop, segments) for stop in stops])
+        expected = {Name(s.channel, s.previous, rank) for s in stops if s.arrives}
+        deadline = time.monotonic() + bootstrap.timeout_s
+        with self._listener.accepting(expected, deadline, lambda: bootstrap.failure is not None):
+            senders = [self._sender(stop, offers[stop.next][stop.channel]) for stop in stops]
+        return [
+            RingEnds(
+                channel=stop.channel,
+                position=stop.position,
+                ranks=stop.ranks,
+                next=sender,
+                previous=self._net_receiver(stop) if stop.arrives else segments.get(stop.channel),
+            )
+            for stop, sender in zip(stops, senders, strict=True)
+        ]
+
+    def _offer(self, stop: _Stop, segments: dict[int, native.ShmReceiver]) -> Offer:
+        if stop.arrives:
+            return list(self._listener.address(self._interface(stop.arrives[1])))
+        return segments[stop.channel].descriptor if stop.channel in segments else None
+
+    def _shm_receiver(self, stop: _Stop) -> native.ShmReceiver:
+        return native.ShmReceiver(stop.previous, self._doorbell_of(stop.previous), SLOTS, SLOT_BYTES)
+
+    def _net_receiver(self, stop: _Stop) -> native.SocketReceiver:
+        assert stop.arrives
+        sock = self._listener.taken(Name(stop.channel, stop.previous, self._bootstrap.rank))
+        host, port = sock.getpeername()[:2]
+        via = f"{NET_SOCKET}/{stop.arrives[1]}"
+        return native.SocketReceiver(
+            self._proxy(), sock.detach(), stop.previous, f"{host}:{port}", via, SLOTS, SLOT_BYTES
+        )
+
+    def _sender(self, stop: _Stop, offer: Offer) -> native.Sender | None:
+        if stop.ranks == 1:
+            return None
+        sender = self._net_sender(stop, offer) if stop.leaves else self._shm_sender(stop, offer)
+        fault = self._fault
+        if fault and (fault.rank, fault.channel) == (self._bootstrap.rank, stop.channel):
+            return native.FaultySender(sender, fault.kind, fault.message, fault.seconds)
+        return sender
+
+    def _shm_sender(self, stop: _Stop, offer: Offer) -> native.Sender:
+        if not isinstance(offer, str):
+            raise UsageError(f"rank {stop.next} offers no shared memory on channel {stop.channel}: another plan?")
+        doorbell = self._doorbell_of(stop.next)
+        return opened(stop.next, lambda: native.ShmSender(stop.next, doorbell, offer))
+
+    def _net_sender(self, stop: _Stop, offer: Offer) -> native.Sender:
+        if not isinstance(offer, list) or not stop.leaves:
+            raise UsageError(f"rank {stop.next} offers no address on channel {stop.channel}: another plan?")
+        host, port, rank, timeout_s = str(offer[0]), int(offer[1]), self._bootstrap.rank, self._bootstrap.timeout_s
+        sock = connect(
+            Name(stop.channel, rank, stop.next),
+            (host, port),
+            self._interface(stop.leaves[0]),
+            self._bootstrap.session,
+            deadline=time.monotonic() + timeout_s * REACH_SHARE,
+            timeout_s=timeout_s,
+        )
+        via = f"{NET_SOCKET}/{stop.leaves[0]}"
+        return native.SocketSender(self._proxy(), sock.detach(), stop.next, f"{host}:{port}", via, SLOTS, SLOT_BYTES)
+
+    def _doorbell_of(self, rank: int) -> native.Doorbell:
+        if rank not in self._doorbells:
+            self._doorbells[rank] = opened(rank, lambda: native.Doorbell.open(self._peers[rank].doorbell))
+        return self._doorbells[rank]
+
+    def _interface(self, device: int) -> Interface:
+        self._interfaces = self._interfaces or usable_interfaces(os.environ)
+        if device >= len(self._interfaces):
+            names = ", ".join(one.name for one in self._interfaces)
+            raise UnavailableError(
+                f"rank {self._bootstrap.rank}: the plan names {NET_SOCKET}/{device}, but this process may use {names}: "
+                f"is NCCL_SOCKET_IFNAME the same for all ranks of this host?"
+            )
+        return self._interfaces[device]
+
+    def _proxy(self) -> native.SocketProxy:
+        self.proxy = self.proxy or native.SocketProxy(self._doorbell, self._bootstrap.timeout_s)
+        return self.proxy
+
+
+def _stop(channel: int, ring: list[int], nets: list[Nets], rank: int) -> _Stop:
+    position = ring.index(rank)
+    alone = len(ring) == 1
+    return _Stop(
+        channel=channel,
+        position=position,
+        ranks=len(ring),
+        previous=ring[position - 1],
+        next=ring[(position + 1) % len(ring)],
+        arrives=None if alone else nets[position - 1],
+        leaves=None if alone else nets[position],
+    )
 
 
 T = TypeVar("T")
@@ -77,26 +192,3 @@ def opened(rank: int, open_it: Callable[[], T]) -> T:
         return open_it()
     except UnavailableError as error:
         raise PeerLostError(f"rank {rank}'s shared memory cannot be opened: {error}", rank) from None
-
-
-def _neighbour(ring: list[int], rank: int, step: int) -> int:
-    return ring[(ring.index(rank) + step) % len(ring)]
-
-
-def _receiver(ring: list[int], peers: list[Peer], rank: int, doorbells: _Doorbells) -> native.ShmReceiver | None:
-    previous = _neighbour(ring, rank, -1)
-    if previous == rank:
-        return None
-    choose_transport(peers[previous], peers[rank])
-    return native.ShmReceiver(previous, doorbells.of(previous), SLOTS, SLOT_BYTES)
-
-
-def _sender(
-    channel: int, here: Peer, there: Peer, descriptor: str, doorbells: _Doorbells, fault: Fault | None
-) -> native.Sender:
-    choose_transport(here, there)
-    doorbell = doorbells.of(there.rank)
-    sender = opened(there.rank, lambda: native.ShmSender(there.rank, doorbell, descriptor))
-    if fault and (fault.rank, fault.channel) == (here.rank, channel):
-        return native.FaultySender(sender, fault.kind, fault.message, fault.seconds)
-    return sender

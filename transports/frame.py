@@ -1,73 +1,171 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of the bootstrap's sockets.
 
-| kind, 1 byte | number, 4 bytes | length, 4 bytes | payload (JSON) |      integers in network order
+| kind, 1 byte | number, 4 bytes | length, 4 bytes | payload |      integers in network order
+
+The payload is JSON of the kind's shape, or nothing; that of GATHER and RESULT is bytes, which the hub passes on unread.
 """
 
 import enum
 import json
 import socket
 import struct
+from collections.abc import Sequence
 from typing import Any
 
+from railgauge.transports.shape import Shape, read_json
+
 HEADER = struct.Struct("!BII")
+LIMIT = struct.Struct("!d")
+LENGTH = struct.Struct("!I")
 MAX_PAYLOAD = 64 << 20
+STRANGERS_PAYLOAD = 512
+"""The longest payload before a rank has joined."""
+RECEIVE = 256 << 10
 
 
 class Kind(enum.IntEnum):
     """What a frame is."""
 
-    HELLO = 1  # member -> hub: rank, world size, version
+    HELLO = 1  # member -> hub: who it is
     REFUSED = 2  # hub -> member: why it may not join
-    WELCOME = 3  # hub -> member: everybody has joined
-    GATHER = 4  # member -> hub: a contribution to all-gather `number`
-    RESULT = 5  # hub -> member: all contributions, by rank
+    WELCOME = 3  # hub -> member: everybody has joined; the salt of the session's key
+    GATHER = 4  # member -> hub: a contribution to all-gather `number`: how late the last may come (s), then the bytes
+    RESULT = 5  # hub -> member: all contributions, by rank: their lengths, then their bytes
     BEAT = 6  # both ways: still alive
     FAIL = 7  # member -> hub: this rank cannot go on, and why
     QUERY = 8  # hub -> member: whom do you wait for?
     STATE = 9  # member -> hub: the rank waited for, or -1, and whether for a slot
     ABORT = 10  # hub -> member: the run is over, and why
     BYE = 11  # both ways: a planned end
+    WAITING = 12  # hub -> member: who has not joined yet
+
+
+FROM_MEMBER: dict[Kind, Shape] = {
+    Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str, "pid": int},
+    Kind.GATHER: bytes,
+    Kind.BEAT: None,
+    Kind.FAIL: {"message": str, "waits": (int, bool)},
+    Kind.STATE: (int, bool),
+    Kind.BYE: None,
+}
+FROM_HUB: dict[Kind, Shape] = {
+    Kind.REFUSED: str,
+    Kind.WELCOME: str,
+    Kind.RESULT: bytes,
+    Kind.BEAT: None,
+    Kind.QUERY: None,
+    Kind.ABORT: {"message": str, "rank": int},
+    Kind.BYE: None,
+    Kind.WAITING: str,
+}
+
+Frame = tuple[Kind, int, Any]
 
 
 def pack(kind: Kind, number: int = 0, payload: Any = None) -> bytes:
     """Encode one frame."""
-    body = b"" if payload is None else json.dumps(payload).encode()
+    body = payload if isinstance(payload, bytes) else b"" if payload is None else json.dumps(payload).encode()
     return HEADER.pack(kind, number, len(body)) + body
 
 
 class FrameReader:
-    """Takes a stream apart into frames, however it is cut."""
+    """Takes a stream apart into frames of the kinds that this side may get, however it is cut."""
 
-    def __init__(self) -> None:
-        self._buffer = bytearray()
+    def __init__(self, kinds: dict[Kind, Shape], limit: int = MAX_PAYLOAD) -> None:
+        self.limit = limit
+        """The longest payload taken."""
+        self._kinds = kinds
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._needed = HEADER.size
+        """So many bytes have to be there before there is anything to do."""
 
-    def feed(self, data: bytes) -> list[tuple[Kind, int, Any]]:
+    def feed(self, data: bytes) -> list[Frame]:
         """Add bytes and return the frames that are complete.
 
         Raises:
             ValueError: this is no stream of frames.
         """
-        self._buffer += data
-        frames = []
-        while len(self._buffer) >= HEADER.size:
-            kind, number, length = HEADER.unpack_from(self._buffer)
-            if length > MAX_PAYLOAD:
-                raise ValueError(f"a frame of {length} bytes")
-            if len(self._buffer) < HEADER.size + length:
-                break
-            body = bytes(self._buffer[HEADER.size : HEADER.size + length])
-            del self._buffer[: HEADER.size + length]
-            frames.append((Kind(kind), number, json.loads(body) if body else None))
+        self._pieces.append(data)
+        self._held += len(data)
+        if self._held < self._needed:
+            return []
+        stream, at, frames = b"".join(self._pieces), 0, []
+        while at + self._next_size(stream, at) <= len(stream):
+            kind, number, length = HEADER.unpack_from(stream, at)
+            at += HEADER.size + length
+            frames.append((Kind(kind), number, _payload(stream[at - length : at], self._kinds[kind])))
+        self._needed = self._next_size(stream, at)
+        self._pieces, self._held = [stream[at:]], len(stream) - at
         return frames
 
+    def _next_size(self, stream: bytes, at: int) -> int:
+        """The size of the frame that begins there; of a header as long as that is not all there."""
+        if at + HEADER.size > len(stream):
+            return HEADER.size
+        kind, _, length = HEADER.unpack_from(stream, at)
+        if kind not in self._kinds or length > self.limit:
+            raise ValueError(f"a frame of kind {kind} and {length} bytes")
+        return HEADER.size + int(length)
 
-def receive(sock: socket.socket, reader: FrameReader) -> list[tuple[Kind, int, Any]] | None:
-    """Read what has arrived; None when the other end is gone."""
+
+def _payload(body: bytes, shape: Shape) -> Any:
+    if shape is bytes:
+        return body
+    if shape is None:
+        if body:
+            raise ValueError("a payload where there is none")
+        return None
+    return read_json(body, shape)
+
+
+def receive(sock: socket.socket, reader: FrameReader) -> list[Frame] | None:
+    """Read what has arrived; None when the other end is gone, or is a stranger."""
     try:
-        data = sock.recv(1 << 16)
+        data = sock.recv(RECEIVE)
+        return reader.feed(data) if data else None
     except (BlockingIOError, InterruptedError, TimeoutError):
         return []
-    except OSError:
+    except (OSError, ValueError):
         return None
-    return reader.feed(data) if data else None
+
+
+def pack_contribution(number: int, limit_s: float, value: bytes) -> bytes:
+    """A GATHER frame: the last rank may come `limit_s` after this one."""
+    return pack(Kind.GATHER, number, LIMIT.pack(limit_s) + value)
+
+
+def split_contribution(payload: bytes) -> tuple[float, bytes]:
+    """The limit and the value of a GATHER frame.
+
+    Raises:
+        ValueError: it is too short, or the limit is no time.
+    """
+    if len(payload) < LIMIT.size or not 0 < (limit_s := LIMIT.unpack_from(payload)[0]) < 1e9:
+        raise ValueError("a contribution without a limit")
+    return limit_s, payload[LIMIT.size :]
+
+
+def pack_result(number: int, values: Sequence[bytes]) -> bytes:
+    """A RESULT frame of all ranks' values, in rank order."""
+    return pack(Kind.RESULT, number, b"".join([*(LENGTH.pack(len(v)) for v in values), *values]))
+
+
+def split_result(payload: bytes, ranks: int) -> list[bytes]:
+    """The values of a RESULT frame.
+
+    Raises:
+        ValueError: it has not just these.
+    """
+    if len(payload) < ranks * LENGTH.size:
+        raise ValueError(f"a result without the lengths of {ranks} values")
+    lengths = struct.unpack_from(f"!{ranks}I", payload)
+    at = ranks * LENGTH.size
+    if at + sum(lengths) != len(payload):
+        raise ValueError("a result of another length than its values")
+    values = []
+    for length in lengths:
+        values.append(payload[at : at + length])
+        at += length
+    return values

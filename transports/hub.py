@@ -1,78 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hub of the bootstrap's star: runs in a thread beside rank 0, joins the ranks, passes on what they gather,
-and decides which rank ended a run when one does.
+"""The hub of the bootstrap's star: a thread of process 0 that joins the ranks, passes on what they gather, and decides
+which rank ended a run when one does.
+
+It never blocks on a rank: what one is slow to take waits in that rank's buffer (member.py). Strangers, who cannot prove
+the job secret, have STRANGERS_S and a few bytes.
 """
 
 import contextlib
+import resource
+import secrets
 import selectors
 import socket
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from railgauge.transports.frame import FrameReader, Kind, pack, receive
+from railgauge.topo.errors import AuthenticationError
+from railgauge.transports.blame import Waits, blame
+from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_result, split_contribution
+from railgauge.transports.member import Member
+from railgauge.transports.rank_names import name_ranks
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
+NEWS_BEATS = 3
+"""Ranks that wait for others to join hear so many beats apart who is missing."""
 SILENT_SHARE = 0.6
 """The other end is lost after this share of the timeout without a beat: before the waits on it reach theirs."""
-SEND_LIMIT_S = 2.0
-"""A rank that takes nothing for so long is lost: the others' signs of life wait behind it."""
+LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
+"""How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
+the timeout, but no longer."""
 STATES_WITHIN_S = 1.0
 """How long ranks have to say whom they wait for, when one of them gave up."""
-
-
-Waits = tuple[int, bool]
-"""The rank waited for (-1: none), and whether it has to free a slot (else it has to send data)."""
-NOBODY: Waits = (-1, False)
-
-
-@dataclass(slots=True)
-class Member:
-    """The hub's view of one connection."""
-
-    sock: socket.socket
-    rank: int = -1
-    reader: FrameReader = field(default_factory=FrameReader)
-    heard: float = field(default_factory=time.monotonic)
-    left: bool = False
+STRANGERS_S = 10.0
+MOST_STRANGERS = 1024
+MOST_COMPLAINTS = 20
+"""So many strangers are logged; a port scan shall not fill a disk."""
+SALT_BYTES = 16
 
 
 @dataclass(slots=True)
 class Gather:
     """An all-gather that not all ranks have come to yet."""
 
-    values: dict[int, Any]
+    values: dict[int, bytes]
     deadline: float
 
 
 class Hub:
     """Joins `world_size` ranks on a listening socket and serves them until all have left or one fails."""
 
-    def __init__(self, listener: socket.socket, world_size: int, timeout_s: float, version: str) -> None:
-        self.address: tuple[str, int] = _reachable(listener)
+    def __init__(
+        self, listener: socket.socket, world_size: int, timeout_s: float, version: str, secret: bytes = b""
+    ) -> None:
         self._listener = listener
         self._world_size = world_size
         self._timeout_s = timeout_s
         self._version = version
+        self._secret = secret
         self._started = time.monotonic()
+        self._connected: set[Member] = set()
         self._members: dict[int, Member] = {}
+        self._welcomed = False
+        self._last_heard = ""
+        self._complaints = 0
         self._gathers: dict[int, Gather] = {}
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
-        self._next_beat = 0.0
+        self._next_look = self._next_beat = 0.0
+        self._next_news = self._started + self._beat_s
         self._first_failure: tuple[int, dict[str, Any], float] | None = None
         self._states: dict[int, Waits] = {}
+        self._reason_to_end = ""
+        self._verdict = b""
+        self._told: set[Member] = set()
         self._over = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="bootstrap-hub", daemon=True)
 
     def start(self) -> None:
         """Begin to accept ranks."""
+        _allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
+
+    def end(self, reason: str) -> None:
+        """End the run on all ranks; for other threads."""
+        self._reason_to_end = reason
 
     def finish(self) -> None:
         """Wait until all ranks have left, or the timeout has passed, and end."""
@@ -87,80 +103,110 @@ class Hub:
     def _serve(self) -> None:
         try:
             while not self._stop.is_set() and not self._over:
-                for key, _ in self._selector.select(TICK_S):
-                    if key.data is None:
-                        self._accept()
-                    else:
-                        self._read(key.data)
+                self._turn()
                 self._look_at_clocks()
+            self._say_last_words()
         finally:
-            for key in list(self._selector.get_map().values()):
-                key.fileobj.close()  # type: ignore[union-attr]
+            for member in self._connected:
+                member.sock.close()
+            self._listener.close()
             self._selector.close()
+
+    def _turn(self) -> None:
+        for key, events in self._selector.select(TICK_S):
+            member: Member | None = key.data
+            if member is None:
+                self._accept()
+            elif events & selectors.EVENT_WRITE:
+                member.flush()
+                self._watch_for_writing(member)
+            if member and events & selectors.EVENT_READ:
+                self._read(member)
 
     # Joining ----------------------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            sock, _ = self._listener.accept()
-            sock.settimeout(min(self._timeout_s, SEND_LIMIT_S))
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._selector.register(sock, selectors.EVENT_READ, Member(sock))
-
-    def _hello(self, member: Member, hello: Any) -> None:
-        problem = self._objection(hello)
-        if problem:
-            self._send(member, pack(Kind.REFUSED, 0, problem))
-            self._drop(member)
+        try:
+            while True:
+                sock, _ = self._listener.accept()
+                if len(self._connected) - len(self._members) >= self._world_size + MOST_STRANGERS:
+                    sock.close()
+                    continue
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                member = Member(sock, self._secret)
+                self._connected.add(member)
+                self._selector.register(sock, selectors.EVENT_READ, member)
+        except BlockingIOError:
             return
-        member.rank = hello["rank"]
-        self._members[member.rank] = member
-        if len(self._members) == self._world_size:
-            for each in self._members.values():
-                each.heard = time.monotonic()
-            self._tell_all(pack(Kind.WELCOME))
+        except OSError:
+            time.sleep(TICK_S)  # out of files: some may leave
 
-    def _objection(self, hello: Any) -> str | None:
+    def _hello(self, member: Member, hello: dict[str, Any]) -> None:
+        rank, host = hello["rank"], hello["host"]
+        if not (host + hello["version"]).isprintable():
+            raise ValueError("a name that messages cannot show")
+        if problem := self._objection(hello):
+            self._log(f"rank {rank} of {host} was refused: {problem}")
+            self._send(member, pack(Kind.REFUSED, 0, problem))
+            self._end_when_sent(member)
+            self._told.add(member)
+            if not self._welcomed:  # it is one of this job, so the job cannot become complete
+                self._abort(f"rank {rank} on {host} may not join: {problem}", -1)
+            return
+        member.rank, member.host = rank, host
+        member.reader.limit = MAX_PAYLOAD
+        self._last_heard = host
+        self._members[rank] = member
+        if len(self._members) == self._world_size:
+            self._welcome()
+
+    def _welcome(self) -> None:
+        self._welcomed = True
+        for each in self._members.values():
+            each.heard = time.monotonic()
+        self._tell_all(pack(Kind.WELCOME, 0, secrets.token_hex(SALT_BYTES)))
+
+    def _objection(self, hello: dict[str, Any]) -> str | None:
         rank, world_size, version = hello["rank"], hello["world_size"], hello["version"]
         if world_size != self._world_size:
             return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
         if not 0 <= rank < self._world_size:
             return f"rank {rank} is not in a world of {self._world_size} ranks"
-        if rank in self._members:
-            return f"rank {rank} has joined already: were two processes given the same RANK?"
+        if other := self._members.get(rank):
+            return f"rank {rank} has joined already, from {other.host}: were two processes given the same RANK?"
         if version != self._version:
-            return f"it runs railgauge {version}, rank 0 runs {self._version}"
+            return f"it runs railgauge {version}, rank 0 runs {self._version}: install the same one on all hosts"
         return None
 
     # Serving ----------------------------------------------------------------------------------------------------
 
     def _read(self, member: Member) -> None:
         try:
-            frames = receive(member.sock, member.reader)
-        except (ValueError, KeyError):
-            frames = None  # a stranger
-        if frames is None:
-            self._gone(member)
-            return
-        member.heard = time.monotonic()
-        for kind, number, payload in frames:
-            if member.rank < 0 and kind is not Kind.HELLO:
-                self._drop(member)
-                return
-            self._take(member, kind, number, payload)
+            for kind, number, payload in member.receive():
+                if (kind is Kind.HELLO) != (member.rank < 0):
+                    raise ValueError(f"{kind.name} out of turn")
+                self._take(member, kind, number, payload)
+        except AuthenticationError as error:
+            self._log(str(error))
+            self._drop(member)
+        except ValueError:
+            self._gone(member, "sent what no rank sends")
+        except OSError:
+            self._gone(member, "is gone: its process ended or its host cannot be reached")
+        else:
+            self._watch_for_writing(member)
 
     def _take(self, member: Member, kind: Kind, number: int, payload: Any) -> None:
         if kind is Kind.HELLO:
-            try:
-                self._hello(member, payload)
-            except (KeyError, TypeError):
-                self._drop(member)  # a stranger
+            self._hello(member, payload)
         elif kind is Kind.GATHER:
-            self._gather(number, member.rank, payload["value"], payload["limit_s"])
+            limit_s, value = split_contribution(payload)
+            self._gather(number, member.rank, value, limit_s)
         elif kind is Kind.FAIL and self._first_failure is None:
             self._first_failure = (member.rank, payload, time.monotonic())
             self._states = {member.rank: tuple(payload["waits"])}
-            if payload["waits"][0] >= 0:
+            if self._welcomed and payload["waits"][0] >= 0:
                 self._tell_all(pack(Kind.QUERY))
             else:
                 self._abort(f"rank {member.rank}: {payload['message']}", -1)
@@ -169,52 +215,75 @@ class Hub:
         elif kind is Kind.BYE:
             self._leave(member)
 
-    def _gather(self, number: int, rank: int, value: Any, limit_s: float) -> None:
+    def _gather(self, number: int, rank: int, value: bytes, limit_s: float) -> None:
         gather = self._gathers.setdefault(number, Gather({}, time.monotonic() + limit_s))
         gather.values[rank] = value
-        if len(gather.values) == self._world_size:
-            del self._gathers[number]
-            self._tell_all(pack(Kind.RESULT, number, [gather.values[r] for r in range(self._world_size)]))
+        if len(gather.values) < self._world_size:
+            return
+        del self._gathers[number]
+        size = sum(map(len, gather.values.values()))
+        if size + 4 * self._world_size > MAX_PAYLOAD:
+            self._abort(f"an exchange of {size} bytes in all: at most {MAX_PAYLOAD} fit", -1)
+            return
+        self._tell_all(pack_result(number, [gather.values[r] for r in range(self._world_size)]))
 
     def _leave(self, member: Member) -> None:
         member.left = True
         self._send(member, pack(Kind.BYE))
-        self._over = all(m.left for m in self._members.values())
+        if self._welcomed and all(m.left for m in self._members.values()):
+            self._over = True
 
     # Failing ----------------------------------------------------------------------------------------------------
 
-    def _gone(self, member: Member) -> None:
+    def _gone(self, member: Member, how: str) -> None:
         self._drop(member)
-        if member.rank >= 0 and not member.left:
-            if self._first_failure is not None:
-                return  # its answer will be missing, which is what tells
-            self._abort(f"rank {member.rank} is gone: its process ended or its host cannot be reached", member.rank)
+        if member.rank < 0 or member.left or self._first_failure is not None:
+            return  # a stranger, or an end that was planned, or its answer will be missing, which is what tells
+        self._abort(f"rank {member.rank} on {member.host} {how}", member.rank)
 
     def _look_at_clocks(self) -> None:
         now = time.monotonic()
-        if self._over:
+        if self._over or now < self._next_look:
             return
+        self._next_look = now + TICK_S
         if now >= self._next_beat:
             self._next_beat = now + self._beat_s
-            self._tell_all(pack(Kind.BEAT))
-        if len(self._members) < self._world_size:
+            if self._welcomed:
+                self._tell_all(pack(Kind.BEAT))
+        if not self._welcomed and now >= self._next_news:
+            self._next_news = now + NEWS_BEATS * self._beat_s
+            self._tell_all(pack(Kind.WAITING, 0, self._missing()))
+        self._send_strangers_away(now)
+        if self._reason_to_end:
+            self._abort(self._reason_to_end, -1)
+        elif not self._welcomed:
             if now - self._started > self._timeout_s:
-                missing = [rank for rank in range(self._world_size) if rank not in self._members]
-                names = ", ".join(map(str, missing))
-                self._abort(f"rank {names} did not join within {self._timeout_s:g} s", missing[0])
-            return
-        if self._first_failure is not None:
+                first = next(rank for rank in range(self._world_size) if rank not in self._members)
+                self._abort(f"waited {self._timeout_s:g} s for {self._missing()}", first)
+        elif self._first_failure is not None:
             self._blame(now)
-            return
+        else:
+            self._look_for_the_late(now)
+
+    def _missing(self) -> str:
+        names = name_ranks(rank for rank in range(self._world_size) if rank not in self._members)
+        return f"{names} of {self._world_size}; last heard from {self._last_heard or 'nobody'}"
+
+    def _send_strangers_away(self, now: float) -> None:
+        for member in [m for m in self._connected if m.rank < 0 and now - m.opened > STRANGERS_S]:
+            self._log(f"{member.address} was sent away: it said nothing for {STRANGERS_S:g} s")
+            self._drop(member)
+
+    def _look_for_the_late(self, now: float) -> None:
         for member in self._members.values():
             if not member.left and now - member.heard > self._timeout_s * SILENT_SHARE:
-                self._abort(f"rank {member.rank} stopped answering {now - member.heard:.1f} s ago", member.rank)
+                silent = f"{now - member.heard:.1f} s ago"
+                self._abort(f"rank {member.rank} on {member.host} stopped answering {silent}", member.rank)
                 return
         for gather in self._gathers.values():
             if now > gather.deadline:
                 late = [rank for rank in range(self._world_size) if rank not in gather.values]
-                names = ", ".join(map(str, late))
-                self._abort(f"rank {names} did not come to an exchange that the others wait in", late[0])
+                self._abort(f"{name_ranks(late)} did not come to an exchange that the others wait in", late[0])
                 return
 
     def _blame(self, now: float) -> None:
@@ -228,25 +297,77 @@ class Hub:
         self._abort(f"rank {guilty} {verdict}: rank {rank}: {failure['message']}", guilty)
 
     def _abort(self, message: str, rank: int) -> None:
-        self._tell_all(pack(Kind.ABORT, 0, {"message": message, "rank": rank}))
-        self._over = True
+        if not self._over:
+            self._over = True
+            self._verdict = pack(Kind.ABORT, 0, {"message": message, "rank": rank})
+
+    def _say_last_words(self) -> None:
+        """Let all take what they are told. Closing with bytes unread would take it back (RFC 1122, 4.2.2.13)."""
+        deadline = time.monotonic() + min(self._timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
+        for member in self._connected:
+            self._tell_verdict(member)
+        while self._has_listeners() and time.monotonic() < deadline and not self._stop.is_set():
+            for key, events in self._selector.select(TICK_S):
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._part(key.data, events)
+
+    def _has_listeners(self) -> bool:
+        late = not self._welcomed and len(self._told) < self._world_size
+        return late or any(member.proved for member in self._connected)
+
+    def _part(self, member: Member, events: int) -> None:
+        with contextlib.suppress(ValueError, AuthenticationError):
+            try:
+                if events & selectors.EVENT_WRITE:
+                    member.flush()
+                if events & selectors.EVENT_READ:
+                    member.receive()
+                self._tell_verdict(member)
+            except OSError:
+                self._drop(member)
+
+    def _tell_verdict(self, member: Member) -> None:
+        if self._verdict and member.proved and member not in self._told:
+            self._told.add(member)
+            member.send(self._verdict)
+        if member.proved:
+            self._end_when_sent(member)
+        self._watch_for_writing(member)
+
+    def _end_when_sent(self, member: Member) -> None:
+        if not member.has_unsent:
+            member.end_sending()
+
+    # Sending ----------------------------------------------------------------------------------------------------
 
     def _tell_all(self, frame: bytes) -> None:
-        for member in list(self._members.values()):
+        for member in self._members.values():
             self._send(member, frame)
 
     def _send(self, member: Member, frame: bytes) -> None:
-        # What was cut off in the middle cannot be gone on with; the end of the stream tells the rank.
-        try:
-            member.sock.sendall(frame)
-        except OSError:
-            with contextlib.suppress(OSError):
-                member.sock.shutdown(socket.SHUT_RDWR)
+        member.send(frame)
+        self._watch_for_writing(member)
+
+    def _watch_for_writing(self, member: Member) -> None:
+        if member.has_unsent != member.watched_for_writing and member in self._connected:
+            member.watched_for_writing = member.has_unsent
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if member.has_unsent else 0)
+            self._selector.modify(member.sock, events, member)
 
     def _drop(self, member: Member) -> None:
-        with contextlib.suppress(KeyError, ValueError):
+        if member in self._connected:
+            self._connected.remove(member)
             self._selector.unregister(member.sock)
-        member.sock.close()
+            member.sock.close()
+
+    def _log(self, message: str) -> None:
+        self._complaints += 1
+        if self._complaints <= MOST_COMPLAINTS:
+            import logging
+
+            logging.getLogger(__name__).warning("railgauge: bootstrap: %s", message)
 
 
 def beat_interval(timeout_s: float) -> float:
@@ -254,27 +375,9 @@ def beat_interval(timeout_s: float) -> float:
     return min(1.0, timeout_s / BEATS_PER_TIMEOUT)
 
 
-def blame(states: dict[int, Waits], start: int) -> int:
-    """Follow who waits for whom from `start` to the rank at fault: one that waits for nobody, or is silent.
-
-    `states` maps each rank that answered to what it waits for. In a circle the one at fault waits for a free slot of
-    a rank that waits for its data; without such a one it is `start`'s own neighbour.
-    """
-    seen = [start]
-    rank = states[start][0]
-    while rank not in seen and states.get(rank, NOBODY)[0] >= 0:
-        seen.append(rank)
-        rank = states[rank][0]
-    if rank not in seen:
-        return rank
-    for one in seen:
-        other, wants_slot = states[one]
-        if wants_slot and states.get(other, NOBODY) == (one, False):
-            return one
-    return states[start][0]
-
-
-def _reachable(listener: socket.socket) -> tuple[str, int]:
-    """The address under which rank 0 itself reaches its listener."""
-    host, port = listener.getsockname()[:2]
-    return ({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
+def _allow_many_files() -> None:
+    """Let this process have as many files open as it may ask for: each rank is one (NCCL's `setFilesLimit`)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

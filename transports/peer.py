@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a rank is: what every rank tells all others before any data path exists."""
+"""Who a rank is: what every rank tells all others before any data path exists (NCCL's `ncclPeerInfo`, `fillInfo`)."""
 
 import os
 import socket
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from railgauge import __version__
-from railgauge.topo.sources.host_identity import host_hash
+from railgauge.topo.errors import MismatchError
+from railgauge.topo.settings.agreement import compared
+from railgauge.topo.sources.host_identity import BOOT_ID, host_hash, nccl_hash
 from railgauge.topo.sources.reader import LiveReader
+from railgauge.transports.shape import fits
+
+SHM_FOLDER = "/dev/shm"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,33 +24,91 @@ class Peer:
     rank: int
     host: str
     host_id: str
-    """Equal for ranks that can share memory: host name, boot id, and the pid and network namespaces."""
+    """Equal for ranks that count as one host: NCCL's host hash (NCCL_HOSTID, or host name and boot id), and the pid
+    and network namespaces."""
+    host_hash: str
+    """NCCL's `getHostHash`, as `0x...`; "" where nothing tells hosts apart."""
+    pid_hash: str
+    """NCCL's `getPidHash`: pid and pid namespace."""
     pid: int
+    shm_device: int | None
+    """st_dev of /dev/shm: ranks with different ones share no memory. None: there is none."""
     cpus: list[int]
     """The cores that the process may use when it joins."""
     doorbell: str
+    address: tuple[str, int] | None = None
+    """Where it takes data connections."""
+    bus_id: str | None = None
+    """Its GPU as `0000:1b:00.0`; None of a rank in host memory, like the next two."""
+    device: int | None = None
+    gdr: bool | None = None
+    """Whether NICs reach its GPU's memory."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """Those of NCCL_* that ranks have to agree on, as far as they are set."""
     version: str = __version__
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """For the bootstrap's all-gather."""
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, facts: dict[str, Any]) -> "Peer":
+        """What another rank sent.
 
-def this_peer(rank: int, doorbell: str) -> Peer:
+        Raises:
+            MismatchError: it has another form: ranks run different versions.
+        """
+        there = {name: shape for name, shape in OPTIONAL.items() if facts.get(name) is not None}
+        shape = dict.fromkeys(OPTIONAL) | SHAPES | there
+        if not fits(facts, shape) or not all(type(value) is str for value in facts["settings"].values()):
+            raise MismatchError("a rank tells of itself in another form: install the same railgauge on all hosts")
+        return cls(**facts | {"address": tuple(facts["address"]) if facts["address"] else None})
+
+
+SHAPES = {
+    "rank": int, "host": str, "host_id": str, "host_hash": str, "pid_hash": str, "pid": int, "cpus": [int],
+    "doorbell": str, "settings": dict, "version": str,
+}  # fmt: skip
+OPTIONAL = {"shm_device": int, "address": (str, int), "bus_id": str, "device": int, "gdr": bool}
+
+
+def this_peer(
+    rank: int,
+    doorbell: str,
+    *,
+    address: tuple[str, int] | None = None,
+    bus_id: str | None = None,
+    device: int | None = None,
+    gdr: bool | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Peer:
     """Describe the calling process as `rank`, woken through `doorbell` (a segment descriptor)."""
     return Peer(
         rank=rank,
         host=socket.gethostname(),
-        host_id=host_id(),
+        host_id=host_id(environ),
+        host_hash=host_hash(LiveReader(), environ) or "",
+        pid_hash=f"{nccl_hash((str(os.getpid()) + _namespace('pid')).encode()):#x}",
         pid=os.getpid(),
+        shm_device=_shm_device(),
         cpus=sorted(os.sched_getaffinity(0)),
         doorbell=doorbell,
+        address=address,
+        bus_id=bus_id,
+        device=device,
+        gdr=gdr,
+        settings=compared(environ),
     )
 
 
-def host_id() -> str:
+def host_id(environ: Mapping[str, str] = os.environ) -> str:
     """Tell hosts apart: topo's host hash, and this process's pid and network namespaces."""
-    return f"{host_hash(LiveReader(), os.environ)}/{_namespace('pid')}/{_namespace('net')}"
+    return f"{host_hash(LiveReader(), environ)}/{_namespace('pid')}/{_namespace('net')}"
+
+
+def network_id() -> str:
+    """Equal for processes that reach each other's loopback addresses: one boot, one network namespace."""
+    return f"{LiveReader().text(BOOT_ID)}/{_namespace('net')}"
 
 
 def _namespace(kind: str) -> str:
@@ -51,3 +116,10 @@ def _namespace(kind: str) -> str:
         return os.readlink(f"/proc/self/ns/{kind}")
     except OSError:
         return kind
+
+
+def _shm_device() -> int | None:
+    try:
+        return os.stat(SHM_FOLDER).st_dev
+    except OSError:
+        return None

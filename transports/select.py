@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which transport two ranks use, and why not the others."""
+"""Which transport two ranks use, and why not the others: SHM where they can share memory, else NET/Socket."""
 
-from railgauge.topo.errors import UnavailableError
-from railgauge.topo.model import Node
+from railgauge.topo.settings.parameter import parameter
 from railgauge.transports.peer import Peer
 
 SHM = "SHM"
 NET_SOCKET = "NET/Socket"
 
 
-def plan_transport(a: Node, b: Node) -> str:
-    """Name the transport that two ranks' places in a System call for."""
-    return SHM if a.system == b.system else NET_SOCKET
+def why_not_shm(a: Peer, b: Peer) -> str | None:
+    """Why two ranks cannot share memory; None when they can.
 
-
-def choose_transport(a: Peer, b: Peer) -> str:
-    """Name the transport from rank `a` to rank `b`, as NCCL's log does.
-
-    Raises:
-        UnavailableError: no transport reaches from one to the other.
+    NCCL's `shmCanConnect` asks for the same: NCCL_SHM_DISABLE, one host hash, one /dev/shm. The memory here is reached
+    through /proc, so that the pid namespaces have to be one too, which `host_id` tells; so does the network's, since
+    ranks in two are set up as two hosts.
     """
-    if a.host_id == b.host_id:
-        return SHM
-    raise UnavailableError(
-        f"rank {a.rank} on {a.host} and rank {b.rank} on {b.host} share no memory (another host, or other pid or "
-        f"network namespaces, or NCCL_HOSTID differs), and there is no network transport between hosts yet: "
-        f"start all ranks on one host"
-    )
+    off = [str(one.rank) for one in (a, b) if parameter(one.settings, "NCCL_SHM_DISABLE", 0)]
+    if off:
+        return f"NCCL_SHM_DISABLE is set for rank {' and '.join(off)}"
+    if a.host != b.host:
+        return f"they are on two hosts, {a.host} and {b.host}"
+    if a.host_id != b.host_id:
+        return f"on {a.host} they have other pid or network namespaces, another boot or another NCCL_HOSTID"
+    if a.shm_device != b.shm_device:
+        return f"on {a.host} they have different /dev/shm, as two containers have"
+    return None
+
+
+def transport_name(nets: list[int] | None) -> str:
+    """A step's transport as NCCL's log names it at the sender; `nets` are the devices it leaves and enters by."""
+    return SHM if nets is None else f"{NET_SOCKET}/{nets[0]}"

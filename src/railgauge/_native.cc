@@ -12,6 +12,7 @@ void bind_nccl_search(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_doorbell(nb::module_& m);
 void bind_shm(nb::module_& m);
+void bind_socket(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_pattern(nb::module_& m);
 }  // namespace railgauge
@@ -26,6 +27,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_errors(transports);
   railgauge::bind_doorbell(transports);
   railgauge::bind_shm(transports);
+  railgauge::bind_socket(transports);
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
   railgauge::bind_pattern(collectives);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -93,9 +94,9 @@ def test_a_lost_reader_ends_the_run():
 @pytest.mark.parametrize(
     ("victim", "number", "words"),
     [
-        (1, signal.SIGKILL, "rank 1 is gone"),
+        (1, signal.SIGKILL, "rank 1 on {host} is gone"),
         (0, signal.SIGKILL, "rank 0 is gone"),
-        (2, signal.SIGSTOP, "rank 2 stopped answering"),
+        (2, signal.SIGSTOP, "rank 2 on {host} stopped answering"),
         (0, signal.SIGSTOP, "rank 0 stopped answering"),
     ],
 )
@@ -106,7 +107,7 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
     hit = time.monotonic()
     out, err = launcher.communicate(timeout=40)
     assert launcher.returncode == 4
-    assert words in err
+    assert words.format(host=socket.gethostname()) in err
     assert time.monotonic() - hit < 5 + 2
     assert not any(alive(pid) for pid in ranks)
     assert set(os.listdir("/dev/shm")) <= shared_before

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce over SHM with ranks as processes, against NumPy."""
+"""All-reduce over each transport with ranks as processes, against NumPy."""
 
+import itertools
 import multiprocessing
-import socket
+import os
+from datetime import timedelta
 
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.transports.ranks import on_ranks
+from tests.collectives.wiring import TRANSPORTS, nets
+from tests.transports.ranks import meet_on, on_ranks
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.topo.errors import UsageError
-from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.store.file_store import FileStore
 
 DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"]
 COUNTS = [0, 1, 2, 3, 7, 61, 1009, 65537, 300007]
@@ -47,15 +50,19 @@ def expected(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
     return result.astype(dtype)
 
 
-def rank_main(rank: int, ranks: int, port: int, rings: list[list[int]], results) -> None:
+def rank_main(rank: int, ranks: int, path: str, rings: list[list[int]], transport: str, results) -> None:
     try:
-        bootstrap = Bootstrap.join(rank=rank, world_size=ranks, address=("127.0.0.1", port), timeout_s=40)
-        comm = Communicator(bootstrap, rings)
+        os.environ["NCCL_SOCKET_IFNAME"] = "lo"
+        store = FileStore(path, ranks, timedelta(seconds=40))
+        meeting = meet_on(store, rank, ranks, timeout_s=40)
+        bootstrap = meeting.join(rank)
+        comm = Communicator(bootstrap, rings, nets(transport, rings))
         for number, dtype in enumerate(DTYPES):
             for op in Redop:
                 for count in COUNTS if op is Redop.SUM else MANY:
                     check_one(comm, ranks, count, dtype, op, seed=number * 1000 + count)
         bootstrap.close()
+        meeting.close()
         results.put((rank, None))
     except BaseException as error:
         results.put((rank, repr(error)))
@@ -74,15 +81,14 @@ def check_one(comm: Communicator, ranks: int, count: int, dtype: str, op: Redop,
     assert own.tobytes() == want.tobytes(), f"{dtype} {op.label} {count} in place"
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
-def test_every_dtype_and_operator_against_numpy(ranks):
+@pytest.mark.parametrize(("transport", "ranks"), [*itertools.product(TRANSPORTS, [1, 2, 3, 5, 8]), ("mixed", 4)])
+def test_every_dtype_and_operator_against_numpy(transport, ranks, tmp_path):
     order = list(range(ranks))
     rings = [order, order[::-1], order[1:] + order[:1]]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    processes = [context.Process(target=rank_main, args=(r, ranks, port, rings, results)) for r in range(ranks)]
+    arguments = (ranks, str(tmp_path / "store"), rings, transport, results)
+    processes = [context.Process(target=rank_main, args=(rank, *arguments)) for rank in range(ranks)]
     for process in processes:
         process.start()
     got = dict(results.get(timeout=45) for _ in processes)

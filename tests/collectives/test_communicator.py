@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens when ranks do not do the same: deadlines, blame, stalls."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
+from tests.collectives.wiring import nets, over_each_transport
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import transports as native
 from railgauge.collectives.communicator import Communicator
-from railgauge.topo.errors import RunError, UnavailableError
+from railgauge.topo.errors import PeerLostError, RunError, UnavailableError
 from railgauge.transports.fault import Fault
 
 TWO_RINGS = [[0, 1], [0, 1]]
 
 
-def test_a_rank_that_never_calls_is_named_by_all():
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+
+
+@over_each_transport
+def test_a_rank_that_never_calls_is_named_by_all(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1, 2]])
+        comm = Communicator(bootstrap, [[0, 1, 2]], nets(transport, [[0, 1, 2]]))
         if bootstrap.rank == 1:
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
         with pytest.raises(RunError, match="rank 1 did not take part") as caught:
@@ -29,9 +37,10 @@ def test_a_rank_that_never_calls_is_named_by_all():
     assert time.monotonic() - started < 8
 
 
-def test_different_counts_are_an_error_not_wrong_data():
+@over_each_transport
+def test_different_counts_are_an_error_not_wrong_data(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]])
+        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]))
         with pytest.raises(RunError, match=r"different counts|nothing moved|rank 0 sent|rank 1 sent"):
             comm.all_reduce(np.ones(64 if bootstrap.rank else 32, np.float32))
         return True
@@ -39,46 +48,100 @@ def test_different_counts_are_an_error_not_wrong_data():
     assert on_ranks(2, body, timeout_s=2.0) == [True, True]
 
 
-def test_a_stalled_channel_does_not_hold_the_other():
-    fault = Fault(kind="stall", rank=0, channel=0, message=0, seconds=1.0)
+@over_each_transport
+def test_a_stalled_channel_does_not_hold_the_other(transport):
+    fault = Fault(kind="stall", rank=0, channel=0, message=0, seconds=2.0)
     count = 1 << 20
-    seen = {}
+    seen = []
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, TWO_RINGS, fault)
+        comm = Communicator(bootstrap, TWO_RINGS, nets(transport, TWO_RINGS), fault)
         comm.arm_fault()
+        stalled, other = [ends.previous for ends in comm.rings]
         if bootstrap.rank == 1:
-            watched = [ends.previous for ends in comm.rings]
-            watch_later(watched, seen)
-        result = comm.all_reduce(np.ones(count, np.float32))
-        return bool((result == 2).all())
+            watch(lambda: other.bytes == count * 4 // 2, lambda: seen.append(stalled.bytes))
+        return bool((comm.all_reduce(np.ones(count, np.float32)) == 2).all())
 
     assert on_ranks(2, body) == [True, True]
-    assert seen["bytes"] == [0, count * 4 // 2]  # half a second in: nothing on channel 0, all of channel 1's share
+    assert seen == [0]  # all of channel 1's share is there, and nothing of channel 0's
 
 
-def watch_later(receivers, seen):
-    import threading
+def watch(happened, then):
+    """Call `then` when it has happened, or will not any more, while the test goes on."""
 
     def look():
-        time.sleep(0.5)
-        seen["bytes"] = [receiver.bytes for receiver in receivers]
+        end = time.monotonic() + 10
+        while not happened() and time.monotonic() < end:
+            time.sleep(0.001)
+        then()
 
     threading.Thread(target=look).start()
 
 
-def test_connections_say_what_moved():
+@over_each_transport
+def test_connections_say_what_moved(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]])
+        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]))
         comm.all_reduce(np.ones(1000, np.float32))
         ends = comm.rings[0]
         return ends.next.via, ends.next.peer, ends.next.bytes, ends.previous.bytes
 
     first, second = on_ranks(2, body)
-    assert first[:2] == ("SHM", 1)
-    assert second[:2] == ("SHM", 0)
+    via = {"SHM": "SHM", "NET/Socket": "NET/Socket/0"}[transport]
+    assert first[:2] == (via, 1)
+    assert second[:2] == (via, 0)
     assert first[2] == second[3] > 0
     assert first[3] == second[2] > 0
+
+
+@over_each_transport
+def test_a_flipped_bit_is_in_the_result(transport):
+    fault = Fault(kind="flip", rank=0, channel=0, message=0)
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]), fault)
+        comm.arm_fault()
+        return int((comm.all_reduce(np.ones(100, np.float32)) != 2).sum())
+
+    assert max(on_ranks(2, body)) == 1
+
+
+def test_a_connection_that_ends_names_the_rank_behind_it():
+    rings = [[0, 1, 2]]
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, rings, nets("NET/Socket", rings))
+        if bootstrap.rank == 1:
+            comm._connector.proxy.abort()  # what a killed process leaves: its sockets closed, and nobody at work
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+        with pytest.raises(PeerLostError, match=r"rank 1 .*closed the connection|rank 1 .*connection broke") as caught:
+            comm.all_reduce(np.ones(8, np.float32))
+        return caught.value.rank
+
+    started = time.monotonic()
+    assert on_ranks(3, body, timeout_s=30.0) == [1, 1, 1]
+    assert time.monotonic() - started < 15
+
+
+def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are():
+    def body(bootstrap):
+        with pytest.raises(UnavailableError, match=r"the plan names NET/Socket/9, but this process may use lo:"):
+            Communicator(bootstrap, [[0, 1]], [[[9, 9], [9, 9]]])
+        return True
+
+    assert on_ranks(2, body) == [True, True]
+
+
+def test_ranks_that_were_given_other_plans_are_told_so():
+    def body(bootstrap):
+        plan = nets("NET/Socket" if bootstrap.rank else "SHM", [[0, 1]])
+        try:
+            Communicator(bootstrap, [[0, 1]], plan)
+        except BaseException as error:
+            bootstrap.fail(str(error))
+            return str(error)
+
+    assert "another plan" in " ".join(on_ranks(2, body, timeout_s=5.0))
 
 
 @pytest.mark.parametrize("descriptor", ["", "nonsense", "999999999:3:64:1"])

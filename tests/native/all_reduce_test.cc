@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine without Python, a thread per rank: every dtype and operator over rings of 1 to 5
-// ranks, channels in other orders, a stalled channel, a deadline, an abort. Made for sanitizers.
+// The engine without Python, a thread per rank, over each transport: every dtype and operator over
+// rings of 1 to 5 ranks, channels in other orders, a stalled channel, a deadline, an abort. Made
+// for sanitizers.
+#include <sys/socket.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -12,6 +15,7 @@
 #include "transports/native/error.h"
 #include "transports/native/fault.h"
 #include "transports/native/shm/connection.h"
+#include "transports/native/socket/connection.h"
 
 namespace railgauge {
 namespace {
@@ -26,14 +30,23 @@ using namespace std::chrono_literals;
     }                                                                      \
   } while (0)
 
+enum class Transport { kShm, kSocket };
+
 // The ends of all ranks on some rings, wired in this process.
 struct World {
+  Transport transport;
   std::vector<std::shared_ptr<Doorbell>> doorbells;
+  std::vector<std::shared_ptr<socket::Proxy>> proxies;
   std::vector<std::vector<RingChannel>> channels;  // [rank][channel]
 
-  World(const std::vector<std::vector<int>>& rings, std::uint32_t slots, std::uint32_t slot_bytes) {
+  World(Transport kind, const std::vector<std::vector<int>>& rings, std::uint32_t slots,
+        std::uint32_t slot_bytes)
+      : transport(kind) {
     int ranks = static_cast<int>(rings[0].size());
-    for (int rank = 0; rank < ranks; ++rank) doorbells.push_back(Doorbell::create());
+    for (int rank = 0; rank < ranks; ++rank) {
+      doorbells.push_back(Doorbell::create());
+      proxies.push_back(std::make_shared<socket::Proxy>(doorbells[rank], 20s));
+    }
     channels.resize(ranks);
     for (const auto& ring : rings) {
       for (int i = 0; i < ranks; ++i) channels[ring[i]].push_back({i, ranks, nullptr, nullptr});
@@ -43,6 +56,15 @@ struct World {
 
   void connect(const std::vector<int>& ring, int i, std::uint32_t slots, std::uint32_t slot_bytes) {
     int from = ring[i], to = ring[(i + 1) % ring.size()];
+    if (transport == Transport::kSocket) {
+      int ends[2];
+      REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+      channels[from].back().next = std::make_shared<socket::SocketSender>(
+          proxies[from], socket::End{ends[0], to, "there", "NET/Socket/0", slots, slot_bytes});
+      channels[to].back().previous = std::make_shared<socket::SocketReceiver>(
+          proxies[to], socket::End{ends[1], from, "there", "NET/Socket/0", slots, slot_bytes});
+      return;
+    }
     auto receiver = std::make_shared<shm::ShmReceiver>(from, doorbells[from], slots, slot_bytes);
     auto segment = shm::Segment::open(receiver->descriptor());
     channels[from].back().next =
@@ -65,8 +87,8 @@ std::vector<int> iota(int ranks, int first) {
   return ring;
 }
 
-void all_dtypes_and_operators(int ranks) {
-  World world({iota(ranks, 0), iota(ranks, 1)}, 2, 128);
+void all_dtypes_and_operators(Transport transport, int ranks) {
+  World world(transport, {iota(ranks, 0), iota(ranks, 1)}, 2, 128);
   on_every_rank(ranks, [&](int rank) {
     Communicator comm(world.doorbells[rank], world.channels[rank], options(20s));
     for (int dtype = 0; dtype < kDtypes; ++dtype) {
@@ -86,8 +108,8 @@ void all_dtypes_and_operators(int ranks) {
 }
 
 // Holds channel 0 of rank 0 back: channel 1 has to end long before it.
-void a_stalled_channel_does_not_hold_the_other() {
-  World world({iota(2, 0), iota(2, 0)}, 4, 256);
+void a_stalled_channel_does_not_hold_the_other(Transport transport) {
+  World world(transport, {iota(2, 0), iota(2, 0)}, 4, 256);
   auto& stalled = world.channels[0][0].next;
   Fault fault{Fault::Kind::kStall, 1, 400ms};
   auto faulty = std::make_shared<FaultySender>(stalled, fault);
@@ -98,7 +120,7 @@ void a_stalled_channel_does_not_hold_the_other() {
   constexpr std::size_t kCount = 4096;
   std::thread watch([&] {
     std::this_thread::sleep_for(200ms);
-    other_at_half = static_cast<shm::ShmReceiver*>(other.get())->bytes();
+    other_at_half = other->bytes();
   });
   on_every_rank(2, [&](int rank) {
     Communicator comm(world.doorbells[rank], world.channels[rank], options(20s));
@@ -122,8 +144,8 @@ ErrorCode code_of(const std::function<void()>& body) {
   return ErrorCode::kInvalid;
 }
 
-void a_lonely_rank_reaches_its_deadline() {
-  World world({iota(2, 0)}, 2, 128);
+void a_lonely_rank_reaches_its_deadline(Transport transport) {
+  World world(transport, {iota(2, 0)}, 2, 128);
   Communicator comm(world.doorbells[0], world.channels[0], options(100ms));
   float x = 1;
   REQUIRE(code_of([&] { comm.all_reduce(&x, &x, 1, Dtype::kFloat32, Redop::kSum); }) ==
@@ -131,8 +153,8 @@ void a_lonely_rank_reaches_its_deadline() {
   REQUIRE(comm.blocked_on().rank == 1);
 }
 
-void an_abort_ends_a_sleeping_rank() {
-  World world({iota(2, 0)}, 2, 128);
+void an_abort_ends_a_sleeping_rank(Transport transport) {
+  World world(transport, {iota(2, 0)}, 2, 128);
   Communicator comm(world.doorbells[0], world.channels[0], options(60s));
   std::thread other([&] {
     std::this_thread::sleep_for(50ms);
@@ -144,8 +166,8 @@ void an_abort_ends_a_sleeping_rank() {
   other.join();
 }
 
-void different_counts_are_found() {
-  World world({iota(2, 0)}, 8, 128);
+void different_counts_are_found(Transport transport) {
+  World world(transport, {iota(2, 0)}, 8, 128);
   std::atomic<int> found{0};
   on_every_rank(2, [&](int rank) {
     Communicator comm(world.doorbells[rank], world.channels[rank], options(500ms));
@@ -163,10 +185,12 @@ void different_counts_are_found() {
 
 int main() {
   using namespace railgauge;
-  for (int ranks : {1, 2, 3, 5}) all_dtypes_and_operators(ranks);
-  a_stalled_channel_does_not_hold_the_other();
-  a_lonely_rank_reaches_its_deadline();
-  an_abort_ends_a_sleeping_rank();
-  different_counts_are_found();
+  for (Transport transport : {Transport::kShm, Transport::kSocket}) {
+    for (int ranks : {1, 2, 3, 5}) all_dtypes_and_operators(transport, ranks);
+    a_stalled_channel_does_not_hold_the_other(transport);
+    a_lonely_rank_reaches_its_deadline(transport);
+    an_abort_ends_a_sleeping_rank(transport);
+    different_counts_are_found(transport);
+  }
   std::puts("all passed");
 }

@@ -1,41 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several ranks in threads of the test's process, on a free port."""
+"""Several ranks in threads of the test's process, which meet through a HashStore."""
 
-import socket
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.meeting import Meeting, meet
+from railgauge.transports.store.hash_store import HashStore
+from railgauge.transports.store.store import Store
 
-
-def free_listener() -> socket.socket:
-    return socket.create_server(("127.0.0.1", 0))
+LOOPBACK = {"NCCL_SOCKET_IFNAME": "lo"}
 
 
 def on_ranks(count: int, body: Callable[[Bootstrap], Any], timeout_s: float = 20.0) -> list[Any]:
-    """Run `body(bootstrap)` on each of `count` ranks; what it returns or raises, by rank."""
-    listener = free_listener()
-    address = listener.getsockname()[:2]
-    results: list[Any] = [None] * count
+    """Run `body(bootstrap)` on each of `count` ranks of one process; what it returns or raises, by rank."""
+    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=count, timeout_s=timeout_s)
 
-    def rank_main(rank: int) -> None:
+    def rank_main(rank: int) -> Any:
+        bootstrap = meeting.join(rank)
         try:
-            bootstrap = Bootstrap.join(
-                rank=rank,
-                world_size=count,
-                address=address,
-                timeout_s=timeout_s,
-                listener=listener if rank == 0 else None,
-            )
+            return body(bootstrap)
+        finally:
+            bootstrap.close()
+
+    try:
+        return in_threads(count, rank_main)
+    finally:
+        meeting.close()
+
+
+def on_processes(count: int, body: Callable[[Bootstrap], Any], store: Store, **others: Any) -> list[Any]:
+    """The same, each rank a process of its own as far as the meeting knows."""
+
+    def process_main(process: int) -> Any:
+        meeting = meet_on(store, process, count, **others)
+        try:
+            bootstrap = meeting.join(process)
             try:
-                results[rank] = body(bootstrap)
+                return body(bootstrap)
             finally:
                 bootstrap.close()
-        except BaseException as error:
-            results[rank] = error
+        finally:
+            meeting.close()
 
-    threads = [threading.Thread(target=rank_main, args=(rank,)) for rank in range(count)]
+    return in_threads(count, process_main)
+
+
+def meet_on(store: Store, process: int, processes: int, **others: Any) -> Meeting:
+    """meet() with what most tests do not care for."""
+    usual = {"ranks_per_process": 1, "timeout_s": 20.0, "secret": b"s", "version": "1", "environ": LOOPBACK}
+    return meet(store, process=process, processes=processes, **(usual | others))
+
+
+def in_threads(count: int, body: Callable[[int], Any]) -> list[Any]:
+    """What `body(number)` returns or raises, in a thread each."""
+    results: list[Any] = [None] * count
+
+    def main(number: int) -> None:
+        try:
+            results[number] = body(number)
+        except BaseException as error:
+            results[number] = error
+
+    threads = [threading.Thread(target=main, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Ranks that have met: exchanges, and how a run ends when one of them does not go on."""
+
+import random
 import socket
-import threading
-import time
 
 import pytest
-from tests.transports.ranks import free_listener, on_ranks
+from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
-from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.hub import blame
+from railgauge.topo.errors import PeerLostError, RunError
+from railgauge.transports.blame import blame
+from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_contribution
+from railgauge.transports.handshake import HUB, authenticate
+from railgauge.transports.store.hash_store import HashStore
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
@@ -18,72 +21,28 @@ def test_all_gather_gives_everybody_everything_in_rank_order(ranks):
     assert got == [want] * ranks
 
 
+def test_all_gather_of_bytes_of_any_length():
+    values = [random.Random(rank).randbytes(size) for rank, size in enumerate((0, 1, 70_000, 3_000_000))]
+    assert on_ranks(4, lambda b: b.all_gather_bytes(values[b.rank])) == [values] * 4
+
+
+def test_an_exchange_that_does_not_fit_a_frame_ends_the_run():
+    def body(bootstrap):
+        with pytest.raises(RunError, match=f"at most {MAX_PAYLOAD} fit"):
+            bootstrap.all_gather_bytes(bytes(MAX_PAYLOAD // 2))
+        return "told"
+
+    assert on_ranks(2, body) == ["told"] * 2
+
+
 def test_broadcast_takes_the_roots_value():
     assert on_ranks(3, lambda b: b.broadcast(b.rank * 10, root=2)) == [20, 20, 20]
 
 
-def test_a_missing_rank_is_named():
-    listener = free_listener()
-    with pytest.raises(PeerLostError, match=r"rank 1, 2 did not join within 0\.5 s"):
-        Bootstrap.join(rank=0, world_size=3, address=("", 0), timeout_s=0.5, listener=listener)
-
-
-def test_nobody_at_the_address():
-    with free_listener() as listener:
-        address = listener.getsockname()[:2]
-    with pytest.raises(PeerLostError, match=f"nobody answers at 127.0.0.1:{address[1]}"):
-        Bootstrap.join(rank=1, world_size=2, address=address, timeout_s=0.3)
-
-
-def test_rank_0_says_who_holds_its_port():
-    with free_listener() as taken, pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1"):
-        Bootstrap.join(rank=0, world_size=2, address=taken.getsockname()[:2], timeout_s=1)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"rank": 0}, "rank 0 has joined already"),
-        ({"rank": 1, "world_size": 4}, "a world of 4 ranks, rank 0 for 2"),
-        ({"rank": 1, "version": "9"}, "it runs railgauge 9, rank 0 runs 1"),
-    ],
-)
-def test_a_rank_that_does_not_belong_is_told_why(wrong, message):
-    listener = free_listener()
-    address = listener.getsockname()[:2]
-    common = {"world_size": 2, "address": address, "timeout_s": 10.0, "version": "1"}
-    errors = []
-    zero = threading.Thread(target=lambda: Bootstrap.join(rank=0, listener=listener, **common).close())
-    zero.start()
-    time.sleep(0.2)
-    # A second rank 0 would be a hub of its own: its hello is sent as a plain member's.
-    try:
-        if wrong["rank"] == 0:
-            with socket.create_connection(address) as sock:
-                Bootstrap(0, 2, sock, 10.0, None)._hello("1", time.monotonic() + 5)
-        else:
-            Bootstrap.join(**(common | wrong))
-    except UsageError as error:
-        errors.append(str(error))
-    Bootstrap.join(rank=1, **common).close()
-    zero.join()
-    assert len(errors) == 1
-    assert message in errors[0]
-
-
-def test_strangers_do_not_disturb():
-    listener = free_listener()
-    address = listener.getsockname()[:2]
-    common = {"world_size": 2, "address": address, "timeout_s": 10.0}
-    zero = threading.Thread(target=lambda: Bootstrap.join(rank=0, listener=listener, **common).close())
-    zero.start()
-    for data in (b"GET / HTTP/1.0\r\n\r\n", b"\x01\0\0\0\0\0\0\0\x02{}", b"\x04" * 40):
-        with socket.create_connection(address) as stranger:
-            stranger.sendall(data)
-            stranger.settimeout(5)
-            assert stranger.recv(1) == b""
-    Bootstrap.join(rank=1, **common).close()
-    zero.join()
+def test_all_ranks_have_one_session_key_and_another_run_another():
+    first, second = (on_processes(2, lambda b: b.session, HashStore()) for _ in range(2))
+    assert first[0] == first[1] != second[0] == second[1]
+    assert len(first[0]) == 32
 
 
 def test_a_rank_that_vanishes_is_named_to_all():
@@ -92,7 +51,7 @@ def test_a_rank_that_vanishes_is_named_to_all():
         if bootstrap.rank == 1:
             bootstrap._sock.shutdown(socket.SHUT_RDWR)
             return None
-        with pytest.raises(PeerLostError, match="rank 1 is gone") as caught:
+        with pytest.raises(PeerLostError, match=r"rank 1 on \S+ is gone") as caught:
             bootstrap.barrier()
         return caught.value.rank
 
@@ -152,3 +111,24 @@ def test_a_rank_that_does_not_come_to_an_exchange_is_named():
         return caught.value.rank
 
     assert on_ranks(3, body, timeout_s=1.5) == [1, 1, 1]
+
+
+def test_a_rank_that_takes_nothing_does_not_delay_the_others():
+    """Rank 2 proves the secret, says hello, contributes, and reads nothing while the others exchange megabytes."""
+    store = HashStore()
+    meetings = [meet_on(store, process, 3) for process in range(2)]
+    hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow", "pid": 1}
+    with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
+        authenticate(slow, b"s", HUB, deadline=meetings[0].deadline)
+        slow.sendall(pack(Kind.HELLO, 0, hello))
+        slow.sendall(b"".join(pack_contribution(number, 20.0, b"") for number in range(1, 6)))
+
+        def body(process):
+            bootstrap = meetings[process].join(process)
+            for _ in range(5):
+                bootstrap.all_gather_bytes(bytes(2_000_000))
+            return bootstrap
+
+        members = in_threads(2, body)
+    for each in members + meetings:
+        each.close()

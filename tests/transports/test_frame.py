@@ -1,29 +1,126 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.transports.frame import HEADER, MAX_PAYLOAD, FrameReader, Kind, pack
+from railgauge.transports.frame import (
+    FROM_HUB,
+    FROM_MEMBER,
+    HEADER,
+    MAX_PAYLOAD,
+    FrameReader,
+    Kind,
+    pack,
+    pack_contribution,
+    pack_result,
+    split_contribution,
+    split_result,
+)
+from railgauge.transports.shape import fits
 
-payloads = st.none() | st.integers() | st.text() | st.lists(st.integers() | st.text())
+numbers = st.integers(0, 2**32 - 1)
 
 
-@given(st.lists(st.tuples(st.sampled_from(Kind), st.integers(0, 2**32 - 1), payloads)), st.integers(1, 50))
-def test_frames_survive_any_cutting(frames, step):
-    stream = b"".join(pack(*frame) for frame in frames)
-    reader = FrameReader()
-    got = [frame for at in range(0, len(stream), step) for frame in reader.feed(stream[at : at + step])]
-    assert got == frames
+def payloads(shape):
+    """Values of a frame's shape."""
+    if shape is None:
+        return st.none()
+    if isinstance(shape, dict):
+        return st.fixed_dictionaries({name: payloads(form) for name, form in shape.items()})
+    if isinstance(shape, tuple):
+        return st.tuples(*map(payloads, shape)).map(list)
+    return {bytes: st.binary(), str: st.text(), int: st.integers(-(2**63), 2**63), bool: st.booleans()}[shape]
 
 
-def test_a_giant_frame_is_refused():
+def frames(kinds):
+    return st.sampled_from(list(kinds)).flatmap(lambda kind: st.tuples(st.just(kind), numbers, payloads(kinds[kind])))
+
+
+@pytest.mark.parametrize("kinds", [FROM_MEMBER, FROM_HUB])
+@given(data=st.data(), step=st.integers(1, 50))
+def test_frames_survive_any_cutting(kinds, data, step):
+    sent = data.draw(st.lists(frames(kinds), max_size=5))
+    stream = b"".join(pack(*frame) for frame in sent)
+    reader = FrameReader(kinds)
+    assert [frame for at in range(0, len(stream), step) for frame in reader.feed(stream[at : at + step])] == sent
+
+
+def test_a_frame_over_the_limit_is_refused_by_its_header():
     with pytest.raises(ValueError, match="a frame of"):
-        FrameReader().feed(HEADER.pack(Kind.GATHER, 0, MAX_PAYLOAD + 1))
+        FrameReader(FROM_MEMBER).feed(HEADER.pack(Kind.GATHER, 0, MAX_PAYLOAD + 1))
+    with pytest.raises(ValueError, match="a frame of"):
+        FrameReader(FROM_MEMBER, 100).feed(HEADER.pack(Kind.HELLO, 0, 101))
 
 
-@given(st.binary(max_size=64))
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (Kind.RESULT, b""),  # only the hub sends it
+        (Kind.BEAT, b"1"),
+        (Kind.STATE, b"[1]"),
+        (Kind.STATE, b"[true, false]"),
+        (Kind.STATE, b'{"a": 1}'),
+        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "more": 1}'),
+        (Kind.FAIL, b'{"message": 1, "waits": [0, false]}'),
+        (Kind.HELLO, b"[" * 400),
+        (Kind.HELLO, b"\xff"),
+        (Kind.STATE, b"[NaN, false]"),
+        (99, b""),
+    ],
+)
+def test_what_no_rank_sends_is_refused(kind, body):
+    with pytest.raises(ValueError, match=r"."):
+        FrameReader(FROM_MEMBER).feed(HEADER.pack(kind, 0, len(body)) + body)
+
+
+@given(st.binary(max_size=64) | st.builds(lambda k, b: HEADER.pack(k, 0, len(b)) + b, st.integers(0, 20), st.binary()))
 def test_strangers_bytes_are_an_error_or_nothing(data):
-    with contextlib.suppress(ValueError):  # JSONDecodeError and UnicodeDecodeError are of this kind
-        FrameReader().feed(data)
+    for kinds in (FROM_MEMBER, FROM_HUB):
+        with contextlib.suppress(ValueError):
+            FrameReader(kinds).feed(data)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_values)
+def test_no_json_breaks_the_reader(value):
+    body = json.dumps(value).encode()
+    for kind in FROM_MEMBER:
+        with contextlib.suppress(ValueError):
+            FrameReader(FROM_MEMBER).feed(HEADER.pack(kind, 0, len(body)) + body)
+
+
+def test_true_is_no_number():
+    assert fits(1, int)
+    assert not fits(True, int)
+    assert not fits([1, 2], (int,))
+    assert fits([1, 2], [int])
+
+
+@given(st.lists(st.binary(max_size=40), max_size=6))
+def test_results_come_apart_as_they_were_put_together(values):
+    assert split_result(pack_result(1, values)[HEADER.size :], len(values)) == values
+
+
+@given(st.binary(max_size=40), st.integers(0, 5))
+def test_a_wrong_result_is_an_error(payload, ranks):
+    with contextlib.suppress(ValueError):
+        assert len(split_result(payload, ranks)) == ranks
+
+
+@given(st.floats(0.001, 1e8), st.binary())
+def test_contributions_keep_their_limit(limit, value):
+    assert split_contribution(pack_contribution(7, limit, value)[HEADER.size :]) == (limit, value)
+
+
+@pytest.mark.parametrize("payload", [b"", b"1234567", b"\xff" * 8, b"\x7f\xf0" + bytes(6), bytes(8)])
+def test_a_contribution_without_a_time_is_an_error(payload):
+    with pytest.raises(ValueError, match="without a limit"):
+        split_contribution(payload)

@@ -3,21 +3,34 @@ from dataclasses import replace
 
 import pytest
 
-from railgauge.topo.errors import UnavailableError
 from railgauge.transports.peer import host_id, this_peer
-from railgauge.transports.select import choose_transport
+from railgauge.transports.select import transport_name, why_not_shm
+
+HERE = replace(this_peer(0, "doorbell"), host="gpu-01", host_id="a/1/2", shm_device=7, settings={})
 
 
 def test_ranks_of_one_host_share_memory():
-    here = this_peer(0, "doorbell")
-    assert choose_transport(here, replace(here, rank=1)) == "SHM"
+    assert why_not_shm(HERE, replace(HERE, rank=1)) is None
 
 
-def test_ranks_of_two_hosts_are_told_why_not():
-    here = this_peer(0, "doorbell")
-    there = replace(here, rank=1, host="other", host_id="other")
-    with pytest.raises(UnavailableError, match=f"rank 0 on {here.host} and rank 1 on other share no memory"):
-        choose_transport(here, there)
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        ({"host": "gpu-02", "host_id": "b/1/2"}, "two hosts, gpu-01 and gpu-02"),
+        ({"host_id": "a/1/3"}, "network namespaces"),
+        ({"host_id": "b/1/2"}, "NCCL_HOSTID"),
+        ({"shm_device": 8}, "different /dev/shm"),
+        ({"settings": {"NCCL_SHM_DISABLE": "1"}}, "NCCL_SHM_DISABLE is set for rank 1"),
+    ],
+)
+def test_ranks_that_share_no_memory_are_told_why_from_both_ends(there, why):
+    other = replace(HERE, rank=1, **there)
+    assert why in why_not_shm(HERE, other)
+    assert why_not_shm(other, HERE) is not None
+
+
+def test_a_setting_of_zero_disables_nothing():
+    assert why_not_shm(HERE, replace(HERE, rank=1, settings={"NCCL_SHM_DISABLE": "0"})) is None
 
 
 def test_nccl_hostid_tells_hosts_apart(monkeypatch):
@@ -25,3 +38,8 @@ def test_nccl_hostid_tells_hosts_apart(monkeypatch):
     first = host_id()
     monkeypatch.setenv("NCCL_HOSTID", "b")
     assert first != host_id()
+
+
+def test_transports_have_the_names_of_nccls_log():
+    assert transport_name(None) == "SHM"
+    assert transport_name([2, 0]) == "NET/Socket/2"

@@ -7,6 +7,8 @@ NCCL's functions: `ncclFindInterfaces`, `parseStringList`, `matchIfList`.
 from collections.abc import Iterable, Sequence
 
 MAX_INTERFACES = 16  # MAX_IFS
+DEFAULTS = ("ib", "^docker,lo,virbr", "docker", "lo", "virbr")
+"""What is looked for without NCCL_SOCKET_IFNAME, in this order; the first that any interface matches."""
 
 
 def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
@@ -17,7 +19,7 @@ def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
     """
     if setting:
         return _unique(name for name in names if matches(name, setting))
-    for default in ("ib", "^docker,lo,virbr", "docker", "lo", "virbr"):
+    for default in DEFAULTS:
         found = _unique(name for name in names if matches(name, default))
         if found:
             return found
@@ -26,8 +28,8 @@ def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
 
 def matches(name: str, setting: str) -> bool:
     """Whether one interface is meant by a setting such as `eth,ib`, `=eth0` or `^docker`."""
-    exclude, exact = setting.startswith("^"), setting.lstrip("^").startswith("=")
-    wanted = setting.lstrip("^=").split(",")
+    exclude, exact = setting.startswith("^"), setting.removeprefix("^").startswith("=")
+    wanted = setting.removeprefix("^").removeprefix("=").split(",")
     hit = any(part and (name == part if exact else name.startswith(part)) for part in wanted)
     return hit != exclude
 

@@ -10,17 +10,21 @@ facts/NAME.json    answers that are no file: nvml, cuda, interfaces, affinity, .
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.sources.compression import pack, unpack
 from railgauge.topo.sources.foreign_tree import place, unknown_facts
-from railgauge.topo.sources.printable import all_printable, printable
+from railgauge.topo.sources.printable import all_printable, printable, printable_texts
 from railgauge.topo.sources.reader import Facts, follow
 from railgauge.topo.sources.shapes import FACTS, misfit
 from railgauge.topo.sources.tar_members import FOLDER, LINK, read_members
+
+if TYPE_CHECKING:
+    from tarfile import TarInfo
 
 SCHEMA = "railgauge/capture/1"
 MANIFEST = "manifest.json"
@@ -46,10 +50,11 @@ class CaptureReader:
         self.problems: dict[str, str] = {}
         self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
         self.redacted: str | None = capture.manifest.get("redacted")
-        self._texts = all_printable(capture.texts)
-        self._links = all_printable(capture.links)
+        self._texts = printable_texts(capture.texts)
+        self._links = printable_texts(capture.links)
         self._facts = all_printable(capture.facts)
-        self._folders = folders([*self._texts, *self._links])
+        self._folders = folders((*self._texts, *self._links))
+        self._followed = _followed(tuple(self._links.items()))
 
     def text(self, path: str) -> str | None:
         """See Reader."""
@@ -77,10 +82,30 @@ class CaptureReader:
         """The path with all links followed; a problem that was met there is one again."""
         if path in self._problems:
             self.problems[path] = self._problems[path]
-        return follow(path, self._links.get)
+        if path not in self._followed:
+            self._followed[path] = self._follow(path)
+        return self._followed[path]
+
+    def _follow(self, path: str) -> str | None:
+        """The path with all links followed; where only its folder has such, by what is known of that."""
+        parent, _, name = path.rpartition("/")
+        if parent not in self._followed:
+            self._followed[parent] = follow(parent, self._links.get)
+        above = self._followed[parent]
+        here = f"{'' if above == '/' else above}/{name}"
+        if above is None or name in ("", ".", "..") or here in self._links:
+            return follow(path, self._links.get)
+        return here
 
 
-def folders(paths: Iterable[str]) -> dict[str, set[str]]:
+@lru_cache(8)
+def _followed(links: tuple[tuple[str, str], ...]) -> dict[str, str | None]:
+    """Where paths lead by these links, as far as it was asked: the same for nodes of a cluster, which have the same."""
+    return {}
+
+
+@lru_cache(8)  # nodes of a cluster have the same files
+def folders(paths: tuple[str, ...]) -> Mapping[str, set[str]]:
     """The folders that hold some absolute paths, each with the names in it."""
     found: dict[str, set[str]] = {"/": set()}
     for path in paths:
@@ -103,12 +128,25 @@ def dumps(capture: Capture, suffix: str = ".tar.gz") -> bytes:
         for name, text in _files(capture):
             data, member = text.encode("utf-8", "replace"), tarfile.TarInfo(name)
             member.size, member.mode = len(data), 0o644
+            tar.format = _format(member)
             tar.addfile(member, io.BytesIO(data))
         for name, target in sorted(capture.links.items()):
             member = tarfile.TarInfo("root" + name)
             member.type, member.linkname = tarfile.SYMTYPE, target
+            tar.format = _format(member)
             tar.addfile(member)
     return pack(file.getvalue(), suffix)
+
+
+def _format(member: "TarInfo") -> Literal[0, 1, 2]:
+    """The format: ustar where the name fits, since pax writes two blocks more."""
+    import tarfile
+
+    try:
+        member.tobuf(tarfile.USTAR_FORMAT)
+    except ValueError:
+        return tarfile.PAX_FORMAT
+    return tarfile.USTAR_FORMAT if f"{member.name}{member.linkname}".isascii() else tarfile.PAX_FORMAT
 
 
 def _files(capture: Capture) -> Iterable[tuple[str, str]]:

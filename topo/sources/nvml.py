@@ -54,8 +54,8 @@ class Gpu:
     """One GPU. sm is the compute capability (90 for 9.0); nvlinks counts usable links by target bus id, in link order.
 
     c2c is (links, MB/s each) towards the CPU, None without such links. gdr (GPUDirect RDMA), dma_buf and mig are None
-    when unknown. numa is the node of the GPU's own memory. p2p holds, by the other GPU's index, NVML's statuses of
-    reading and writing (0 is OK). `links` is empty when NVML did not answer.
+    when unknown, vbios where it was not asked for too. numa is the node of the GPU's own memory. p2p holds, by the
+    other GPU's index, NVML's statuses of reading and writing (0 is OK). `links` is empty when NVML did not answer.
     """
 
     bus_id: str
@@ -72,6 +72,7 @@ class Gpu:
     mig: bool | None = None
     fabric: Fabric | None = None
     p2p: tuple[tuple[int, int | None, int | None], ...] = ()
+    vbios: str | None = None
 
 
 def live_nvml(
@@ -104,6 +105,11 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
     return tuple(sorted(gpus, key=lambda gpu: gpu.index)), tuple(warnings)
 
 
+def cuda_version(number: int | None) -> str | None:
+    """NVML's number of a CUDA release in words: 12040 is 12.4."""
+    return f"{number // 1000}.{number % 1000 // 10}" if number else None
+
+
 def no_nvml(nvml: Facts | None) -> str | None:
     """Why NVML tells nothing: its error, or that it was not asked; None when it answered."""
     return "NVML was not asked" if nvml is None else nvml.get("error")
@@ -118,6 +124,7 @@ def _gpu(answer: Facts, cuda: Facts) -> Gpu:
         index=int(answer["index"]),
         uuid=answer.get("uuid"),
         name=answer.get("name"),
+        vbios=answer.get("vbios"),
         sm=sm,
         nvlinks=count_links(links, sm),
         links=links,

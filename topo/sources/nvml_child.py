@@ -35,6 +35,7 @@ def collect() -> dict[str, Any]:
     handles = [_try(pynvml, pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(count)]
     return {
         "driver": _try(pynvml, pynvml.nvmlSystemGetDriverVersion),
+        "cuda": _try(pynvml, pynvml.nvmlSystemGetCudaDriverVersion_v2),
         "gpus": [_gpu(pynvml, index, handles) for index in range(count)],
     }
 
@@ -62,6 +63,7 @@ def _gpu(pynvml: Any, index: int, handles: list[Any]) -> dict[str, Any]:
         "pci": bus_id.decode() if isinstance(bus_id, bytes) else bus_id,
         "name": _try(pynvml, pynvml.nvmlDeviceGetName, handle),
         "uuid": _try(pynvml, pynvml.nvmlDeviceGetUUID, handle),
+        "vbios": _try(pynvml, pynvml.nvmlDeviceGetVbiosVersion, handle),
         "cc": list(capability) if capability else None,
         "links": [_link(pynvml, handle, link) for link in range(MAX_LINKS)],
         "c2c": _c2c(pynvml, handle),

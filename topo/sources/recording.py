@@ -52,7 +52,7 @@ class RecordingReader(LiveReader):
         from railgauge import __version__
 
         texts = dict(self.texts)
-        known = folders([*texts, *self.links, *self.seen])
+        known = folders((*texts, *self.links, *self.seen))
         for path, names in self.listed.items():
             unread = set(names) - known.get(path or "/", set())
             texts |= {f"{path}/{SEEN}": "\n".join(sorted(unread))} if unread else {}

@@ -6,6 +6,7 @@ its bare spelling (0xc42a10300651234, enx0c42a1651234). Names, serial numbers an
 they are learnt where they are known to stand, then replaced everywhere.
 """
 
+import contextlib
 import ipaddress
 import re
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 from railgauge.topo.sources.capture import Capture
 from railgauge.topo.sources.host_identity import HOSTNAME
+from railgauge.topo.sources.nccl_settings import PREFIX
 from railgauge.topo.sources.pseudonym import V4_MAPPED, Pseudonyms
 
 SHAPES = {
@@ -61,6 +63,7 @@ class Redaction:
 
     def learn(self, capture: Capture) -> None:
         """Find the identifiers of a capture; before anything of it is replaced."""
+        configuration = (capture.facts.get("settings") or {}).get("files", ())
         for path, text in capture.texts.items():
             if path == HOSTNAME:
                 self._name(text)
@@ -68,6 +71,8 @@ class Redaction:
                 self._described(text)
             elif path.rpartition("/")[2] in SERIALS:
                 self._word("serial", text)
+            elif path in configuration:
+                self._addressed(text)
         for key, text in _strings([capture.manifest, *capture.facts.values()]):
             self._fact(text, key)
         for text in (*capture.texts, *capture.texts.values(), *capture.links, *capture.links.values()):
@@ -76,12 +81,12 @@ class Redaction:
 
     def path(self, path: str) -> str:
         """A path or a link's target. Names are left: interfaces and folders may be called like a host."""
+        path = HOME.sub(lambda found: self.pseudonyms.word("user", found[0]), path)
         return DIGITS.sub(self._digits, SHAPE.sub(self._shape, path))
 
     def text(self, text: str) -> str:
         """Any text."""
         text = DOTTED.sub(self._dotted, self.path(text))
-        text = HOME.sub(lambda found: self.pseudonyms.word("user", found[0]), text)
         if not self._words:
             return text
         words = "|".join(map(re.escape, sorted(self._words, key=len, reverse=True)))
@@ -108,7 +113,7 @@ class Redaction:
         return self._fact(value, key) if isinstance(value, str) else value
 
     def _fact(self, text: str, key: str) -> str:
-        if key in ("host", "hostname"):
+        if key in ("host", "hostname", "NCCL_HOSTID"):
             return self._name(text)
         if key == NODE_DESC:
             return self._described(text)
@@ -116,10 +121,16 @@ class Redaction:
             return self._word(key, text)
         if key == "cluster" and DIGITS.fullmatch(text):
             self._number(int(text, 16), self.pseudonyms.digits(int(text, 16)))
-        if key == "addresses" and DOTTED.fullmatch(text):
-            self._addresses.add(int(ipaddress.IPv4Address(text)))
+        if key == "addresses" or key.startswith(PREFIX):
+            self._addressed(text)
         self._named(text)
         return self.text(text)
+
+    def _addressed(self, text: str) -> None:
+        """Learn the IPv4 addresses in a text that holds such."""
+        for address in DOTTED.findall(text):
+            with contextlib.suppress(ValueError):
+                self._addresses.add(int(ipaddress.IPv4Address(address)))
 
     def _name(self, text: str) -> str:
         """A host's name: its first label and its domain have pseudonyms of their own."""

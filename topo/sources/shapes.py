@@ -67,6 +67,7 @@ GPU = _object(
     index=INTEGER,
     pci=NAME,
     uuid=NAME,
+    vbios=NAME,
     cc=_optional(_list(INTEGER, 2)),
     name=NAME,
     links=_optional(_list(_object(state=READING, p2p=READING, remote=NAME, version=READING, type=READING))),
@@ -93,11 +94,12 @@ VERBS_DEVICE = _object(
 )
 DOCUMENTS: dict[str, Check] = {
     "manifest.json": _object(host=TEXT, problems=_map(TEXT), redacted=NAME),
-    "facts/nvml.json": _object(driver=NAME, gpus=_list(GPU), error=TEXT),
+    "facts/nvml.json": _object(driver=NAME, cuda=READING, gpus=_list(GPU), error=TEXT),
     "facts/cuda.json": _object(gpus=_list(CUDA_GPU), gpu_direct_rdma=_map(READING), dma_buf=_map(READING), error=TEXT),
     "facts/verbs.json": _object(asked=NAME, devices=_list(VERBS_DEVICE), error=TEXT),
     "facts/interfaces.json": _object(interfaces=_list(INTERFACE), error=TEXT),
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
+    "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))
 

@@ -16,6 +16,7 @@ enum class ErrorCode {
   kTimeout,   // a wait reached its deadline
   kAborted,   // somebody asked this rank to stop
   kMismatch,  // ranks disagree on what they are doing
+  kPeerLost,  // the rank at the other end is gone: PeerLost
 };
 
 class Error : public std::runtime_error {
@@ -25,6 +26,17 @@ class Error : public std::runtime_error {
 
  private:
   ErrorCode code_;
+};
+
+// A connection ended; `rank` is at its other end.
+class PeerLost : public Error {
+ public:
+  PeerLost(const std::string& message, int rank)
+      : Error(ErrorCode::kPeerLost, message), rank_(rank) {}
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
 };
 
 // A failed system call: `what` was being done; the text of errno is added.

@@ -56,3 +56,17 @@ class FaultySender(Sender):
     @property
     def fired(self) -> bool:
         """whether the fault has come"""
+
+class SocketProxy:
+    """Moves the messages of all of a rank's sockets, in a thread."""
+
+    def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
+
+    def abort(self) -> None:
+        """Close all sockets at once, whatever was posted."""
+
+class SocketReceiver(Receiver):
+    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+
+class SocketSender(Sender):
+    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...

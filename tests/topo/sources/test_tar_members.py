@@ -109,3 +109,46 @@ def test_a_changed_header_further_on_is_refused():
 def test_names_are_made_plain():
     members = read_members(archive(("./a//b", b"1"), (special("./c/", tarfile.DIRTYPE), b"")), "c.tar")
     assert [(member.name, member.kind) for member in members] == [("a/b", FILE), ("c", FOLDER)]
+
+
+def test_a_long_name_in_two_fields_is_one():
+    name = "/".join(["folder" * 10] * 3)
+    assert [member.name for member in read_members(archive((name, b"1"), form=tarfile.USTAR_FORMAT), "c.tar")] == [name]
+
+
+def test_an_archive_from_before_posix_is_read():
+    file, folder = special("a", tarfile.AREGTYPE), special("b/", tarfile.AREGTYPE)
+    members = read_members(archive((file, b"1"), (folder, b"")), "c.tar")
+    assert [(member.name, member.kind) for member in members] == [("a", FILE), ("b", FOLDER)]
+
+
+def with_header(tar: bytes, start: int, value: bytes) -> bytes:
+    """The archive with bytes of its first header replaced, and its checksum right again."""
+    header = bytearray(tar[:512])
+    header[start : start + len(value)] = value
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + tar[512:]
+
+
+def test_a_size_in_base_256_is_read():
+    tar = with_header(archive(("a", b"hello")), 124, b"\x80" + (5).to_bytes(11))
+    assert [member.content for member in read_members(tar, "c.tar")] == [b"hello"]
+
+
+@pytest.mark.parametrize(
+    "size", [b"-0000000005\0", b"0x000000005\0", b"00000000009\0", b"\xff" * 12, b"\x80" + b"\xff" * 11]
+)
+def test_a_size_that_is_none_or_too_much_is_refused(size):
+    with pytest.raises(InputError, match="damaged"):
+        list(read_members(with_header(archive(("a", b"hello")), 124, size), "c.tar"))
+
+
+@pytest.mark.parametrize(
+    "record", [b"8 path=b\n", b"99 path=b\n", b"path=b\n", b"10 pathxb\n", b"0 path=b\n", b"-1 path=b\n"]
+)
+def test_extended_headers_that_are_none_are_refused(record):
+    tar = archive((special("x" * 8, b"x"), b""), ("a", b"1"))
+    tar = with_header(tar, 124, b"%011o\0" % len(record))
+    with pytest.raises(InputError, match="damaged"):
+        list(read_members(tar[:512] + record.ljust(512, b"\0") + tar[512:], "c.tar"))

@@ -23,8 +23,14 @@ const char* python_name(ErrorCode code) {
       return "AbortedError";
     case ErrorCode::kMismatch:
       return "MismatchError";
+    case ErrorCode::kPeerLost:
+      return "PeerLostError";
   }
   return "Error";
+}
+
+nb::object python_type(ErrorCode code) {
+  return nb::module_::import_("railgauge.topo.errors").attr(python_name(code));
 }
 
 }  // namespace
@@ -33,10 +39,11 @@ void bind_errors(nb::module_&) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
+    } catch (const PeerLost& error) {
+      nb::object type = python_type(error.code());
+      PyErr_SetObject(type.ptr(), type(error.what(), error.rank()).ptr());
     } catch (const Error& error) {
-      nb::object type =
-          nb::module_::import_("railgauge.topo.errors").attr(python_name(error.code()));
-      PyErr_SetString(type.ptr(), error.what());
+      PyErr_SetString(python_type(error.code()).ptr(), error.what());
     }
   });
 }

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long `railgauge cluster dump --from FOLDER` takes with 1,000 captures, and where the time goes.
+
+The whole command is a process of its own, whose answer is checked: the odd nodes, and they alone. The steps are timed
+in this process: what one capture takes, and what is done with all of them afterwards.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks import machine
+from benchmarks.cluster.made_up import CUT, ODD, folder_of, name
+from benchmarks.environments import FOLDER
+from benchmarks.host_all_reduce.peers import default_program
+
+from railgauge.topo.fleet.comparison import compare
+from railgauge.topo.fleet.folder import node_files, read_files
+from railgauge.topo.fleet.node import read_node
+
+NODES = 1000
+BOUND_S = 10.0
+WARM_UP = 5  # captures: the first fill caches
+Sample = dict[str, object]
+
+
+def main() -> None:
+    """Measure, write the JSONL, print the table."""
+    parser = argparse.ArgumentParser(prog="cluster", description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--railgauge", default=default_program())
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    facts = machine.describe()
+    output = options.output or FOLDER / "results" / f"cluster-{machine.name(facts)}.jsonl"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    folder = str(folder_of(FOLDER / "cluster", NODES))
+    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    lines: list[Sample] = [{"kind": "machine", "at": at, "machine": facts, "load": machine.load()}]
+    lines += [whole_command(options.railgauge, folder) for _ in range(options.runs)]
+    lines += steps(folder)
+    with output.open("w") as file:
+        for line in lines:
+            file.write(json.dumps({"schema": "railgauge/bench/1", "benchmark": "cluster", **line}) + "\n")
+    print_table(lines)
+    print(f"\nsamples in {output}", file=sys.stderr)
+
+
+def whole_command(railgauge: str, folder: str) -> Sample:
+    """One run of the command: wall time, time of all its processes on the cores, and the load before it."""
+    load, used, begin = machine.load(), os.times(), time.perf_counter()
+    done = subprocess.run(
+        [railgauge, "cluster", "dump", "--from", folder, "--json"], check=True, capture_output=True, text=True
+    )
+    wall, now = time.perf_counter() - begin, os.times()
+    document = json.loads(done.stdout)
+    odd = {one["node"] for one in document["differences"]}
+    missing = [one["nodes"] for one in document["unreachable"]]
+    if odd != {name(number) for number in ODD} or missing != [name(CUT)] or document["splits"]:
+        raise SystemExit(f"the answer is wrong: odd {sorted(odd)}, unread {missing}")
+    cpu = now.children_user + now.children_system - used.children_user - used.children_system
+    return {"kind": "sample", "what": "command", "wall_s": round(wall, 3), "cpu_s": round(cpu, 3), "load": load}
+
+
+def steps(folder: str) -> list[Sample]:
+    """What reading one capture takes in one process, reading all with all cores, and the comparison of all."""
+    files = node_files(folder)
+    each = []
+    for node, path in files[: WARM_UP + 100]:
+        begin = time.perf_counter()
+        read_node(node, path, with_topology=False)
+        each.append(round((time.perf_counter() - begin) * 1e3, 3))
+    begin = time.perf_counter()
+    nodes, unread = read_files(files, lambda more: None)
+    reading = time.perf_counter() - begin
+    begin = time.perf_counter()
+    compare(nodes, unread)
+    comparing = time.perf_counter() - begin
+    return [
+        {"kind": "sample", "what": "one capture", "wall_ms": each[WARM_UP:]},
+        {"kind": "sample", "what": "reading all", "wall_s": round(reading, 3)},
+        {"kind": "sample", "what": "comparing all", "wall_s": round(comparing, 3)},
+    ]
+
+
+def print_table(lines: list[Sample]) -> None:
+    """The command beside its bound, then the steps."""
+    commands = [line for line in lines if line.get("what") == "command"]
+    walls = [float(str(line["wall_s"])) for line in commands]
+    print(f"| {NODES} captures | best | median |\n|---|---|---|")
+    print(f"| whole command, s (at most {BOUND_S:g}) | {min(walls):.1f} | {statistics.median(walls):.1f} |")
+    for line in lines:
+        if line.get("what") == "one capture":
+            each = [float(one) for one in json.loads(str(line["wall_ms"]))]
+            print(f"| one capture in one process, ms | {min(each):.1f} | {statistics.median(each):.1f} |")
+        elif line.get("what") in ("reading all", "comparing all"):
+            print(f"| {line['what']}, s | {line['wall_s']} | |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The subcommands of `railgauge cluster`."""
+
+import typer
+
+from railgauge.cli.cluster.dump import dump
+from railgauge.cli.machine_options import HELP_OPTIONS
+from railgauge.cli.quick_command import QuickCommand, QuickGroup
+
+app = typer.Typer(
+    cls=QuickGroup,
+    help="All nodes of a cluster at once.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=HELP_OPTIONS,
+)
+
+
+@app.callback()
+def cluster() -> None:
+    """All nodes of a cluster at once."""
+
+
+app.command(cls=QuickCommand)(dump)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge cluster dump: what each node is, gathered, folded where nodes are equal, and the odd ones by majority."""
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, leave_with
+from railgauge.cli.machine_options import Json, print_warnings
+from railgauge.cli.output import document, print_json
+from railgauge.topo.errors import InputError, UnavailableError, UsageError
+from railgauge.topo.findings import Level
+
+if TYPE_CHECKING:
+    from railgauge.cli.cluster.gather import Limits
+    from railgauge.topo.fleet.folder import NodeFile, Unread
+    from railgauge.topo.fleet.report import Report
+
+STYLE = {"group": "bold", "odd": "bold yellow", "split": "yellow", "unread": "bold red"}
+
+
+def dump(
+    nodes: Annotated[
+        str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
+    ] = None,
+    hostfile: Annotated[
+        str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of a hostfile of Open MPI or MPICH.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FOLDER", help="Ask no node: read NODE.tar.zst and NODE.xml in this folder."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", metavar="FOLDER", help="Keep what the nodes gave as FOLDER/NODE.tar.zst.")
+    ] = None,
+    capture: Annotated[bool, typer.Option("--capture", help="Gather captures: the default.")] = False,
+    topo: Annotated[
+        bool, typer.Option("--topo", help="Gather topology files, NODE.xml; captures too with --capture.")
+    ] = False,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long a node may take.")
+    ] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
+    as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
+) -> None:
+    """Gather what each node is; fold equal nodes together, and name the odd ones and what differs, by majority.
+
+    Without -w and --hostfile: the nodes of the Slurm allocation.
+
+    --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
+    """
+    from railgauge.cli.cluster.gather import Limits
+    from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY
+
+    with ExitStack() as stack:
+        if source is not None:
+            _check_alone(nodes or hostfile or output or capture or topo)
+            report = _read(source)
+        else:
+            endings = [ending for ending, wanted in ((CAPTURES[0], capture or not topo), (TOPOLOGY, topo)) if wanted]
+            folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
+            limits = Limits(timeout_s=timeout_s, fanout=fanout)
+            report = _gathered(nodes, hostfile, folder, endings, limits)
+    _leave(report, as_json=as_json, fail_on=fail_on, is_live=source is None)
+
+
+def _check_alone(others: object) -> None:
+    if others:
+        raise UsageError("--from reads what was gathered before: leave -w, --hostfile, -o, --capture and --topo out")
+
+
+def _read(folder: str) -> "Report":
+    from railgauge.topo.fleet.folder import node_files
+
+    return _compared(node_files(folder), [])
+
+
+def _gathered(nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: "Limits") -> "Report":
+    """Ask the nodes for each ending; the first is what is compared, and who fails there is not asked again."""
+    from railgauge.cli.cluster.gather import gather, make_folder
+    from railgauge.cli.cluster.nodes import destinations
+    from railgauge.cli.cluster.progress import progress
+
+    asked = destinations(nodes, hostfile)
+    make_folder(folder)
+    failed: list[Unread] = []
+    for ending in endings:
+        with progress("asking nodes", len(asked)) as on_done:
+            missing = gather(asked, folder, ending, limits, on_done)
+        if ending == endings[0]:
+            failed = missing
+            asked = {name: asked[name] for name in asked if name not in {one.name for one in missing}}
+        else:
+            print_warnings(tuple(f"there is no {one.name}{ending}: {one.reason}" for one in missing))
+    return _compared([(name, f"{folder}/{name}{endings[0]}") for name in asked], failed)
+
+
+def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unread]") -> "Report":
+    from railgauge.cli.cluster.progress import progress
+    from railgauge.topo.fleet.comparison import compare
+    from railgauge.topo.fleet.folder import read_files
+
+    with progress("reading nodes", len(files)) as on_read:
+        nodes, unread = read_files(files, on_read)
+    return compare(nodes, [*failed, *unread])
+
+
+def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
+    """Print the report and end; with no node read there was nothing to do, or nothing readable."""
+    from railgauge.topo.fleet.findings import findings
+    from railgauge.topo.render.fleet_json import report_document
+
+    print_warnings(report.warnings)
+    if as_json:
+        print_json(document("cluster", "", **report_document(report)))
+    else:
+        _print(report)
+    if not report.groups:
+        raise typer.Exit((UnavailableError if is_live else InputError).exit_status)
+    leave_with(tuple(findings(report)), fail_on)
+
+
+def _print(report: "Report") -> None:
+    from railgauge.topo.render.fleet_text import report_lines
+
+    if not sys.stdout.isatty():
+        print("\n".join(line.head + line.wrapped(None) for line in report_lines(report)))
+        return
+    from rich.text import Text
+
+    from railgauge.cli.terminal import console
+
+    terminal = console()
+    for line in report_lines(report):
+        terminal.print(Text.assemble((line.head, STYLE.get(line.mark, "")), line.wrapped(terminal.width)))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures and topology files of many nodes, made there by their own railgauge and gathered into a folder."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY, Unread
+from railgauge.topo.natural_order import natural
+
+if TYPE_CHECKING:
+    from railgauge.collectives.launch.remote import RemoteResult
+
+ASKED = {CAPTURES[0]: ("topo", "capture", "-o", "/dev/stdout"), TOPOLOGY: ("topo", "dump")}
+"""By the ending of the file: what the node's railgauge is asked for on its stdout."""
+FIND = """python=$1; shift
+if "$python" -P -c "import railgauge" 2>/dev/null; then exec "$python" -P -m railgauge "$@"; fi
+exec railgauge "$@\""""
+"""Runs the railgauge that is where ours is, else the one on the node's PATH."""
+NOT_THERE = (126, 127)  # a POSIX shell's statuses for a program that cannot be run, or is not found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """timeout_s: how long a node may take; fanout: how many are asked at a time."""
+
+    timeout_s: float
+    fanout: int
+
+
+def gather(
+    nodes: Mapping[str, str], folder: str, ending: str, limits: Limits, on_done: Callable[[int], None]
+) -> list[Unread]:
+    """Ask all nodes (what ssh is given, by name) for the file of that ending; those that gave none, and why.
+
+    UnavailableError when the folder cannot be written to, or there is no ssh.
+    """
+    from railgauge.collectives.launch.remote import run_on
+
+    names = {destination: name for name, destination in nodes.items()}
+    failed: list[Unread] = []
+
+    def keep(destination: str, result: "RemoteResult") -> None:
+        name = names[destination]
+        if reason := _failure(result):
+            failed.append(Unread(name=name, reason=reason.replace(f" {name}", "")))  # so that reasons fold
+        else:
+            _write(os.path.join(folder, name + ending), result.stdout)
+        on_done(1)
+
+    command = ["sh", "-c", FIND, "sh", sys.executable, *ASKED[ending]]
+    run_on(list(names), command, timeout_s=limits.timeout_s, fanout=limits.fanout, on_done=keep)
+    return sorted(failed, key=lambda one: natural(one.name))
+
+
+def _failure(result: "RemoteResult") -> str | None:
+    """Why a node gave nothing, None when it did."""
+    if result.status is None:
+        return result.reason or "not reached"
+    if result.status in NOT_THERE:
+        return f"railgauge is not installed there: neither with {sys.executable} nor on PATH"
+    said = result.stderr.strip().splitlines()
+    if result.status != 0:
+        return f"railgauge ended with status {result.status}: {said[-1] if said else 'it did not say why'}"
+    return None if result.stdout else "it sent nothing"
+
+
+def _write(path: str, data: bytes) -> None:
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise UnavailableError(f"cannot write {path}: {error.strerror}") from error
+
+
+def make_folder(path: str) -> None:
+    """Make the folder if it is not there. UnavailableError when that fails."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"cannot make the folder {path}: {error.strerror}") from error

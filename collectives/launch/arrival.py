@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process arrives in its job: it opens the store that its place names, and meets the other processes through it."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+
+from railgauge import __version__
+from railgauge.collectives.launch.place import Place
+from railgauge.transports.init_method import open_store
+from railgauge.transports.meeting import Meeting, meet
+from railgauge.transports.secret import job_secret
+from railgauge.transports.store.store import Store
+
+
+@contextlib.contextmanager
+def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None) -> Iterator[Meeting]:
+    """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one.
+
+    Raises:
+        UsageError: the init method is none, or contradicts itself. UnavailableError: no interface can be used.
+        RunError: not everybody came within the timeout.
+    """
+    secret = job_secret(os.environ)
+    with contextlib.ExitStack() as stack:
+        if store is None:
+            store = open_store(
+                place.init_method,
+                process=place.process,
+                processes=place.processes,
+                timeout=timedelta(seconds=timeout_s),
+                secret=secret,
+                environ=os.environ,
+            )
+            stack.callback(store.close)
+        meeting = meet(
+            store,
+            process=place.process,
+            processes=place.processes,
+            ranks_per_process=ranks_per_process,
+            timeout_s=timeout_s,
+            secret=secret,
+            version=__version__,
+            environ=os.environ,
+        )
+        stack.callback(meeting.close)
+        yield meeting

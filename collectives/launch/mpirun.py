@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mpirun launcher: Open MPI's or MPICH's, whichever is on PATH; ranks find themselves by what it tells them.
+
+Hosts stand in the command itself, so what --dry-run prints runs as it is. Ranks meet through the launcher (PMIx or
+PMI), or at MASTER_ADDR and MASTER_PORT where these are given with -x.
+"""
+
+import functools
+import os
+import subprocess
+from enum import StrEnum
+
+from railgauge.collectives.launch.hostfile import Host
+from railgauge.collectives.launch.launch import Ended, Launch, program, rank_command, run_command, variables_of
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.transports.secret import VARIABLE as SECRET
+
+ASK_WITHIN_S = 30.0
+OPEN_MPI_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+
+
+class Mpi(StrEnum):
+    """Whose mpirun it is."""
+
+    OPEN_MPI = "Open MPI"
+    MPICH = "MPICH"
+
+
+def commands(launch: Launch) -> list[list[str]]:
+    """The one command that starts all ranks.
+
+    Raises:
+        UnavailableError: there is no mpirun, or it is none of those two.
+        UsageError: -x is wrong, or a host cannot be told to this mpirun.
+    """
+    mpirun = program("mpirun")
+    compose = {Mpi.OPEN_MPI: _open_mpi, Mpi.MPICH: _mpich}[whose(mpirun)]
+    return [[mpirun, *compose(launch), *rank_command(launch)]]
+
+
+def start(launch: Launch) -> Ended:
+    """Run it and wait; errors are those of `commands`."""
+    return run_command(commands(launch)[0])
+
+
+@functools.cache
+def whose(mpirun: str) -> Mpi:
+    """Whose program this is, as its --version says.
+
+    Raises:
+        UnavailableError: it does not answer, or it is another's.
+    """
+    try:
+        asked = subprocess.run(
+            [mpirun, "--version"], capture_output=True, text=True, timeout=ASK_WITHIN_S, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{mpirun} --version does not answer: {error}") from None
+    if "Open MPI" in asked.stdout or "OpenRTE" in asked.stdout:
+        return Mpi.OPEN_MPI
+    if any(name in asked.stdout for name in ("HYDRA", "MPICH", "Intel(R) MPI")):
+        return Mpi.MPICH
+    said = (asked.stdout + asked.stderr).strip().partition("\n")[0]
+    raise UnavailableError(f"{mpirun} is neither Open MPI's nor MPICH's (it says: {said[:100]!r}): use --launcher ssh")
+
+
+def _open_mpi(launch: Launch) -> list[str]:
+    options = ["-np", str(launch.processes)]
+    if os.geteuid() == 0 and not all(os.environ.get(name) for name in OPEN_MPI_AS_ROOT):
+        options.append("--allow-run-as-root")  # it refuses otherwise; railgauge touches nothing that root alone may
+    if launch.hosts:
+        options += ["--host", ",".join(f"{_open_mpi_name(host)}:{host.slots}" for host in launch.hosts)]
+    else:
+        options.append("--oversubscribe")  # else it takes no more ranks than there are cores
+    options += ["--bind-to", "none"]  # railgauge binds its ranks to the cores near their NICs and GPUs
+    for name, value in variables_of(launch).items():
+        options += ["-x", f"{name}={value}"]
+    return [*options, "-x", SECRET]
+
+
+def _open_mpi_name(host: Host) -> str:
+    if ":" in host.address:
+        raise UsageError(f"{host.address}: mpirun takes no IPv6 addresses with slots: give the host a name")
+    return host.destination
+
+
+def _mpich(launch: Launch) -> list[str]:
+    options = ["-np", str(launch.processes)]
+    if launch.hosts:
+        options += ["-hosts", ",".join(f"{_mpich_name(host)}:{host.slots}" for host in launch.hosts)]
+    options += ["-bind-to", "none"]
+    for name, value in variables_of(launch).items():
+        options += ["-genv", name, value]
+    return options  # hydra hands the whole environment on, the secret in it
+
+
+def _mpich_name(host: Host) -> str:
+    if host.user or ":" in host.address:
+        raise UsageError(f"{host.destination}: MPICH's -hosts takes plain names: put the user into ~/.ssh/config")
+    return host.address

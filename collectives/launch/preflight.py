@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to be there before ranks are started over ssh, asked of every host at once, and named where it is missing:
+a login without a password, the same railgauge, the first host's name, a shared folder with working locks.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ClusterShell.NodeSet import NodeSet
+
+from railgauge import __version__
+from railgauge.collectives.launch import probe
+from railgauge.collectives.launch.launch import Launch
+from railgauge.collectives.launch.remote import RemoteResult, run_on
+from railgauge.topo.errors import UnavailableError
+
+WITHIN_S = 30.0
+FANOUT = 128
+MOST_ANSWER = 65536
+REMEDIES = {
+    "Permission denied": "log in without a password has to work: ssh-copy-id HOST",
+    "Host key verification failed": "log in once by hand: ssh HOST",
+    "Could not resolve": "does the hostfile name it right?",
+    "timed out": "is it up, and does a firewall let ssh through?",
+    "No route": "is it up, and does a firewall let ssh through?",
+    "Connection refused": "does sshd run there?",
+}
+"""What to try, by what ssh's message contains."""
+
+
+def check(launch: Launch, meeting_at: str) -> None:
+    """Ask all hosts of the job, within 30 s; `meeting_at` is the name or address that they all have to know.
+
+    Raises:
+        UnavailableError: some host lacks something; one line for each lack, equal hosts folded.
+    """
+    with _locked_files(launch) as locked:
+        question = {"names": [meeting_at], "locked": locked}
+        results = run_on(
+            [host.destination for host in launch.hosts],
+            [sys.executable, "-P", "-", json.dumps(question)],
+            timeout_s=WITHIN_S,
+            fanout=FANOUT,
+            stdin=Path(probe.__file__).read_bytes(),
+        )
+    lacking: dict[str, list[str]] = {}
+    for node, result in results.items():
+        for problem in problems(node, result):
+            lacking.setdefault(problem, []).append(node)
+    if lacking:
+        lines = [f"{NodeSet.fromlist(nodes)}: {problem}" for problem, nodes in lacking.items()]
+        raise UnavailableError("\n  ".join([f"not all of the {len(results)} hosts are ready:", *lines]))
+
+
+def problems(node: str, result: RemoteResult) -> list[str]:
+    """What a host's result says is missing there, in words that are the same for every host."""
+    if result.status is None:
+        name = re.escape(node.rpartition("@")[2])
+        reason = re.sub(rf"(?<![\w.-]){name}(?![\w-])", "HOST", result.reason or "not reached").rstrip(".")
+        remedy = next((remedy for part, remedy in REMEDIES.items() if part in reason), None)
+        return [f"{reason}{f' ({remedy})' if remedy else ''}"]
+    if result.status in (126, 127):
+        return [f"no {sys.executable} there: railgauge has to be installed under the same path on all hosts"]
+    if result.status:
+        said = result.stderr.strip().splitlines()
+        return [f"{sys.executable} ended with status {result.status}{f': {said[-1]}' if said else ''}"]
+    return _read(result.stdout)
+
+
+def _read(stdout: bytes) -> list[str]:
+    """The problems in a probe's answer: its last line, for login scripts may talk before."""
+    lines = stdout[-MOST_ANSWER:].strip().splitlines()
+    try:
+        answer = json.loads(lines[-1] if lines else b"")
+        version, found = answer["version"], dict(answer["problems"])
+    except (ValueError, LookupError, TypeError):
+        said = lines[-1][:80].decode(errors="replace") if lines else "nothing"
+        return [f"it answered {said!r}: does a login script end the shell, or print behind commands?"]
+    if version is None:
+        return [f"{sys.executable} has no railgauge there: install {__version__} on all hosts"]
+    if version != __version__:
+        return [f"railgauge {version} there, {__version__} here: install the same on all hosts"]
+    return [f"{what}: {why}" for what, why in found.items()]
+
+
+@contextlib.contextmanager
+def _locked_files(launch: Launch) -> Iterator[list[str]]:
+    """A locked file in the folder that the ranks will meet in (--init-method file://), if they do."""
+    folder = _meeting_folder(launch.argv)
+    if folder is None:
+        yield []
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, prefix=".railgauge-preflight-"))
+            fcntl.lockf(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise UnavailableError(f"{folder}: {error.strerror}: ranks cannot meet in a file there") from None
+        yield [file.name]
+
+
+def _meeting_folder(argv: list[str]) -> str | None:
+    for at, argument in enumerate(argv):
+        name, _, value = argument.partition("=")
+        if name == "--init-method":
+            url = urlsplit(value or (argv[at + 1] if at + 1 < len(argv) else ""))
+            return os.path.dirname(url.path) if url.scheme == "file" else None
+    return None

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rank processes of one host: waited for, ended, and what their ends say about the job."""
+
+import contextlib
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+
+GRACE_SHARE, LEAST_GRACE_S, MOST_GRACE_S = 0.1, 0.5, 5.0
+POLL_S = 0.02
+Ranks = Mapping[int, "subprocess.Popen[bytes]"]
+
+
+def grace_s(timeout_s: float) -> float:
+    """How long the other ranks have to end by themselves once one has failed: a share of the timeout, within limits."""
+    return min(max(GRACE_SHARE * timeout_s, LEAST_GRACE_S), MOST_GRACE_S)
+
+
+def wait(ranks: Ranks, within_s: float, pause: Callable[[float], None] = time.sleep) -> tuple[int, str | None]:
+    """Wait until all have ended, or one has failed and the others have had `within_s` seconds to end by themselves.
+
+    Args:
+        ranks: the processes by rank; those that are late are killed.
+        within_s: for the others, once one has failed (grace_s).
+        pause: waits some seconds; what it raises ends the wait.
+
+    Returns:
+        The exit status for the shell, and what to say about ranks that did not end by themselves.
+    """
+    deadline: float | None = None
+    late: list[int] = []
+    while None in (codes := [process.poll() for process in ranks.values()]):
+        if deadline is None and any(codes):
+            deadline = time.monotonic() + within_s
+        if deadline is not None and time.monotonic() > deadline:
+            late = [rank for rank, process in ranks.items() if process.returncode is None]
+            kill(ranks)
+            break
+        pause(POLL_S)
+    return _verdict({rank: process.returncode for rank, process in ranks.items()}, late)
+
+
+def kill(ranks: Ranks) -> None:
+    """Kill those that still run; none is left on return."""
+    for process in ranks.values():
+        if process.poll() is None:
+            process.kill()
+    for process in ranks.values():
+        process.wait()
+
+
+def _verdict(codes: dict[int, int], late: list[int]) -> tuple[int, str | None]:
+    if any(code in (130, -signal.SIGINT) for code in codes.values()):
+        return 130, None
+    killed = {rank: -code for rank, code in codes.items() if code < 0 and rank not in late}
+    notes = [f"rank {rank} was killed by {_signal_name(number)}" for rank, number in killed.items()]
+    # Ranks that were only told to stop end with 4; one that ended otherwise is the cause, late ones are its effect.
+    cause = next((code for code in codes.values() if code > 0 and code != 4), None)
+    if cause is None:
+        notes += [f"rank {rank} had to be killed: it did not end by itself" for rank in late]
+    return cause or (4 if any(codes.values()) else 0), "; ".join(notes) or None
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return f"signal {number} ({signal.Signals(number).name})"
+    return f"signal {number}"

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command on many hosts, by ssh, through ClusterShell: in parallel, with limits, and bytes stay bytes.
+
+The user's ssh configuration holds. RAILGAUGE_SSH is a command in place of `ssh` (as rsync's RSYNC_RSH is): what it gets
+after its own words are ssh's options, the host and the command.
+"""
+
+import logging
+import math
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ClusterShell.Event import EventHandler
+from ClusterShell.NodeSet import NodeSet
+from ClusterShell.Task import task_self
+from ClusterShell.Worker.Ssh import SshClient, WorkerSsh
+
+from railgauge.collectives.launch.hostfile import check_destination
+from railgauge.collectives.launch.launch import program
+
+logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe is told by what comes of it
+
+CONNECT_WITHIN_S = 10
+ALIVE_EVERY_S, ALIVE_MISSED = 15, 3
+"""A connection that is silent for their product is taken for lost (ssh_config: ServerAliveInterval)."""
+SSH_OPTIONS = (
+    "-T",  # no terminal: bytes pass as they are
+    "-oBatchMode=yes",  # a password is never asked for
+    f"-oConnectTimeout={CONNECT_WITHIN_S}",
+    f"-oServerAliveInterval={ALIVE_EVERY_S}",
+    f"-oServerAliveCountMax={ALIVE_MISSED}",
+    "-oForwardX11=no",
+    "-oForwardAgent=no",
+    "-oClearAllForwardings=yes",
+)
+SSH_FAILED = 255
+"""ssh's own status: no connection, no permission, or the connection broke (ssh(1))."""
+MOST_OUTPUT = 256 << 20
+"""Bytes of one host that are kept; a host that sends more is cut off."""
+KILL_AFTER_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteResult:
+    """How a command ended on one host."""
+
+    status: int | None
+    """Its exit status; None: the host was not reached, or it took too long."""
+    stdout: bytes
+    stderr: str
+    reason: str | None
+    """Why there is no status, in one line."""
+
+
+@dataclass(slots=True)
+class _Output:
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+
+    def append(self, stream: str, data: bytes) -> None:
+        (self.stderr if stream == "stderr" else self.stdout).extend(data)
+
+
+class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
+    """What is told while commands run, from the thread that waits in `converse`."""
+
+    def output(self, node: str, stream: str, data: bytes) -> bool:
+        """Take some bytes of a host's `stdout` or `stderr`; False: have enough of that host, whose end is not told."""
+        raise NotImplementedError
+
+    def ended(self, node: str, status: int | None) -> None:
+        """The command on a host has ended; None: it had to be cut off."""
+        raise NotImplementedError
+
+    def ev_read(self, worker: "_Worker", node: str, sname: str, msg: bytes) -> None:
+        """ClusterShell's name for `output`."""
+        if not self.output(str(node), sname, msg):
+            worker.cut_off(str(node))
+
+    def ev_hup(self, worker: "_Worker", node: str, rc: int) -> None:
+        """ClusterShell's name for `ended`."""
+        self.ended(str(node), rc)
+        if rc:
+            worker.end_others()
+
+
+class _Client(SshClient):  # type: ignore[misc]
+    """ClusterShell's ssh client with our command line, and output in chunks: lines would cost a capture its bytes."""
+
+    def _build_cmd(self) -> tuple[list[str], None]:
+        return self.worker.commands[str(self.key)], None
+
+    def _handle_read(self, sname: str) -> None:
+        self._on_nodeset_msgline(self.key, self._read(sname), sname)
+
+
+class _Worker(WorkerSsh):  # type: ignore[misc]
+    SHELL_CLASS = _Client
+
+    def __init__(
+        self, commands: Mapping[str, list[str]], listener: Listener, timeout_s: float | None, grace_s: float | None
+    ) -> None:
+        self.commands = {str(NodeSet(node)): command for node, command in commands.items()}
+        self._grace_s = grace_s
+        super().__init__(NodeSet.fromlist(list(commands)), listener, timeout_s or -1, command="-", stderr=True)
+
+    def cut_off(self, node: str) -> None:
+        """Kill the connection to a host."""
+        for client in self._clients:
+            if str(client.key) == node:
+                client.abort()
+
+    def end_others(self) -> None:
+        """Cut off, a while from now, what then still runs."""
+        if self._grace_s is not None:
+            self.task.timer(self._grace_s, self, autoclose=True)
+            self._grace_s = None
+
+    def ev_timer(self, _timer: object) -> None:
+        """The while is over."""
+        for client in [client for client in self._clients if client.registered]:
+            client.abort()
+            self.eh.ended(str(client.key), None)
+
+    def _on_node_timeout(self, node: str) -> None:
+        super()._on_node_timeout(node)
+        self.eh.ended(str(node), None)
+
+
+def ssh_command(node: str, command: Sequence[str]) -> list[str]:
+    """The command line that runs `command` on a host (`name`, `address` or `user@name`), for no shell of this machine.
+
+    The host's shell gets each word of it quoted.
+
+    Raises:
+        UsageError: `node` is nothing to log in to; RAILGAUGE_SSH is no command.
+        UnavailableError: there is no ssh.
+    """
+    ssh = shlex.split(os.environ.get("RAILGAUGE_SSH") or "ssh")
+    return [program(ssh[0]), *ssh[1:], *SSH_OPTIONS, check_destination(node), shlex.join(command)]
+
+
+def converse(
+    commands: Mapping[str, list[str]],
+    listener: Listener,
+    *,
+    timeout_s: float | None,
+    fanout: int,
+    stdin: bytes = b"",
+    hold_stdin: bool = False,
+    grace_s: float | None = None,
+) -> None:
+    """Run each host's command (from `ssh_command`) until all have ended; an exception ends the connections.
+
+    Args:
+        commands: by host.
+        listener: gets what comes.
+        timeout_s: seconds for each host's command from its start; None: no limit.
+        fanout: how many at a time.
+        stdin: what each gets on its stdin.
+        hold_stdin: keep stdin open behind that, so that its end tells the command that this process is gone.
+        grace_s: once a command has failed, the others have this long to end by themselves; None: no limit.
+    """
+    if not commands:
+        return
+    task = task_self()
+    task.set_info("fanout", fanout)
+    for stream in ("stdout_msgtree", "stderr_msgtree"):
+        task.set_default(stream, False)  # the listener keeps what it wants
+    worker = _Worker(commands, listener, timeout_s, grace_s)
+    task.schedule(worker)
+    worker.write(stdin)
+    if not hold_stdin:
+        worker.set_write_eof()
+    task.resume()
+
+
+def run_on(
+    nodes: Sequence[str],
+    command: Sequence[str],
+    *,
+    timeout_s: float,
+    fanout: int = 64,
+    stdin: bytes | None = None,
+    on_done: Callable[[str, RemoteResult], None] | None = None,
+) -> dict[str, RemoteResult]:
+    """Run `command` on each host and gather what came of it, in the order of `nodes`.
+
+    Args:
+        nodes: `name`, `address` or `user@name`; a second mention counts once.
+        command: program and arguments: no shell's syntax.
+        timeout_s: seconds for each, connection included; the host ends the command then too.
+        fanout: how many hosts at a time.
+        stdin: what each gets; None: nothing.
+        on_done: called with each host and its result as they come.
+
+    Raises:
+        UsageError, UnavailableError: as ssh_command.
+    """
+    limited = ["timeout", "-k", str(KILL_AFTER_S), str(math.ceil(timeout_s)), *command]
+    gathering = _Gathering(timeout_s, on_done)
+    commands = {node: ssh_command(node, limited) for node in nodes}
+    converse(commands, gathering, timeout_s=timeout_s, fanout=fanout, stdin=stdin or b"")
+    return {node: gathering.results[node] for node in commands}
+
+
+class _Gathering(Listener):
+    """Keeps what each host sends, until its end makes a result of it."""
+
+    def __init__(self, timeout_s: float, on_done: Callable[[str, RemoteResult], None] | None) -> None:
+        self.results: dict[str, RemoteResult] = {}
+        self._timeout_s = timeout_s
+        self._on_done = on_done
+        self._output: dict[str, _Output] = {}
+
+    def output(self, node: str, stream: str, data: bytes) -> bool:
+        kept = self._output.setdefault(node, _Output())
+        kept.append(stream, data)
+        if len(kept.stdout) + len(kept.stderr) <= MOST_OUTPUT:
+            return True
+        self._finish(node, None, f"it sent more than {MOST_OUTPUT >> 20} MiB")
+        return False
+
+    def ended(self, node: str, status: int | None) -> None:
+        if status is None:
+            self._finish(node, None, f"no end within {self._timeout_s:g} s")
+        elif status == SSH_FAILED:
+            self._finish(node, None, ssh_reason(bytes(self._output.get(node, _Output()).stderr)))
+        else:
+            self._finish(node, status, None)
+
+    def _finish(self, node: str, status: int | None, reason: str | None) -> None:
+        output = self._output.pop(node, _Output())
+        result = RemoteResult(status, bytes(output.stdout), output.stderr.decode(errors="replace"), reason)
+        self.results[node] = result
+        if self._on_done:
+            self._on_done(node, result)
+
+
+def ssh_reason(stderr: bytes) -> str:
+    """Why ssh failed: its last word."""
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    return f"ssh: {lines[-1].removeprefix('ssh: ')}" if lines else "ssh could not connect, and did not say why"

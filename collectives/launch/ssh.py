@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ssh launcher: one ssh to each host starts that host's processes (ssh_host.py), which end when their ssh does.
+
+Nothing but ssh without a password and the same railgauge under the same path is needed. Processes find each other by
+MASTER_ADDR and MASTER_PORT: the first host, as the hostfile names it, and a port that the caller sets or that is drawn.
+"""
+
+import os
+import random
+import sys
+from typing import TextIO
+
+from railgauge.collectives.launch.hostfile import Host
+from railgauge.collectives.launch.launch import (
+    OWN_STATUSES,
+    Ended,
+    Launch,
+    environment_with_secret,
+    exit_on_signals,
+    variables_of,
+)
+from railgauge.collectives.launch.preflight import check
+from railgauge.collectives.launch.processes import grace_s
+from railgauge.collectives.launch.remote import SSH_FAILED, Listener, converse, ssh_command, ssh_reason
+from railgauge.topo.errors import UsageError
+from railgauge.transports.secret import VARIABLE as SECRET
+
+PORTS = range(20000, 32000)
+"""Where MASTER_PORT is drawn from: below the ports that Linux gives to clients (32768)."""
+THIS_HOST = ("localhost", "127.0.0.1", "::1")
+ON_THE_WAY_S = 1.0
+"""How much longer than on its host (processes.grace_s) a failed rank is waited for here."""
+
+
+def commands(launch: Launch) -> list[list[str]]:
+    """One ssh for each host; on its stdin it gets the job secret.
+
+    Raises:
+        UsageError: there are no hosts, or others could not reach the first by its name.
+    """
+    return list(_commands(launch).values())
+
+
+def start(launch: Launch) -> Ended:
+    """Check the hosts, run the job on them, pass on what it prints, and leave nothing on any of them.
+
+    Raises:
+        UsageError: as `commands`.
+        UnavailableError: a host cannot be logged in to, or lacks something (preflight.py).
+    """
+    commands_by_host = _commands(launch)
+    check(launch, _meeting_at(launch.hosts))
+    secret = environment_with_secret()[SECRET]
+    relay = _Relay()
+    with exit_on_signals():
+        converse(
+            commands_by_host,
+            relay,
+            timeout_s=None,
+            fanout=len(commands_by_host),
+            stdin=os.fsencode(secret) + b"\n",
+            hold_stdin=True,
+            grace_s=grace_s(launch.timeout_s) + ON_THE_WAY_S,
+        )
+    return relay.verdict()
+
+
+def _check_hosts(hosts: list[Host]) -> None:
+    if not hosts:
+        raise UsageError("--launcher ssh: say where with --hostfile FILE or --hosts gpu-01:4,gpu-02:4")
+    if len(hosts) > 1 and _meeting_at(hosts) in THIS_HOST:
+        raise UsageError(
+            f"ranks would meet at {_meeting_at(hosts)}, which is another host for each: "
+            f"name the first host as the others know it, or set MASTER_ADDR"
+        )
+
+
+def _meeting_at(hosts: list[Host]) -> str:
+    """The first host, by the name that the others are to reach it by."""
+    return os.environ.get("MASTER_ADDR") or hosts[0].address
+
+
+def _commands(launch: Launch) -> dict[str, list[str]]:
+    """The command line for each host, by what ssh calls the host."""
+    hosts = launch.hosts
+    _check_hosts(hosts)
+    meet = {
+        "WORLD_SIZE": str(sum(host.slots for host in hosts)),
+        "MASTER_ADDR": _meeting_at(hosts),
+        "MASTER_PORT": os.environ.get("MASTER_PORT") or str(random.choice(PORTS)),
+    }
+    found: dict[str, list[str]] = {}
+    first = 0
+    for host in hosts:
+        variables = variables_of(launch) | meet | {"LOCAL_WORLD_SIZE": str(host.slots)}
+        command = [
+            "env",
+            *(f"{name}={value}" for name, value in variables.items()),
+            *(sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host"),
+            *(str(first), f"{grace_s(launch.timeout_s):g}", os.getcwd()),
+            *launch.argv,
+        ]
+        found[host.destination] = ssh_command(host.destination, command)
+        first += host.slots
+    return found
+
+
+class _Relay(Listener):
+    """Passes on what the hosts print, and remembers how each ended."""
+
+    def __init__(self) -> None:
+        self._reported = False
+        self._started_line: dict[str, bytes] = {}
+        self._statuses: dict[str, int | None] = {}
+        self._reasons: dict[str, str] = {}
+
+    def output(self, node: str, stream: str, data: bytes) -> bool:
+        if stream == "stdout":
+            self._reported = True
+            _write(sys.stdout, data)
+        else:
+            lines, newline, rest = (self._started_line.get(node, b"") + data).rpartition(b"\n")
+            self._started_line[node] = rest
+            _write(sys.stderr, lines + newline)
+            if lines:
+                self._reasons[node] = ssh_reason(lines)
+        return True
+
+    def ended(self, node: str, status: int | None) -> None:
+        _write(sys.stderr, self._started_line.pop(node, b""))
+        self._statuses[node] = status
+
+    def verdict(self) -> Ended:
+        """The job's status: of hosts that failed, the first that is not only told to stop (4)."""
+        failed = [status if status in OWN_STATUSES else 4 for status in self._statuses.values() if status != 0]
+        status = next((status for status in failed if status != 4), max(failed, default=0))
+        notes = [note for node, ended in self._statuses.items() if (note := self._note(node, ended))]
+        return Ended(status, "; ".join(notes) if status == 4 and notes else None, self._reported)
+
+    def _note(self, node: str, status: int | None) -> str | None:
+        """What to say of a host whose processes did not end by themselves."""
+        if status is None:
+            return f"{node} had to be cut off: its ranks did not end by themselves"
+        if status == SSH_FAILED:
+            return f"lost {node} ({self._reasons.get(node, 'ssh did not say why')})"
+        return None if status in OWN_STATUSES else f"lost {node} (its ssh ended with status {status})"
+
+
+def _write(stream: TextIO, data: bytes) -> None:
+    stream.buffer.write(data)
+    stream.flush()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ssh launcher starts on each host: that host's processes of the job, which end when the launcher does.
+
+    env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER ARGUMENTS
+
+starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
+the job secret, which therefore stands in no command line. Nothing comes behind it: stdin ends when the launcher, its
+ssh or the connection has gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S
+seconds to end by themselves.
+"""
+
+import contextlib
+import os
+import select
+import socket
+import subprocess
+import sys
+
+from railgauge.collectives.launch.processes import kill, wait
+from railgauge.collectives.launch.tether import LAUNCHER_PID
+from railgauge.transports.secret import VARIABLE as SECRET
+
+MOST_SECRET = 4096
+LAUNCHER_GONE = 4
+
+
+def main(arguments: list[str]) -> int:
+    """Run this host's processes; the exit status is theirs."""
+    first, grace_s, folder, *argv = arguments
+    secret = sys.stdin.buffer.readline(MOST_SECRET).strip()
+    if not secret:
+        return LAUNCHER_GONE
+    _enter(folder)
+    environ = os.environ | {SECRET: os.fsdecode(secret), LAUNCHER_PID: str(os.getpid())}
+    ranks: dict[int, subprocess.Popen[bytes]] = {}
+    try:
+        for local_rank in range(int(os.environ["LOCAL_WORLD_SIZE"])):
+            rank = int(first) + local_rank
+            ranks[rank] = _start(rank, local_rank, environ, argv)
+        status, message = wait(ranks, float(grace_s), _pause)
+    finally:
+        kill(ranks)
+    if message:
+        _say(message)
+    return status
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        _say(f"{folder}: {error.strerror}: files are read and written in {os.getcwd()} here")
+
+
+def _start(rank: int, local_rank: int, environ: dict[str, str], argv: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "railgauge", *argv],
+        env=environ | {"RANK": str(rank), "LOCAL_RANK": str(local_rank)},
+        stdin=subprocess.DEVNULL,
+        stdout=None if rank == 0 else subprocess.DEVNULL,
+    )
+
+
+def _pause(seconds: float) -> None:
+    if select.select([sys.stdin], [], [], seconds)[0] and not os.read(sys.stdin.fileno(), MOST_SECRET):
+        raise SystemExit(LAUNCHER_GONE)
+
+
+def _say(what: str) -> None:
+    with contextlib.suppress(OSError):  # the connection may be what is gone
+        print(f"railgauge run: {socket.gethostname()}: {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

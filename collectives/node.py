@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node of a run as the others know it: its topology, its channels, its sockets, the cores of its ranks."""
+
+import json
+import zlib
+from dataclasses import asdict, dataclass
+
+from railgauge.topo import graph_xml, xml
+from railgauge.topo.channels import Graphs
+from railgauge.topo.errors import RunError
+from railgauge.topo.model import System
+from railgauge.topo.system import build_system
+from railgauge.transports.shape import read_json
+
+MOST_BYTES = 64 << 20
+"""A description is no longer, however small it came over the network."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """What joining the nodes takes; texts, so that it travels."""
+
+    name: str
+    """The host's name, with a number where several nodes have it."""
+    ranks: int
+    topology: str
+    """NCCL's topology XML."""
+    graphs: str
+    """NCCL's graph XML."""
+    cpus: list[list[int]]
+    """The cores that each of its ranks belongs on; empty where nothing is known."""
+    sockets: list[tuple[int, int]]
+    """NICs of the topology by dev number, and the NET/Socket device that each one is."""
+
+    def pack(self) -> bytes:
+        """For the bootstrap's all-gather."""
+        return zlib.compress(json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Node":
+        """Read what a rank of the job packed; RunError when it is something else."""
+        reader = zlib.decompressobj()
+        try:
+            text = reader.decompress(data, MOST_BYTES)
+            if not reader.eof:
+                raise ValueError(f"more than {MOST_BYTES} bytes, or cut short")
+            return cls(**read_json(text, SHAPE))
+        except (zlib.error, ValueError) as error:
+            raise RunError(f"a node's description cannot be read ({error}): ranks of two versions?") from None
+
+    def plan(self) -> tuple[str, System, Graphs]:
+        """What joining takes: name, System and graphs."""
+        system = build_system(xml.loads(self.topology, self.name), host_ranks=self.ranks)
+        return self.name, system, graph_xml.loads(self.graphs, system, self.name)
+
+    def socket(self, dev: int) -> int:
+        """The NET/Socket device for a NIC by dev number; the first one where the topology names no interface."""
+        return dict(self.sockets).get(dev, 0)
+
+
+SHAPE = {"name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "sockets": [(int, int)]}

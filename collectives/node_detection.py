@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detects and searches this machine as one node of a run: what the first rank of each node does for the others.
+
+NCCL's environment has NCCL's meaning: NCCL_TOPO_FILE and NCCL_GRAPH_FILE are read, NCCL_TOPO_DUMP_FILE and
+NCCL_GRAPH_DUMP_FILE written.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from railgauge.collectives.node import Node
+from railgauge.topo import graph_xml, xml
+from railgauge.topo.channels import Graphs, search
+from railgauge.topo.dev_number import dev_number
+from railgauge.topo.element import Element
+from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.model import System
+from railgauge.topo.system import build_system
+from railgauge.topo.topology import Topology
+from railgauge.transports.interface import Interface, usable_interfaces
+from railgauge.transports.nccl_log import NcclLog
+
+
+def detect_node(
+    name: str, ranks: int, nodes: int, graph_file: str | None, log: NcclLog, environ: Mapping[str, str]
+) -> Node:
+    """Detect this machine as one of `nodes` for `ranks` host ranks, over `graph_file`'s channels where it is given.
+
+    Raises:
+        InputError: a topology or graph file is unreadable, invalid or does not fit.
+        UnavailableError: there is no network interface to use between nodes.
+    """
+    interfaces = usable_interfaces(environ) if nodes > 1 else []
+    topology, system = _machine(ranks, interfaces, log, environ)
+    graph_file = graph_file or _named(environ, "NCCL_GRAPH_FILE", log)
+    graphs = graph_xml.load(graph_file, system) if graph_file else search(system, nodes=nodes)
+    node = Node(
+        name=name,
+        ranks=ranks,
+        topology=xml.dumps(topology),
+        graphs=graph_xml.dumps(graphs, system),
+        cpus=[list(rank.cpus) for rank in system.ranks],
+        sockets=_sockets(system, interfaces, log),
+    )
+    for variable, text in (("NCCL_TOPO_DUMP_FILE", node.topology), ("NCCL_GRAPH_DUMP_FILE", node.graphs)):
+        if path := _named(environ, variable, log):
+            _write(path if nodes == 1 else dump_path(path, name), text)
+    _log(graphs, log)
+    return node
+
+
+def dump_path(path: str, name: str) -> str:
+    """Where one of several nodes dumps: `graph.txt` becomes `graph.gpu-01.txt`."""
+    given = Path(path)
+    return str(given.with_name(f"{given.stem}.{name}{given.suffix}"))
+
+
+def _machine(
+    ranks: int, interfaces: Sequence[Interface], log: NcclLog, environ: Mapping[str, str]
+) -> tuple[Topology, System]:
+    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), interfaces, environ)
+    for warning in machine.warnings:
+        log.info("INIT", f"Topology detection: {warning}", also="GRAPH")
+    system = build_system(machine.topology, host_ranks=ranks)
+    if not interfaces or system.nets:
+        return machine.topology, system
+    log.info("NET", f"The topology has no NIC: {interfaces[0]} stands for one, on the first CPU", also="GRAPH")
+    topology = _with_nic(machine.topology, interfaces[0].name)
+    return topology, build_system(topology, host_ranks=ranks)
+
+
+def _loaded(topo_file: str | None, interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Machine:
+    """The machine; its NICs are those that this version's ranks can use, where they leave it."""
+    if topo_file or not interfaces:
+        return load_machine(topo_file, environment=environ)
+    names = ",".join(interface.name for interface in interfaces)
+    return load_machine(environment={**environ, "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": f"={names}"})
+
+
+def _with_nic(topology: Topology, name: str) -> Topology:
+    """The topology with one NIC more, on the first CPU, of unknown speed."""
+    net = Element(name="net", attributes=(("name", name), ("dev", "0"), ("speed", "10000"), ("port", "0")))
+    nic = Element(name="nic", children=(net,))
+    first = topology.cpus[0]
+    with_nic = replace(first, children=(*first.children, nic))
+    children = tuple(with_nic if child is first else child for child in topology.root.children)
+    return replace(topology, root=replace(topology.root, children=children))
+
+
+def _sockets(system: System, interfaces: Sequence[Interface], log: NcclLog) -> list[tuple[int, int]]:
+    devices = {interface.name: device for device, interface in reversed(list(enumerate(interfaces)))}
+    for net in system.nets if interfaces else ():
+        if net.name not in devices:
+            log.info("NET", f"{net.id} ({net.name}) is no interface of this host: {interfaces[0]} stands for it")
+    return [(dev_number(net), devices[net.name]) for net in system.nets if net.name in devices]
+
+
+def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:
+    if value := env.get(name):
+        log.info("ENV", f"{name} set by environment to {value}")
+    return value or None
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"railgauge run: cannot write {path}: {error.strerror}; going on without", file=sys.stderr)
+
+
+def _log(graphs: Graphs, log: NcclLog) -> None:
+    for graph in (graphs.ring, graphs.tree):
+        log.info(
+            "GRAPH",
+            f"Pattern {graph.pattern}, crossNic {graph.cross_nic}, nChannels {len(graph.channels)}, "
+            f"bw {graph.gb_per_s_intra:f}/{graph.gb_per_s_inter:f}, type {graph.type_intra}/{graph.type_inter}, "
+            f"sameChannels {graph.same_channels}",
+        )

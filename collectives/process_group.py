@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranks of a job met from a program of one's own, as with torch.distributed.init_process_group."""
+
+import contextlib
+import os
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.launch.arrival import arrive
+from railgauge.collectives.launch.place import Place, find_place
+from railgauge.collectives.plan import make_plan
+from railgauge.topo.errors import Error, UsageError
+from railgauge.transports.init_method import split_init_method
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.store.store import Store
+
+DEFAULT_TIMEOUT = timedelta(minutes=30)
+
+
+class ProcessGroup:
+    """This process as one rank among all others, connected over the planned channels until `close`."""
+
+    def __init__(self, place: Place, timeout: timedelta, store: Store | None) -> None:
+        with contextlib.ExitStack() as stack:
+            meeting = stack.enter_context(
+                arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
+            )
+            self._bootstrap = meeting.join(place.process)
+            stack.callback(self._bootstrap.close)
+            try:
+                plan = make_plan(self._bootstrap, None, NcclLog(place.process))
+                self.communicator = Communicator(self._bootstrap, plan.rings, plan.nets)
+            except Error as error:
+                self._bootstrap.fail(str(error))
+                raise
+            self._open = stack.pop_all()
+        self.rank = place.process
+        self.size = place.processes
+
+    def barrier(self) -> None:
+        """Wait until every rank is here.
+
+        Raises:
+            RunError: a rank was lost, or does not come within the timeout.
+        """
+        self._bootstrap.barrier()
+
+    def close(self) -> None:
+        """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless."""
+        self._open.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None:
+            self._bootstrap.fail(f"{type(error).__name__}: {error}")
+        self.close()
+
+
+def init_process_group(
+    init_method: str | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    timeout: timedelta = DEFAULT_TIMEOUT,
+    *,
+    store: Store | None = None,
+) -> ProcessGroup:
+    """Meet the other processes of the job and connect to them.
+
+    Args:
+        init_method: env://, tcp://HOST:PORT or file:///PATH, also with torch's ?rank=R&world_size=W. Without it, what
+            the launcher says: torchrun, mpirun, srun, or MASTER_ADDR and MASTER_PORT set by hand.
+        rank: this process's number; with `world_size`. Without them, RANK and WORLD_SIZE, or what the launcher says.
+        world_size: how many processes there are.
+        timeout: longest wait for the others, now and in any operation.
+        store: meet through this store, in place of an init method; `rank` and `world_size` are needed with it.
+
+    Raises:
+        UsageError: no place is given, or only half of one; this rank is not let in.
+        RunError: not everybody came within the timeout; the message names who is missing.
+        UnavailableError: no network interface can be used.
+    """
+    return ProcessGroup(_place(init_method, rank, world_size), timeout, store)
+
+
+def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:
+    if init_method is not None:
+        init_method, rank_said, world_size_said = split_init_method(init_method)
+        rank, world_size = _one(rank, rank_said, "rank"), _one(world_size, world_size_said, "world_size")
+    if (rank is None) != (world_size is None):
+        raise UsageError("init_process_group: rank and world_size belong together")
+    if rank is not None and world_size is not None:
+        called = "init_process_group"
+        return Place(process=rank, processes=world_size, init_method=init_method or "env://", launcher=called)
+    place = find_place(os.environ, init_method)
+    if place is None:
+        raise UsageError("init_process_group: rank and world_size are not given, and no launcher has set them")
+    return place
+
+
+def _one(given: int | None, said: int | None, name: str) -> int | None:
+    """The value, from whichever side says it."""
+    if given is not None and said is not None and given != said:
+        raise UsageError(f"init_process_group: {name} is {given}, but the init method says {said}")
+    return said if given is None else given

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from railgauge.collectives.launch.place import Place, find_place
+from railgauge.topo.errors import UsageError
+
+ENV = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}
+OPEN_MPI = {
+    "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+    "PMIX_RANK": "3",
+    "PMIX_NAMESPACE": "prterun-gpu-01-77@1",
+}
+MPICH = {"PMI_RANK": "2", "PMI_SIZE": "4", "PMI_FD": "9", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "2"}
+SLURM = {
+    "SLURM_PROCID": "5",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "2",
+    "SLURM_NTASKS": "99",
+    "SLURM_STEP_NUM_TASKS": "7",
+    "SLURM_STEP_TASKS_PER_NODE": "2(x2),3",
+    "SLURM_STEP_NODELIST": "gpu[009-010,012],login",
+    "SLURM_JOB_ID": "4711",
+    "SLURM_STEP_ID": "3",
+}
+TORCHRUN = {**ENV, "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
+
+
+def place(launcher, method, process, processes, local=None, locals_=None):
+    return Place(
+        process=process,
+        processes=processes,
+        local_process=local,
+        local_processes=locals_,
+        init_method=method,
+        launcher=launcher,
+    )
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        (ENV, place("RANK and WORLD_SIZE", "env://", 1, 4)),
+        (TORCHRUN, place("torchrun", "env://", 1, 4, 1, 2)),
+        (OPEN_MPI, place("Open MPI", "pmix://", 3, 4, 1, 2)),
+        (MPICH, place("MPICH or PMI", "pmi://", 2, 4, 0, 2)),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2", "PMI_FD": "9"}, place("MPICH or PMI", "pmi://", 0, 2)),
+        (SLURM, place("srun", "tcp://gpu009:22044", 5, 7, 1, 3)),
+    ],
+)
+def test_each_launcher_is_read(env, expected):
+    assert find_place(env) == expected
+
+
+def test_no_launcher_is_no_place():
+    assert find_place({"PATH": "/bin", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}) is None
+
+
+def test_what_is_said_by_hand_wins_over_a_launcher():
+    assert find_place(OPEN_MPI | MPICH | SLURM | ENV) == find_place(ENV)
+
+
+@pytest.mark.parametrize("env", [OPEN_MPI, MPICH, SLURM])
+def test_a_master_takes_the_place_of_a_launchers_own_store(env):
+    assert find_place(env | {"MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}).init_method == "env://"
+
+
+def test_a_chosen_init_method_wins_over_all():
+    half = OPEN_MPI | {"MASTER_ADDR": "gpu-01"}
+    assert find_place(half, "file:///shared/meet").init_method == "file:///shared/meet"
+    by_hand = {"RANK": "0", "WORLD_SIZE": "2"}
+    assert find_place(by_hand, "tcp://gpu-01:29500").init_method == "tcp://gpu-01:29500"
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"RANK": "0"}, "WORLD_SIZE, MASTER_ADDR, MASTER_PORT must be set too"),
+        ({"WORLD_SIZE": "2"}, "RANK must be set too"),
+        (ENV | {"RANK": "4"}, "rank 4 is not in a world of 4"),
+        (ENV | {"RANK": "one"}, "RANK=one is not a number"),
+        (TORCHRUN | {"LOCAL_RANK": "2"}, "local rank 2 is not in a world of 2"),
+        (OPEN_MPI | {"MASTER_ADDR": "gpu-01"}, "MASTER_PORT must be set too"),
+        (OPEN_MPI | {"MASTER_PORT": "1"}, "MASTER_ADDR must be set too"),
+        (OPEN_MPI | {"WORLD_SIZE": "2"}, "WORLD_SIZE=2, but Open MPI started 4"),
+        ({"OMPI_COMM_WORLD_RANK": "0"}, "OMPI_COMM_WORLD_SIZE is not set"),
+        ({"PMI_RANK": "0", "PMI_FD": "9"}, "PMI_SIZE is not set"),
+        ({"PMI_PORT": "gpu-01:4000", "PMI_ID": "0"}, "without hydra's -pmi-port"),
+        ({k: v for k, v in SLURM.items() if k != "SLURM_STEP_NODELIST"}, "SLURM_JOB_NODELIST is not set"),
+    ],
+)
+def test_half_a_place_says_what_is_missing(env, words):
+    with pytest.raises(UsageError, match=words):
+        find_place(env)
+
+
+def test_a_batch_script_is_no_task():
+    batch = {k: v for k, v in SLURM.items() if "STEP" not in k} | {"SLURM_PROCID": "0"}
+    assert find_place(batch) is None
+
+
+@pytest.mark.parametrize("step", ["4294967291", "4294967290"])
+def test_slurms_own_steps_are_no_tasks(step):
+    assert find_place(SLURM | {"SLURM_STEP_ID": step}) is None
+
+
+def test_mpirun_in_an_allocation_is_mpiruns():
+    assert find_place(SLURM | OPEN_MPI).launcher == "Open MPI"
+    assert find_place(SLURM | MPICH).launcher == "MPICH or PMI"
+
+
+def test_sruns_own_pmi_is_sruns():
+    assert (
+        find_place(SLURM | {"PMI_RANK": "5", "PMI_SIZE": "7", "PMIX_RANK": "5", "PMIX_NAMESPACE": "x"}).launcher
+        == "srun"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("gpu-01", "gpu-01"),
+        ("gpu-01,gpu-02", "gpu-01"),
+        ("gpu[001-064]", "gpu001"),
+        ("b[2-3],a1", "b2"),
+        ("rack[1-2]n[01-16]", "rack1n01"),
+        ("n[7,9]-ib", "n7-ib"),
+    ],
+)
+def test_slurms_first_host(nodes, first):
+    assert find_place(SLURM | {"SLURM_STEP_NODELIST": nodes}).init_method.startswith(f"tcp://{first}:")
+
+
+@settings(deadline=None)
+@given(st.integers(1, 2**32), st.integers(0, 0xFFFFFFEF))
+def test_slurms_port_is_below_the_ephemeral_ones_and_another_for_the_next_step(job, step):
+    def port(step):
+        env = SLURM | {"SLURM_JOB_ID": str(job), "SLURM_STEP_ID": str(step)}
+        return int(find_place(env).init_method.rpartition(":")[2])
+
+    assert 1024 <= port(step) < 32768
+    assert port(step) != port(max(0, step - 1)) or step == 0
+
+
+NAMES = sorted({*ENV, *OPEN_MPI, *MPICH, *SLURM, *TORCHRUN} - {"PMIX_RANK"})
+TEXTS = st.one_of(st.integers(-2, 9).map(str), st.text(st.characters(exclude_characters="\0"), max_size=8), st.just(""))
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), TEXTS))
+def test_any_environment_is_a_place_none_or_a_usage_error(env):
+    try:
+        found = find_place(env)
+    except UsageError:
+        return
+    assert found is None or 0 <= found.process < found.processes

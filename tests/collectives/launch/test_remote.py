@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command on many hosts: bytes, limits, and what is said of a host that does not answer. ssh is a script here;
+test_ssh.py has the real one.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from railgauge.collectives.launch import remote
+from railgauge.collectives.launch.remote import run_on, ssh_command
+from railgauge.topo.errors import UnavailableError, UsageError
+
+FAKE_SSH = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1; shift
+case $host in down*) echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255;; esac
+export HOST=$host; exec sh -c "$*"
+"""
+
+
+@pytest.fixture(autouse=True)
+def ssh_is_a_script(tmp_path, monkeypatch):
+    script = tmp_path / "ssh"
+    script.write_text(FAKE_SSH)
+    script.chmod(0o755)
+    monkeypatch.setenv("RAILGAUGE_SSH", str(script))
+
+
+def test_any_bytes_come_back_as_they_were():
+    data = bytes(range(256)) * 4000 + b"\r\n\n"
+    results = run_on([f"node{i}" for i in range(10)], ["cat"], timeout_s=20, stdin=data, fanout=3)
+    assert list(results) == [f"node{i}" for i in range(10)]
+    assert all((r.status, r.stdout, r.stderr, r.reason) == (0, data, "", None) for r in results.values())
+
+
+def test_hosts_are_what_was_said_also_addresses_and_users():
+    nodes = ["user@gpu-01", "10.0.0.1", "fd77::1", "gpu001"]
+    results = run_on(nodes, ["sh", "-c", "echo $HOST"], timeout_s=20)
+    assert {node: result.stdout for node, result in results.items()} == {n: f"{n}\n".encode() for n in nodes}
+
+
+def test_words_arrive_as_they_are_whatever_a_shell_would_make_of_them():
+    words = ["a b", "$HOME", "`id`", "it's", '"', "*", ";", "\\", "", "new\nline", "ä"]
+    result = run_on(["node"], ["printf", "%s|", *words], timeout_s=20)["node"]
+    assert result.stdout.decode() == "".join(f"{word}|" for word in words)
+
+
+def test_a_status_an_error_text_and_a_host_that_is_not_there_are_told():
+    done = []
+    command = ["sh", "-c", "echo oops >&2; exit 3"]
+    results = run_on(["up", "down"], command, timeout_s=20, on_done=lambda node, _: done.append(node))
+    assert sorted(done) == ["down", "up"]
+    assert (results["up"].status, results["up"].stderr, results["up"].reason) == (3, "oops\n", None)
+    assert results["down"].status is None
+    assert results["down"].reason == "ssh: connect to host down port 22: Connection refused"
+
+
+def test_a_command_that_does_not_end_is_ended_and_so_it_is_on_the_host(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "KILL_AFTER_S", 1)
+    pid = tmp_path / "pid"
+    result = run_on(["node"], ["sh", "-c", f"trap '' TERM; echo $$ > {pid}; sleep 50; sleep 50"], timeout_s=1)["node"]
+    assert (result.status, result.reason) == (None, "no end within 1 s")
+    wait_until_gone(pid.read_text())
+
+
+def test_a_host_that_sends_without_end_is_cut_off(monkeypatch):
+    monkeypatch.setattr(remote, "MOST_OUTPUT", 1 << 20)
+    results = run_on(["a", "b"], ["cat", "/dev/zero"], timeout_s=40)
+    assert [result.reason for result in results.values()] == ["it sent more than 1 MiB"] * 2
+
+
+def test_a_command_that_does_not_read_its_input_is_no_error():
+    assert run_on(["node"], ["true"], timeout_s=20, stdin=bytes(1 << 20))["node"].status == 0
+
+
+@pytest.mark.parametrize("node", ["-oProxyCommand=id", "a b", "$(id)", "a;id", "", "-l@host", "u@-host"])
+def test_what_is_no_host_is_never_handed_to_ssh(node):
+    with pytest.raises(UsageError, match="is no host"):
+        run_on([node], ["true"], timeout_s=5)
+
+
+def test_ssh_never_asks_and_gives_up():
+    command = ssh_command("gpu-01", ["echo", "a b"])
+    assert command[-2:] == ["gpu-01", "echo 'a b'"]
+    assert {"-T", "-oBatchMode=yes", "-oConnectTimeout=10"} < set(command)
+
+
+def test_no_ssh_is_named(monkeypatch):
+    monkeypatch.setenv("RAILGAUGE_SSH", "no-such-ssh -v")
+    with pytest.raises(UnavailableError, match="no-such-ssh"):
+        run_on(["node"], ["true"], timeout_s=5)
+
+
+def test_an_interrupt_ends_the_wait_and_the_command_ends_with_its_time(tmp_path):
+    pid = tmp_path / "pid"
+    program = (
+        "from railgauge.collectives.launch.remote import run_on\n"
+        f"run_on(['node'], ['sh', '-c', 'echo $$ > {pid}; exec sleep 50'], timeout_s=3)\n"
+    )
+    asking = subprocess.Popen([sys.executable, "-P", "-c", program], stderr=subprocess.PIPE)
+    with asking:
+        while not (pid.exists() and pid.read_text().strip()):
+            time.sleep(0.05)
+        asking.send_signal(signal.SIGINT)
+        assert b"KeyboardInterrupt" in asking.communicate(timeout=20)[1]
+    wait_until_gone(pid.read_text())
+
+
+def wait_until_gone(pid):
+    deadline = time.monotonic() + 15
+    while os.path.exists(f"/proc/{pid.strip()}"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The srun launcher, and ranks that srun starts, with a real Slurm on two hosts."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.hosts.netns import make_hosts
+from tests.hosts.slurm import slurm_on
+
+from railgauge.collectives.launch import srun
+from railgauge.collectives.launch.hostfile import parse_hostfile
+from railgauge.collectives.launch.launch import Launch
+from railgauge.topo.errors import UsageError
+
+RAILGAUGE = [sys.executable, "-P", "-m", "railgauge"]
+RUN = [*RAILGAUGE, "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
+FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
+WITHIN_S = 20
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slurm")
+    with make_hosts(2) as hosts, slurm_on(hosts, folder) as environ:
+        yield hosts, environ
+
+
+def until(condition):
+    deadline = time.monotonic() + WITHIN_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def railgauge_processes(hosts):
+    found = []
+    for pid in [*hosts.pids(0), *hosts.pids(1)]:
+        with contextlib.suppress(OSError):
+            if b"railgauge" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def on(stdout):
+    """The host of each rank, as the table has it."""
+    return [line.split()[8] for line in stdout.splitlines() if line.startswith("#  Rank")]
+
+
+def test_a_run_fills_the_nodes_as_the_hostfile_says(cluster, tmp_path):
+    hosts, environ = cluster
+    hostfile = tmp_path / "mpi_hosts"
+    hostfile.write_text("10.77.0.1 rg-node1 slots=2\nrg-node2:1\n")
+    ran = hosts.run(0, [*RUN, "--launcher", "srun", "--hostfile", str(hostfile)], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert on(ran.stdout) == ["rg-node1", "rg-node1", "rg-node2"]
+    assert "# Out of bounds values : 0 OK" in ran.stdout
+
+
+def test_a_run_without_hosts_leaves_them_to_slurm(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, [*RUN, "--launcher", "srun", "--ranks", "3", "--json"], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    document = json.loads(ran.stdout)
+    assert (document["ranks"], document["status"]) == (3, "ok")
+
+
+def test_tasks_that_srun_starts_are_the_ranks_of_one_job(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, ["srun", "-N2", "-n2", "--mpi=none", *RUN, "-g", "2"], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert on(ran.stdout) == ["rg-node1", "rg-node1", "rg-node2", "rg-node2"]
+
+
+def test_in_an_allocation_there_are_as_many_processes_as_it_is_for(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, ["salloc", "-N2", "-n2", *RUN, "--launcher", "srun"], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert on(ran.stdout) == ["rg-node1", "rg-node2"]
+
+
+def test_dry_run_prints_the_srun_that_would_run_and_no_secret(cluster):
+    hosts, environ = cluster
+    asked = ["--launcher", "srun", "--hosts", "rg-node2:2", "-x", "NCCL_DEBUG=WARN", "--dry-run"]
+    ran = hosts.run(0, [*RUN, *asked], env=environ | {"RAILGAUGE_SECRET": "not-to-be-seen"})
+    assert ran.returncode == 0, ran.stderr
+    words = ran.stdout.split()
+    assert words[0].endswith("/srun")
+    assert {"--ntasks=2", "--nodelist=rg-node2,rg-node2", "--export=ALL,NCCL_DEBUG=WARN"} < set(words)
+    assert words[-len(RUN) :] == RUN
+    assert "not-to-be-seen" not in ran.stdout + ran.stderr
+
+
+def test_what_srun_refuses_is_told_in_its_words(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, [*RUN, "--launcher", "srun", "--hosts", "rg-node9:2"], env=environ)
+    assert ran.returncode not in (0, 1)
+    assert "Invalid node name" in ran.stderr
+    assert "srun ended with status" in ran.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_when_the_launcher_is_told_to_end_nothing_is_left(cluster, number):
+    hosts, environ = cluster
+    asked = ["--launcher", "srun", "--hosts", "rg-node1,rg-node2"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    launcher = hosts.start(0, [*RUN, *FOREVER, *asked], env=environ, **pipes)
+    for line in launcher.stdout:
+        if line.split()[:1] == ["64"]:
+            break
+    launcher.send_signal(number)
+    launcher.wait(WITHIN_S)
+    until(lambda: not railgauge_processes(hosts))
+
+
+def test_a_value_with_a_comma_is_refused_with_the_way_out(monkeypatch, tmp_path):
+    (tmp_path / "srun").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    launch = Launch(argv=["run"], processes=2, hosts=parse_hostfile("a:2", "f"), variables=["NCCL_IB_HCA=a,b"])
+    with pytest.raises(UsageError, match="export it here and say -x NCCL_IB_HCA"):
+        srun.commands(launch)

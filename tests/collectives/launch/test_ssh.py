@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ssh launcher, with a real sshd on each of two hosts."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.hosts.netns import make_hosts
+from tests.hosts.sshd import sshd_on
+
+RUN = [sys.executable, "-P", "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
+ON_BOTH = ["--launcher", "ssh", "--hosts", "rg-node1:2,rg-node2:2"]
+FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
+WITHIN_S = 20
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sshd")
+    with make_hosts(2) as hosts, sshd_on(hosts, folder) as environ:
+        yield hosts, environ
+
+
+def until(condition):
+    deadline = time.monotonic() + WITHIN_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+    return found
+
+
+def command_line(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return ""
+
+
+def ranks(hosts, host):
+    """The rank processes that run on that host."""
+    return [pid for pid in hosts.pids(host) if " -m railgauge run all_reduce" in command_line(pid) and has_rank(pid)]
+
+
+def has_rank(pid):
+    with contextlib.suppress(OSError):
+        return b"\0LOCAL_RANK=" in Path(f"/proc/{pid}/environ").read_bytes()
+    return False
+
+
+def railgauge_processes(hosts):
+    return [pid for host in (0, 1) for pid in hosts.pids(host) if "railgauge" in command_line(pid)]
+
+
+@contextlib.contextmanager
+def running(cluster):
+    """A job that goes on, once all four ranks print or work: its launcher."""
+    hosts, environ = cluster
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    launcher = hosts.start(0, [*RUN, *FOREVER, *ON_BOTH], env=environ, **pipes)
+    try:
+        for line in launcher.stdout:
+            if line.split()[:1] == ["64"]:
+                break
+        assert [len(ranks(hosts, host)) for host in (0, 1)] == [2, 2]
+        yield launcher
+    finally:
+        launcher.kill()
+        until(lambda: not railgauge_processes(hosts))
+
+
+def test_a_run_on_two_hosts_prints_rank_0s_table(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, [*RUN, *ON_BOTH], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    devices = [line.split() for line in ran.stdout.splitlines() if line.startswith("#  Rank")]
+    assert [(words[2], words[8]) for words in devices] == [(str(rank), f"rg-node{rank // 2 + 1}") for rank in range(4)]
+    assert "# Out of bounds values : 0 OK" in ran.stdout
+    until(lambda: not railgauge_processes(hosts))
+
+
+def test_json_is_one_document_and_a_hostfile_says_where(cluster, tmp_path):
+    hosts, environ = cluster
+    hostfile = tmp_path / "mpi_hosts"
+    hostfile.write_text("10.77.0.1 rg-node1 slots=1 # first\n[fd77::2]:4\n")
+    asked = ["--json", "--hostfile", str(hostfile), "--launcher", "ssh", "--ranks", "2"]
+    ran = hosts.run(0, [*RUN, *asked], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    document = json.loads(ran.stdout)
+    assert (document["ranks"], document["nodes"], document["status"]) == (2, 2, "ok")
+    assert "-np 2 of 5 slots: 1 on 10.77.0.1, 1 on fd77::2" in ran.stderr
+
+
+def test_dry_run_prints_what_would_run_and_nothing_secret(cluster):
+    hosts, environ = cluster
+    environ = environ | {"RAILGAUGE_SECRET": "not-to-be-seen", "NCCL_DEBUG": "WARN", "MASTER_PORT": "29500"}
+    ran = hosts.run(0, [*RUN, *ON_BOTH, "-x", "MINE=a b", "--dry-run"], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    first, second = (shlex.split(line) for line in ran.stdout.splitlines())
+    assert (first[-2], second[-2]) == ("rg-node1", "rg-node2")
+    remote = shlex.split(second[-1])
+    assert {"NCCL_DEBUG=WARN", "MINE=a b", "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=rg-node1"} < set(remote)
+    assert remote[remote.index("railgauge.collectives.launch.ssh_host") + 1 :] == ["2", "5", os.getcwd(), *RUN[4:]]
+    assert "not-to-be-seen" not in ran.stdout + ran.stderr
+    assert not railgauge_processes(hosts)
+
+
+def test_variables_reach_the_ranks_and_the_secret_stands_in_no_command_line(cluster):
+    hosts, environ = cluster
+    secret = "c0ffee" * 8
+    with running((hosts, environ | {"RAILGAUGE_SECRET": secret, "NCCL_SOCKET_IFNAME": "=eth0"})):
+        for host in (0, 1):
+            for pid in hosts.pids(host):
+                assert secret not in command_line(pid)
+            environment = Path(f"/proc/{ranks(hosts, host)[0]}/environ").read_bytes().split(b"\0")
+            assert {b"NCCL_SOCKET_IFNAME==eth0", f"RAILGAUGE_SECRET={secret}".encode()} <= set(environment)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_when_the_launcher_ends_nothing_is_left_on_any_host(cluster, number):
+    with running(cluster) as launcher:
+        launcher.send_signal(number)
+        launcher.wait(WITHIN_S)
+        if number == signal.SIGINT:
+            assert launcher.returncode == 130
+        until(lambda: not railgauge_processes(cluster[0]))
+
+
+def test_when_nobody_reads_the_table_any_more_the_job_ends(cluster):
+    with running(cluster) as launcher:
+        launcher.stdout.close()
+        assert launcher.wait(WITHIN_S) == 141
+        until(lambda: not railgauge_processes(cluster[0]))
+
+
+def test_a_rank_that_is_killed_ends_the_job_and_is_named(cluster):
+    hosts, _ = cluster
+    with running(cluster) as launcher:
+        os.kill(ranks(hosts, 1)[0], signal.SIGKILL)
+        _, errors = launcher.communicate(timeout=WITHIN_S)
+        assert launcher.returncode == 4
+        assert "rg-node2: rank" in errors
+        assert "SIGKILL" in errors
+        until(lambda: not railgauge_processes(hosts))
+
+
+def test_a_connection_that_breaks_ends_the_job_and_names_the_host(cluster):
+    hosts, _ = cluster
+    with running(cluster) as launcher:
+        ssh = next(pid for pid in hosts.pids(0) if " rg-node2 env " in command_line(pid))
+        os.kill(ssh, signal.SIGKILL)
+        _, errors = launcher.communicate(timeout=WITHIN_S)
+        assert launcher.returncode == 4
+        assert "rg-node2" in errors
+        until(lambda: not railgauge_processes(hosts))
+
+
+def test_a_cause_that_one_rank_has_alone_ends_all_with_its_status(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, [*RUN, *ON_BOTH, "-T", "5"], env=environ | {"MASTER_ADDR": "rg-node2"})
+    assert ran.returncode == 2
+    assert "MASTER_ADDR rg-node2" in ran.stderr
+    assert "cut off" not in ran.stderr
+    assert not railgauge_processes(hosts)
+
+
+def test_hosts_have_to_be_named_and_the_first_so_that_others_reach_it(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, [*RUN, "--launcher", "ssh"], env=environ)
+    assert (ran.returncode, "--hostfile" in ran.stderr) == (2, True)
+    ran = hosts.run(0, [*RUN, "--launcher", "ssh", "--hosts", "localhost,rg-node2"], env=environ)
+    assert (ran.returncode, "would meet at localhost" in ran.stderr) == (2, True)
+
+
+def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(tmp_path):
+    command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host"]
+    arguments = ["0", "5", "/no/such/folder", *RUN[4:], *FOREVER]
+    environ = os.environ | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([*command, *arguments], env=environ, cwd=tmp_path, **pipes) as host:
+        host.stdin.write(b"c0ffee\n")
+        host.stdin.flush()
+        assert b"/no/such/folder: No such file or directory: files are" in host.stderr.readline()
+        _, errors = host.communicate(timeout=WITHIN_S)
+        assert host.returncode == 4, errors
+
+
+def test_without_a_secret_on_stdin_nothing_starts():
+    command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host", "0", "5", "/", "run", "all_reduce"]
+    ran = subprocess.run(command, input=b"", capture_output=True, timeout=WITHIN_S, check=False)
+    assert (ran.returncode, ran.stdout) == (4, b"")

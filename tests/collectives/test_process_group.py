@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that meet by `railgauge.init_process_group`, started by hand as processes of their own."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import railgauge
+from railgauge.topo.errors import UsageError
+
+PROGRAM = """
+import sys
+from datetime import timedelta
+import numpy as np
+import railgauge
+url, rank, size = sys.argv[1:]
+given = {} if rank == "-" else {"rank": int(rank), "world_size": int(size)}
+with railgauge.init_process_group(url, timeout=timedelta(seconds=30), **given) as group:
+    data = np.full(1000, group.rank + 1, np.float32)
+    group.communicator.all_reduce(data)
+    group.barrier()
+    assert (data == group.size * (group.size + 1) / 2).all(), data
+    print(group.rank, group.size)
+"""
+
+
+def start(url, rank, size, **env):
+    kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", PROGRAM, url, str(rank), str(size)],
+        env=kept | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(processes):
+    results = [process.communicate(timeout=50) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), results
+    return [out.strip() for out, _ in results]
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_processes_meet_at_an_address(size):
+    url = f"tcp://127.0.0.1:{free_port()}"
+    assert finish([start(url, rank, size) for rank in range(size)]) == [f"{rank} {size}" for rank in range(size)]
+
+
+def test_the_address_may_carry_rank_and_size():
+    url = f"tcp://127.0.0.1:{free_port()}"
+    assert finish([start(f"{url}?rank={r}&world_size=2", "-", "-") for r in range(2)]) == ["0 2", "1 2"]
+
+
+def test_processes_meet_in_a_file(tmp_path):
+    url = f"file://{tmp_path}/meeting"
+    assert finish([start(url, rank, 3) for rank in range(3)]) == ["0 3", "1 3", "2 3"]
+
+
+def test_a_second_run_meets_in_the_same_file(tmp_path):
+    url = f"file://{tmp_path}/meeting"
+    for _ in range(2):
+        assert finish([start(url, rank, 2) for rank in range(2)]) == ["0 2", "1 2"]
+
+
+def test_the_environment_gives_the_place():
+    env = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    assert finish([start("env://", "-", "-", RANK=str(rank), **env) for rank in range(2)]) == ["0 2", "1 2"]
+
+
+def test_a_failing_rank_ends_the_others():
+    url = f"tcp://127.0.0.1:{free_port()}"
+    failing = PROGRAM.replace("data = np.full", "raise SystemExit('no more')\n    data = np.full")
+    other = start(url, 0, 2)
+    failed = subprocess.run([sys.executable, "-P", "-c", failing, url, "1", "2"], capture_output=True, check=False)
+    _, err = other.communicate(timeout=50)
+    assert failed.returncode == 1
+    assert other.returncode != 0
+    assert "rank 1" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "not given"),
+        ({"rank": 0}, "belong together"),
+        ({"init_method": "tcp://h:1?rank=0", "rank": 1, "world_size": 2}, "the init method says 0"),
+        ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "no init method"),
+        ({"rank": 2, "world_size": 2}, "not in a world of 2"),
+    ],
+)
+def test_half_a_place_is_refused(arguments, words, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match=words):
+        railgauge.init_process_group(**arguments)
+
+
+def test_a_rank_that_cannot_read_its_topology_ends_the_others(tmp_path):
+    url = f"tcp://127.0.0.1:{free_port()}"
+    (tmp_path / "topo.xml").write_text("<system")
+    processes = [start(url, 0, 2, NCCL_TOPO_FILE=str(tmp_path / "topo.xml")), start(url, 1, 2)]
+    errors = [process.communicate(timeout=20)[1] for process in processes]
+    assert all("topo.xml" in error for error in errors), errors

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is particular to the TCPStore: a server among strangers, secrets, where it listens, and when it is not there."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, UsageError, WaitTimeoutError
+from railgauge.transports.store import TCPStore, listen, tcp_server
+from railgauge.transports.store import torch_wire as wire
+from railgauge.transports.store.torch_wire import LENGTH, Query, pack
+
+LONG = timedelta(seconds=20)
+SHORT = timedelta(milliseconds=300)
+
+
+@pytest.fixture
+def master():
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
+        yield store
+
+
+@pytest.fixture
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+def stranger(store):
+    return socket.create_connection(("127.0.0.1", store.port), timeout=20)
+
+
+def everything(sock):
+    data = b""
+    with contextlib.suppress(ConnectionError):
+        while piece := sock.recv(65536):
+            data += piece
+    return data
+
+
+# Strangers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x00\x00\x00\x00\x00\x00\x00\x00",
+        b"\x00\xce\xf7\x85\x3c\xff",
+        b"RGAUTH1\nno proof of anything" + b"x" * 60,
+        b"\xff" * 5000,
+    ],
+    ids=["http", "tls", "ssh", "zeros", "unknown request", "handshake", "noise"],
+)
+def test_a_stranger_is_dropped_and_nobody_else_notices(master, said, caplog):
+    master.set("a", "1")
+    with stranger(master) as sock:
+        sock.sendall(said)
+        everything(sock)  # ends
+    assert master.get("a") == b"1"
+    assert "the store dropped 127.0.0.1:" in caplog.text
+
+
+def test_a_port_scan_harms_nothing(master):
+    for _ in range(50):
+        stranger(master).close()
+    master.set("a", "1")
+    assert master.get("a") == b"1"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(pieces=st.lists(st.binary(min_size=1, max_size=40), max_size=5), opened=st.booleans())
+def test_any_bytes_leave_the_store_as_it_was(master, pieces, opened):
+    with stranger(master) as sock, contextlib.suppress(ConnectionError):
+        for piece in [wire.OPENING] * opened + pieces:
+            sock.sendall(piece)
+    assert master.compare_set("always", "", "here") == b"here"
+
+
+def test_who_says_nothing_is_dropped(monkeypatch, caplog):
+    monkeypatch.setattr(tcp_server, "NEWCOMER_S", 0.1)
+    monkeypatch.setattr(tcp_server, "LOOK_S", 0.05)
+    with TCPStore("127.0.0.1", 0, is_master=True) as store:
+        with stranger(store) as sock:
+            assert everything(sock) == b""
+        assert "did not say" in caplog.text
+        store.set("its own clients", "stay")
+        time.sleep(0.2)
+        assert store.num_keys() == 1
+
+
+def test_who_takes_no_answers_holds_up_nobody(master):
+    master.set("big", b"x" * 4_000_000)
+    with stranger(master) as sock:
+        sock.sendall(wire.OPENING + pack(Query.GET, b"/big") * 200)
+        for n in range(50):
+            master.set(f"k{n}", "1")
+        assert master.num_keys() == 51
+        time.sleep(0.1)
+        got = sock.recv(100)
+        assert LENGTH.unpack(got[:8]) == (4_000_000,)
+        rest = 200 * 4_000_008 - len(got)  # all of it comes once it is taken
+        while rest:
+            rest -= len(sock.recv(min(rest, 1 << 20)))
+
+
+def test_who_asks_for_too_much_at_once_is_dropped(master, caplog):
+    master.set("big", b"x" * 8_000_000)
+    with stranger(master) as sock:
+        sock.sendall(wire.OPENING + pack(Query.MULTI_GET, 100, *[b"/big"] * 100))
+        assert everything(sock) == b""
+    assert "at once" in caplog.text
+
+
+def test_a_client_that_goes_while_it_waits_is_forgotten(master):
+    with stranger(master) as sock:
+        sock.sendall(wire.OPENING + pack(Query.WAIT, 2, b"/a", b"/b"))
+    assert master.num_keys() == 0
+    master.set("a", "1")
+    master.set("b", "1")
+    assert not master._server._values._waiters
+
+
+def test_more_connections_than_open_files_allow_wait_their_turn():
+    code = """
+import resource, socket
+from datetime import timedelta
+from railgauge.transports.store import TCPStore
+store = TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=20))
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 80))
+print(store.port, flush=True)
+input()
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        port = int(process.stdout.readline())
+        crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        for sock in crowd:
+            sock.close()
+        with TCPStore("127.0.0.1", port, timeout=LONG) as store:
+            store.set("a", "1")
+        out, err = process.communicate("\n", timeout=20)
+    assert out == "(80, 80)\n"
+    assert "too many open files" in err
+
+
+# The job secret -------------------------------------------------------------------------------------------------
+
+
+def test_another_secret_is_refused_at_once_and_logged(caplog):
+    with TCPStore("127.0.0.1", 0, is_master=True, secret=b"right") as master:
+        with pytest.raises(AuthenticationError, match="RAILGAUGE_SECRET"):
+            TCPStore("127.0.0.1", master.port, timeout=LONG, secret=b"wrong")
+        with pytest.raises(AuthenticationError, match=r"wants the job secret.*RAILGAUGE_SECRET"):
+            TCPStore("127.0.0.1", master.port, timeout=LONG)
+        master.set("a", "1")
+    assert len(re.findall(r"the store dropped 127.0.0.1:\d+: .*RAILGAUGE_SECRET", caplog.text)) == 2
+
+
+def test_a_client_with_a_secret_refuses_a_server_without(master):
+    with pytest.raises(AuthenticationError):
+        TCPStore("127.0.0.1", master.port, timeout=LONG, secret=b"mine")
+
+
+def test_no_secret_is_in_a_message(caplog):
+    refused = pytest.raises(AuthenticationError)
+    with TCPStore("127.0.0.1", 0, is_master=True, secret=b"hush-hush") as master, refused as raised:
+        TCPStore("127.0.0.1", master.port, timeout=LONG, secret=b"tell-tale")
+    assert "hush" not in caplog.text + str(raised.value)
+    assert "tale" not in caplog.text + str(raised.value)
+
+
+# Coming and going -----------------------------------------------------------------------------------------------
+
+
+def test_a_client_waits_for_its_server(closed_port):
+    with ThreadPoolExecutor() as pool:
+        client = pool.submit(TCPStore, "127.0.0.1", closed_port, timeout=LONG)
+        time.sleep(0.1)
+        with TCPStore("127.0.0.1", closed_port, is_master=True, timeout=LONG) as master, client.result(20) as store:
+            master.set("a", "1")
+            assert store.get("a") == b"1"
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("127.0.0.1", "connection refused: does rank 0 run"), ("no-such-host.invalid", "does not know that name")],
+)
+def test_a_server_that_never_comes_is_named_with_what_to_look_at(closed_port, host, reason):
+    with pytest.raises(WaitTimeoutError, match=rf"waited 0.3 s for the store of rank 0 at {host}:\d+: .*{reason}"):
+        TCPStore(host, closed_port, timeout=SHORT)
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for_longer_than_said():
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(WaitTimeoutError, match=r"waited 0.3 s"):
+        TCPStore("127.0.0.1", mute.getsockname()[1], timeout=SHORT)
+
+
+def test_another_program_at_the_port_is_told(closed_port):
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                sock, _ = listener.accept()
+                with sock:
+                    sock.recv(100)
+                    sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(WaitTimeoutError, match=r"no store.*HTTP.*another program"):
+            TCPStore("127.0.0.1", listener.getsockname()[1], timeout=SHORT)
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_who_waits_when_the_master_goes_is_told():
+    master = TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG)
+    with TCPStore("127.0.0.1", master.port, timeout=LONG) as client, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(client.get, "never")
+        client.set("a", "1")
+        master.close()
+        with pytest.raises(PeerLostError, match="closed the connection"):
+            waiting.result(20)
+
+
+def test_closing_ends_the_waits_of_other_threads(master):
+    client = TCPStore("127.0.0.1", master.port, timeout=LONG)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(client.get, "never")
+        client.set("a", "1")
+        client.close()
+        with pytest.raises(PeerLostError):
+            waiting.result(20)
+
+
+def test_a_store_that_is_let_go_closes_its_port():
+    store = TCPStore("127.0.0.1", 0, is_master=True)
+    port = store.port
+    del store
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+def test_the_master_waits_for_its_workers():
+    with ThreadPoolExecutor() as pool:
+        with socket.create_server(("127.0.0.1", 0), backlog=10) as sock:
+            descriptor = sock.detach()
+            port = socket.socket(fileno=os.dup(descriptor))
+            number = port.getsockname()[1]
+            port.close()
+        master = pool.submit(
+            TCPStore, "127.0.0.1", number, 3, is_master=True, timeout=LONG, master_listen_fd=descriptor
+        )
+        workers = [TCPStore("127.0.0.1", number, 3, timeout=LONG) for _ in range(2)]
+        with master.result(20) as store:
+            assert store.num_keys() == 1  # the one in which they count themselves
+            for worker in workers:
+                worker.close()
+
+
+def test_workers_that_do_not_come_are_counted():
+    with pytest.raises(WaitTimeoutError, match=r"waited 0.3 s for the 3 workers of the store at 127.0.0.1 .*: 1 came"):
+        TCPStore("127.0.0.1", 0, 3, is_master=True, timeout=SHORT)
+
+
+def test_several_processes_meet(master):
+    code = f"""
+import sys
+from railgauge.transports.store import TCPStore
+rank = int(sys.argv[1])
+with TCPStore("127.0.0.1", {master.port}) as store:
+    store.set(f"rank{{rank}}", str(rank))
+    assert store.multi_get([f"rank{{n}}" for n in range(4)]) == [str(n).encode() for n in range(4)]
+    print(store.add("done", 1))
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(rank)]) for rank in range(4)]
+    assert [process.wait(30) for process in processes] == [0] * 4
+    assert master.get("done") == b"4"
+
+
+# Standing alone -------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def standing_alone(*arguments, **environ):
+    command = [sys.executable, "-m", "railgauge.transports.store.tcp_server", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_store_stands_alone_until_it_is_interrupted():
+    with standing_alone("--host", "127.0.0.1", "--port", "0", RAILGAUGE_SECRET="s3cret") as process:
+        line = process.stderr.readline()
+        port = int(re.fullmatch(r"A store on 127.0.0.1 port (\d+), with a job secret\n", line)[1])
+        with TCPStore("127.0.0.1", port, secret=b"s3cret", timeout=LONG) as one:
+            one.set("a", "1")
+        with TCPStore("127.0.0.1", port, secret=b"s3cret", timeout=LONG) as two:
+            assert two.get("a") == b"1"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read() == ""
+
+
+def test_a_store_that_cannot_stand_says_why(master):
+    with standing_alone("--host", "127.0.0.1", "--port", str(master.port)) as process:
+        assert process.wait(20) == 2
+        assert "is in use" in process.stderr.read()
+
+
+# Where it listens -----------------------------------------------------------------------------------------------
+
+
+def test_it_listens_on_its_address_alone(master):
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", master.port), timeout=20)
+
+
+def test_an_address_of_another_host_is_refused_at_once_with_those_that_are_there():
+    with pytest.raises(UsageError, match=r"192.0.2.9 is no address of this host \(.+\), .*it has .*lo 127.0.0.1"):
+        TCPStore("192.0.2.9", 0, is_master=True, timeout=LONG)
+
+
+def test_a_name_that_nobody_knows_is_refused():
+    with pytest.raises(UsageError, match=r"no-such-host.invalid is no address, and no name"):
+        TCPStore("no-such-host.invalid", 0, is_master=True, timeout=LONG)
+
+
+@pytest.mark.parametrize(("port", "is_master"), [(70000, True), (-1, True), (70000, False), (0, False)])
+def test_what_is_no_port_is_told(port, is_master):
+    with pytest.raises(UsageError, match="a port is between 1 and 65535"):
+        TCPStore("127.0.0.1", port, is_master=is_master, timeout=LONG)
+
+
+def test_a_port_in_use_is_told(master):
+    with pytest.raises(UsageError, match=rf"127.0.0.1 port {master.port} is in use: .*another port"):
+        TCPStore("127.0.0.1", master.port, is_master=True, timeout=LONG)
+
+
+def test_a_port_is_free_again_at_once():
+    port = 0
+    for _ in range(3):
+        with TCPStore("127.0.0.1", port, is_master=True) as master, TCPStore("127.0.0.1", master.port) as client:
+            client.set("a", "1")
+            port = master.port
+
+
+def test_ipv6_is_an_address_like_others():
+    if not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("no IPv6 here")
+    with TCPStore("::1", 0, is_master=True) as master, TCPStore("::1", master.port) as client:
+        client.set("a", "1")
+        assert master.get("a") == b"1"
+
+
+def test_localhost_is_loopback_only():
+    sockets = listen.listen("localhost", 0)
+    try:
+        assert {sock.getsockname()[0] for sock in sockets} <= {"127.0.0.1", "::1"}
+        assert len({sock.getsockname()[1] for sock in sockets}) == 1
+    finally:
+        listen.close_all(sockets)
+
+
+def test_a_name_of_a_loopback_address_is_listened_for_on_the_network_too(monkeypatch, caplog):
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *rest, **kw: real("127.0.1.1" if host == "gpu-01" else host, *rest, **kw)
+    )
+    network = listen.bootstrap_interface(os.environ).address
+    sockets = listen.listen("gpu-01", 0)
+    try:
+        assert [sock.getsockname()[0] for sock in sockets] == ["127.0.1.1", network]
+        assert len({sock.getsockname()[1] for sock in sockets}) == 1
+    finally:
+        listen.close_all(sockets)
+    if not network.startswith("127."):
+        assert "gpu-01 is a loopback address here" in caplog.text
+
+
+def test_what_is_no_listening_socket_is_not_adopted(tmp_path):
+    with pytest.raises(UsageError, match="no socket"), open(tmp_path / "file", "w") as file:
+        listen.adopt(file.fileno())
+    with pytest.raises(UsageError, match="none that listens"), socket.socket() as sock:
+        listen.adopt(sock.fileno())
+    with pytest.raises(UsageError, match="no socket"):
+        listen.adopt(9999)

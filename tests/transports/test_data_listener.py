@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data connections are taken from those that prove the session's secret and are expected, and from no one else."""
+
+import contextlib
+import socket
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
+from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_listener import DataListener
+from railgauge.transports.handshake import HUB, authenticate
+from railgauge.transports.interface import Interface
+
+SECRET = b"of this session"
+LO = Interface("lo", "127.0.0.1", socket.AF_INET, "a test")
+LO6 = Interface("lo", "::1", socket.AF_INET6, "a test")
+WANTED = Name(channel=3, source=1, target=0)
+
+
+@contextlib.contextmanager
+def listening(interface=LO, timeout_s=20.0):
+    listener = DataListener(SECRET, timeout_s)
+    try:
+        yield listener, listener.address(interface)
+    finally:
+        listener.close()
+
+
+def soon(seconds=20.0):
+    return time.monotonic() + seconds
+
+
+def dial(address, name=WANTED, secret=SECRET, interface=LO):
+    return connect(name, address, interface, secret, deadline=soon(), timeout_s=20.0)
+
+
+def never():
+    return False
+
+
+@pytest.mark.parametrize("interface", [LO, LO6], ids=["IPv4", "IPv6"])
+def test_the_expected_connection_is_taken_with_what_was_sent_behind_its_name(interface):
+    with listening(interface) as (listener, address):
+        with listener.accepting({WANTED}, soon(), never):
+            sender = dial(address, interface=interface)
+            sender.sendall(b"data that follows at once")
+        with sender, listener.taken(WANTED) as receiver:
+            receiver.settimeout(5)
+            assert receiver.recv(100) == b"data that follows at once"
+            assert receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+            assert sender.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0
+
+
+def test_many_come_in_any_order():
+    names = {Name(channel, rank, 9) for channel in range(4) for rank in range(5)}
+    with listening() as (listener, address):
+        with listener.accepting(names, soon(), never):
+            socks = {name: dial(address, name) for name in sorted(names, reverse=True)}
+        for name, sender in socks.items():
+            with sender, listener.taken(name) as receiver:
+                assert receiver.getpeername() == sender.getsockname()
+
+
+def http(address):
+    with socket.create_connection(address, 5) as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
+        with contextlib.suppress(ConnectionResetError):
+            assert sock.recv(100) == b""
+
+
+def scanner(address):
+    socket.create_connection(address, 5).close()
+
+
+def other_secret(address):
+    with contextlib.suppress(AuthenticationError, PeerLostError):
+        dial(address, secret=b"of another session").close()
+
+
+def other_purpose(address):
+    with socket.create_connection(address, 5) as sock, contextlib.suppress(AuthenticationError, PeerLostError):
+        authenticate(sock, SECRET, HUB, deadline=soon())
+
+
+def unexpected(address):
+    with dial(address, WANTED._replace(source=2)) as sock:
+        sock.settimeout(5)
+        assert sock.recv(1) == b""
+
+
+@pytest.mark.parametrize("stranger", [http, scanner, other_secret, other_purpose, unexpected])
+def test_strangers_are_dropped_logged_and_harm_nothing(stranger, caplog):
+    with listening() as (listener, address):
+        with listener.accepting({WANTED}, soon(), never):
+            stranger(address)
+            sender = dial(address)
+        with sender, listener.taken(WANTED) as receiver:
+            assert receiver.getpeername() == sender.getsockname()
+    assert "data connection of 127.0.0.1:" in caplog.text
+    assert "refused" in caplog.text
+
+
+def test_one_that_says_nothing_holds_up_nobody():
+    with listening() as (listener, address):
+        with socket.create_connection(address, 5), listener.accepting({WANTED}, soon(), never):
+            dial(address).close()
+        listener.taken(WANTED).close()
+
+
+def test_a_connection_that_comes_twice_is_refused_the_second_time(caplog):
+    other = WANTED._replace(channel=4)
+    with listening() as (listener, address):
+        with listener.accepting({WANTED, other}, soon(), never):
+            first, second = dial(address), dial(address)
+            second.settimeout(5)
+            assert second.recv(1) == b""
+            third = dial(address, other)
+        for sock in (first, second, third):
+            sock.close()
+    assert "not expected here, or twice" in caplog.text
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.binary(min_size=1, max_size=80), min_size=1, max_size=3))
+def test_any_bytes_on_the_port_leave_it_working(pieces):
+    with listening() as (listener, address):
+        with listener.accepting({WANTED}, soon(), never):
+            with socket.create_connection(address, 5) as sock, contextlib.suppress(OSError):
+                for piece in pieces:
+                    sock.sendall(piece)
+            dial(address).close()
+        listener.taken(WANTED).close()
+
+
+def test_a_rank_that_does_not_come_is_named():
+    with (
+        listening(timeout_s=0.3) as (listener, _),
+        pytest.raises(PeerLostError, match=r"rank 1 did not connect within 0.3 s.*NCCL_SOCKET_IFNAME") as caught,
+        listener.accepting({WANTED}, soon(0.3), never),
+    ):
+        pass
+    assert caught.value.rank == 1
+
+
+def test_the_wait_ends_with_the_run():
+    over = threading.Event()
+    threading.Timer(0.2, over.set).start()
+    with (
+        listening() as (listener, _),
+        pytest.raises(PeerLostError),
+        listener.accepting({WANTED}, soon(60), over.is_set),
+    ):
+        pass
+
+
+def test_nobody_there_is_said_with_both_addresses():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = free.getsockname()[:2]
+    with pytest.raises(
+        PeerLostError, match=r"cannot connect from lo \(127.0.0.1\) to rank 0 at 127.0.0.1:\d+: .*refused"
+    ) as caught:
+        dial(address)
+    assert caught.value.rank == 0
+
+
+def test_a_secret_that_differs_is_said_to_the_one_that_connects():
+    with (
+        listening() as (listener, address),
+        pytest.raises(AuthenticationError, match="differ"),
+        listener.accepting({WANTED}, soon(), never),
+    ):
+        dial(address, secret=b"of another session")
+
+
+def test_an_interface_that_is_gone_is_said():
+    gone = Interface("eth7", "192.0.2.77", socket.AF_INET, "a test")
+    listener = DataListener(SECRET, 1.0)
+    with pytest.raises(UnavailableError, match=r"cannot listen for data on eth7:192.0.2.77"):
+        listener.address(gone)
+    listener.close()

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes meet, or say within the timeout who is missing or wrong, on every rank that can know."""
+
+import json
+import logging
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from tests.hosts.netns import make_hosts
+from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
+from railgauge.transports import hub
+from railgauge.transports.handshake import HUB, MAGIC, authenticate
+from railgauge.transports.rank_names import name_ranks
+from railgauge.transports.reach import HubPlace
+from railgauge.transports.store.file_store import FileStore
+from railgauge.transports.store.hash_store import HashStore
+
+PROCESS = """
+import sys
+from railgauge.transports.meeting import meet
+from railgauge.transports.store.file_store import FileStore
+process, processes, timeout_s, path = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+environ = dict(item.split("=") for item in sys.argv[5:])
+try:
+    meeting = meet(FileStore(path), process=process, processes=processes, ranks_per_process=1, timeout_s=timeout_s,
+                   secret=b"s", version="1", environ=environ)
+    bootstrap = meeting.join(process)
+    print(bootstrap.all_gather(process), meeting.place, flush=True)
+    bootstrap.close()
+    meeting.close()
+except Exception as error:
+    print(f"{type(error).__name__}: {error}", flush=True)
+"""
+
+
+def process_command(process, processes, timeout_s, path, *settings):
+    return [sys.executable, "-P", "-c", PROCESS, *map(str, (process, processes, timeout_s, path)), *settings]
+
+
+def come(*places, timeout_s=10.0, store=None, **others):
+    """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
+    store = store or HashStore()
+    meetings = []
+
+    def process_main(number):
+        process, processes, *more = places[number]
+        settings = {"timeout_s": timeout_s} | others | (more[0] if more else {})
+        meeting = meet_on(store, process, processes, **settings)
+        meetings.append(meeting)
+        return meeting.join(process * settings.get("ranks_per_process", 1))
+
+    results = in_threads(len(places), process_main)
+    for each in [r for r in results if not isinstance(r, BaseException)] + meetings:
+        each.close()
+    return results
+
+
+def texts(errors):
+    return [f"{type(error).__name__}: {error}" for error in errors]
+
+
+def test_ranks_that_do_not_come_are_named_to_all_who_have():
+    errors = come((0, 8), *((n, 8) for n in (1, 2, 4, 5, 6)), timeout_s=1.0)
+    host = re.escape(socket.gethostname())
+    assert len(errors) == 6
+    for text in texts(errors):
+        assert re.fullmatch(f"PeerLostError: waited 1 s for ranks 3 and 7 of 8; last heard from {host}", text)
+    assert {error.rank for error in errors} == {3}
+
+
+def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
+    for text in texts(come((1, 4), (3, 4), timeout_s=0.7)):
+        assert text.startswith("PeerLostError: waited 0.7 s for process 0 of 4, which has not come")
+        assert "here are processes 1 and 3, on" in text or "here are process" in text
+
+
+def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
+    waiting, patient = come((1, 3, {"timeout_s": 0.5}), (0, 3, {"timeout_s": 8.0}))
+    assert re.search(r"rank 1: waited \d s for rank 2 of 3", str(waiting))
+    assert re.search(r"rank 1: waited \d s for rank 2 of 3", str(patient))
+
+
+@pytest.mark.parametrize(
+    ("places", "problem"),
+    [
+        (((0, 3), (1, 3), (1, 3)), "rank 1 has joined already, from .*: were two processes given the same RANK"),
+        (((0, 2), (1, 4)), "it was started for a world of 4 ranks, rank 0 for 2"),
+        (((0, 2), (1, 2, {"version": "9"})), "it runs railgauge 9, rank 0 runs 1"),
+        (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started for a world of 4 ranks, rank 0 for 2"),
+    ],
+)
+def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, problem):
+    began = time.monotonic()
+    errors = come(*places, timeout_s=30.0)
+    assert time.monotonic() - began < 15
+    for error in errors:
+        assert isinstance(error, UsageError | RunError)
+        assert re.search(f"rank [12] on .* may not join: {problem}", str(error))
+    assert sum(isinstance(error, UsageError) for error in errors) == 1
+
+
+def test_once_all_have_joined_a_rank_that_comes_twice_does_no_harm():
+    def body(bootstrap):
+        bootstrap.barrier()
+        if bootstrap.rank == 1:
+            with pytest.raises(UsageError, match="rank 1 has joined already"):
+                meet_on(store, 1, 2).join(1)
+        return bootstrap.all_gather(bootstrap.rank)
+
+    store = HashStore()
+    assert on_processes(2, body, store) == [[0, 1]] * 2
+
+
+def test_two_processes_0():
+    errors = come((0, 2), (0, 2), timeout_s=1.0)
+    assert sum("process 0 has come already, at 127.0.0.1:" in str(error) for error in errors) == 1
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(b"a", b"b"), (b"a", b""), (b"", b"b")])
+def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=30.0)
+    assert time.monotonic() - began < 15
+    assert isinstance(there, AuthenticationError)
+    assert re.search(r"rank 1 on .*: the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
+    assert str(there) in str(here)
+    assert re.search(r"127\.0\.0\.1:\d+ was refused: its job secret differs", caplog.text)
+
+
+def test_a_process_without_an_interface_tells_the_others():
+    errors = come((0, 2), (1, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), timeout_s=30.0)
+    assert isinstance(errors[1], UnavailableError)
+    assert re.search("process 1 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[0]))
+    errors = come((0, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), (1, 2), timeout_s=30.0)
+    assert isinstance(errors[0], UnavailableError)
+    assert re.search("process 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
+
+
+def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environ = {"NCCL_COMM_ID": f"127.0.0.1:{taken.getsockname()[1]}"}
+        errors = come((0, 2, {"environ": environ}), (1, 2), timeout_s=30.0)
+        assert "rank 0 cannot listen on lo, 127.0.0.1 port" in str(errors[0])
+        assert "Address already in use" in str(errors[1])
+    meeting = meet_on(HashStore(), 0, 1, environ=environ)
+    assert f"{meeting.place.address}:{meeting.place.port}" == environ["NCCL_COMM_ID"]
+    meeting.join(0).close()
+    meeting.close()
+
+
+def test_a_hub_on_another_hosts_loopback_is_said_at_once():
+    store = HashStore()
+    far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00")
+    store.set("railgauge/hub", json.dumps(far.to_dict()))
+    with pytest.raises(UsageError, match="where no other host can reach it: set NCCL_SOCKET_IFNAME on gpu-01"):
+        meet_on(store, 1, 2)
+
+
+@pytest.mark.parametrize("value", [b"", b"x", b"[" * 3000, b'{"address": "a"}', b"{}" * 4000, b'"\xff"'])
+def test_what_is_no_address_in_the_store_is_said(value):
+    store = HashStore()
+    store.set("railgauge/hub", value)
+    with pytest.raises(RunError, match="the store holds no address at railgauge/hub"):
+        meet_on(store, 1, 2)
+
+
+def test_a_hub_that_has_ended_refuses_and_is_named():
+    store = HashStore()
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    near = meet_on(HashStore(), 0, 1)
+    near.join(0).close()
+    near.close()
+    place = near.place.to_dict() | {"port": port}
+    store.set("railgauge/hub", json.dumps(place))
+    with pytest.raises(
+        PeerLostError, match=rf"rank 1 on .*: cannot connect to rank 0 at 127.0.0.1:{port} \(lo of .*refused"
+    ):
+        meet_on(store, 1, 2).join(1)
+
+
+def test_the_interface_and_the_reason_are_said(capfd):
+    come((0, 1), environ=LOOPBACK | {"NCCL_DEBUG": "INFO"})
+    said = capfd.readouterr().err
+    assert "NCCL INFO Bootstrap: Using lo:127.0.0.1<0>\n" in said
+    assert "lo is taken: NCCL_SOCKET_IFNAME=lo\n" in said
+
+
+def strangers_bytes():
+    return [b"GET / HTTP/1.0\r\n\r\n", b"\x01\0\0\0\0\0\0\0\x02{}", b"\x04" * 4000, MAGIC + bytes(16), b"", b"RGAU"]
+
+
+def test_strangers_do_not_disturb(caplog):
+    meeting = meet_on(HashStore(), 0, 1)
+    address = (meeting.place.address, meeting.place.port)
+    left_open = [socket.create_connection(address) for _ in strangers_bytes()]
+    for stranger, data in zip(left_open, strangers_bytes(), strict=True):
+        stranger.sendall(data)
+    with socket.create_connection(address) as stranger:
+        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        stranger.settimeout(5)
+        assert stranger.recv(1) == b""
+    with socket.create_connection(address) as member:  # knows the secret, but sends no frames
+        authenticate(member, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+        member.sendall(b"\xff" * 100)
+        member.settimeout(5)
+        assert member.recv(1) == b""
+    bootstrap = meeting.join(0)
+    assert bootstrap.all_gather(1) == [1]
+    for each in (*left_open, bootstrap, meeting):
+        each.close()
+    assert "no railgauge: it begins with b'GET / HTTP/1.0" in caplog.text
+
+
+def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
+    monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
+    meeting = meet_on(HashStore(), 0, 1)
+    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=5) as stranger:
+        assert stranger.recv(1) == b""
+    meeting.join(0).close()
+    meeting.close()
+
+
+def test_failing_while_others_are_awaited_ends_all():
+    store = HashStore()
+    meetings = [meet_on(store, process, 3) for process in range(2)]
+    thread = threading.Timer(0.3, meetings[1].fail, ["interrupted"])
+    thread.start()
+    with pytest.raises(RunError, match=r"process 1 on \S+: interrupted"):
+        meetings[0].join(0)
+    thread.join()
+    meetings[0].close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number):
+    path = tmp_path / "store"
+    victim = subprocess.Popen(
+        process_command(1, 3, 30, path, "NCCL_SOCKET_IFNAME=lo"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    store = FileStore(str(path))
+    meeting = meet_on(store, 0, 3, timeout_s=30.0)
+
+    def kill_once_joined():
+        while not meeting._hub._members.get(1):
+            time.sleep(0.02)
+        victim.send_signal(number)
+
+    threading.Thread(target=kill_once_joined).start()
+    with pytest.raises(PeerLostError, match=r"rank 1 on \S+ is gone: its process ended"):
+        meeting.join(0)
+    victim.wait(10)
+    meeting.close()
+    store.close()
+
+
+class TestTwoHosts:
+    """Hosts that are network namespaces; the store is a file on the disk that they share."""
+
+    def outcome(self, hosts, tmp_path, *, timeout_s, settings=(), before=lambda: None):
+        path = tmp_path / "store"
+        first = hosts.start(0, process_command(0, 2, timeout_s, path, *settings), stdout=subprocess.PIPE, text=True)
+        before()
+        second = hosts.run(1, process_command(1, 2, timeout_s, path, *settings))
+        return first.communicate(timeout=40)[0], second.stdout
+
+    @pytest.mark.parametrize(
+        ("setting", "address"),
+        [
+            ("NCCL_DEBUG=WARN", "10.77.0.1:"),
+            ("NCCL_SOCKET_FAMILY=AF_INET6", "[fd77::1]:"),
+            ("NCCL_COMM_ID=10.77.0.1:4711", "10.77.0.1:4711"),
+        ],
+    )
+    def test_they_meet(self, tmp_path, setting, address):
+        with make_hosts(2) as hosts:
+            for said in self.outcome(hosts, tmp_path, timeout_s=20, settings=[setting]):
+                assert said.startswith(f"[0, 1] {address}")
+                assert "(eth0 of rg-node1)" in said
+
+    def test_a_firewall_that_rejects_is_named_on_both(self, tmp_path):
+        with make_hosts(2) as hosts:
+            assert hosts.run(1, ["ip", "route", "add", "unreachable", "10.77.0.1/32"]).returncode == 0
+            first, second = self.outcome(hosts, tmp_path, timeout_s=30)
+        problem = (
+            r"rank 1 on rg-node2: cannot connect to rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\): No route to host"
+        )
+        assert re.match(f"PeerLostError: {problem}", second)
+        assert re.match(f"RunError: {problem}", first)
+
+    def test_a_firewall_that_drops_is_named_on_both(self, tmp_path):
+        with make_hosts(2) as hosts:
+            neighbour = ["ip", "neighbour", "replace", "10.77.0.1", "lladdr", "02:00:00:00:00:99", "dev", "eth0"]
+            assert hosts.run(1, neighbour).returncode == 0  # packets go to nobody
+            first, second = self.outcome(hosts, tmp_path, timeout_s=5)
+        problem = r"rank 1 on rg-node2: no answer from rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\) within 4\.\d s"
+        assert re.match(f"WaitTimeoutError: {problem}: a firewall drops", second)
+        assert re.match(f"RunError: {problem}", first)
+
+    def test_an_interface_that_the_other_host_cannot_reach_is_named(self, tmp_path):
+        with make_hosts(2) as hosts:
+            first, second = self.outcome(hosts, tmp_path, timeout_s=30, settings=["NCCL_SOCKET_IFNAME=lo"])
+        assert re.match(r"UsageError: rank 0 listens at 127\.0\.0\.1:\d+ \(lo of rg-node1\), where no other", second)
+        assert first.startswith("RunError: process 1 on rg-node2: rank 0 listens at")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [
+        ([3], "rank 3"),
+        ([7, 3], "ranks 3 and 7"),
+        ([1, 2, 3, 5, 9], "ranks 1-3, 5 and 9"),
+        (range(1, 1024), "ranks 1-1023"),
+        (range(0, 60, 2), "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 and more"),
+    ],
+)
+def test_names_of_ranks(ranks, text):
+    assert name_ranks(ranks) == text

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's settings on a machine: what the environment and the configuration files say, and which of them counts.
+
+NCCL's functions: `initEnv`, `setEnvFile` (misc/param.cc). The user's file (NCCL_CONF_FILE, else ~/.nccl.conf) is read
+before /etc/nccl.conf; neither replaces what is set already. A line is NAME=VALUE, nothing is trimmed or quoted.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.topo.sources.reader import Reader
+
+PREFIX = "NCCL_"
+CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
+LONGEST = 1023  # characters of a name or value in a file that NCCL takes
+ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting that is in force: `origin` is "environment" or the file that it is from."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """The settings in an environment, and the files that NCCL would read, the first that counts first."""
+    own = {name: value for name, value in sorted(environment.items()) if name.startswith(PREFIX)}
+    return {"environment": own, "files": [environment.get(CONF_FILE) or os.path.expanduser(USER_FILE), HOST_FILE]}
+
+
+def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
+    """The settings in force, by name; None where nobody asked for them."""
+    answer = reader.facts("settings")
+    if answer is None:
+        return None
+    own = answer.get("environment", {})
+    found = {name: Setting(name=name, value=value, origin=ENVIRONMENT) for name, value in own.items()}
+    for path in answer.get("files", ()):
+        for name, value in _lines(reader.text(path) or ""):
+            found.setdefault(name, Setting(name=name, value=value, origin=path))
+    return tuple(found[name] for name in sorted(found))
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    pairs = (line.partition("=") for line in text.splitlines())
+    return [(name[:LONGEST], value[:LONGEST]) for name, sign, value in pairs if sign and name.startswith(PREFIX)]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of this host's network interfaces, in the order of getifaddrs(3), which is the one that NCCL goes by."""
+
+import ctypes
+import ipaddress
+import os
+import socket
+from dataclasses import dataclass
+
+from railgauge.topo.errors import UnavailableError
+
+IFF_RUNNING = 0x40  # linux/if.h: up, and connected to something
+
+LINK_LOCAL = ("fe8", "fe9", "fea", "feb")  # fe80::/10
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One address of one interface. Of link-local IPv6 the text has the scope: `fe80::1%eth0`."""
+
+    interface: str
+    text: str
+    family: socket.AddressFamily
+    prefix_bits: int
+    running: bool
+
+    @property
+    def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        """Its subnet."""
+        return ipaddress.ip_network(f"{self.text.partition('%')[0]}/{self.prefix_bits}", strict=False)
+
+    @property
+    def is_ipv6_loopback(self) -> bool:
+        """Whether it is ::1."""
+        return self.text == "::1"
+
+
+class _IfAddrs(ctypes.Structure):
+    """The struct ifaddrs of ifaddrs.h, without its last two members."""
+
+
+_IfAddrs._fields_ = [
+    ("next", ctypes.POINTER(_IfAddrs)),
+    ("name", ctypes.c_char_p),
+    ("flags", ctypes.c_uint),
+    ("address", ctypes.c_void_p),
+    ("netmask", ctypes.c_void_p),
+]
+
+
+def local_addresses() -> list[Address]:
+    """All IPv4 and IPv6 addresses.
+
+    Raises:
+        UnavailableError: the system does not tell them (some sandboxes).
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    first = ctypes.POINTER(_IfAddrs)()
+    if libc.getifaddrs(ctypes.byref(first)):
+        reason = os.strerror(ctypes.get_errno())
+        raise UnavailableError(f"getifaddrs: the network interfaces of this host cannot be listed: {reason}")
+    try:
+        found, at = [], first
+        while at:
+            if address := _address(at.contents):
+                found.append(address)
+            at = at.contents.next
+        return found
+    finally:
+        libc.freeifaddrs(first)
+
+
+def _address(entry: _IfAddrs) -> Address | None:
+    """What an entry tells; None when it has no IP address."""
+    if not entry.address:
+        return None
+    family = ctypes.c_ushort.from_address(entry.address).value
+    if family not in (socket.AF_INET, socket.AF_INET6):
+        return None
+    address = _raw(entry.address, family)
+    ones = sum(byte.bit_count() for byte in _raw(entry.netmask, family)) if entry.netmask else 8 * len(address)
+    text, name = socket.inet_ntop(family, address), os.fsdecode(entry.name)
+    scoped = f"{text}%{name}" if text.startswith(LINK_LOCAL) else text
+    return Address(name, scoped, socket.AddressFamily(family), ones, bool(entry.flags & IFF_RUNNING))
+
+
+def _raw(sockaddr: int, family: int) -> bytes:
+    """The address within a struct sockaddr_in or sockaddr_in6 (netinet/in.h)."""
+    offset, size = (4, 4) if family == socket.AF_INET else (8, 16)
+    return ctypes.string_at(sockaddr + offset, size)

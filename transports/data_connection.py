@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A data connection of NET/Socket from the side that sends: open it, prove the session's secret, say which one it is.
+
+After the handshake (handshake.py, purpose `DATA`) the connecting rank sends the connection's name:
+
+| channel, 4 bytes | from rank, 4 bytes | to rank, 4 bytes |      in network order
+
+From then on the socket belongs to the native transport. data_listener.py is the other side.
+"""
+
+import ipaddress
+import socket
+import struct
+import time
+from typing import NamedTuple
+
+from railgauge.topo.errors import PeerLostError, WaitTimeoutError
+from railgauge.transports.handshake import DATA, authenticate
+from railgauge.transports.interface import Interface
+
+NAME = struct.Struct("!III")
+KEEPALIVE_PROBES = 3
+MOST_SECONDS = 32767  # of tcp(7)'s keepalive times
+
+
+class Name(NamedTuple):
+    """Which data connection: of what channel, and between which ranks."""
+
+    channel: int
+    source: int
+    target: int
+
+
+def connect(
+    name: Name, address: tuple[str, int], interface: Interface, secret: bytes, *, deadline: float, timeout_s: float
+) -> socket.socket:
+    """Open a data connection from `interface` to where its receiver listens; `deadline` is in time.monotonic().
+
+    Raises:
+        PeerLostError: the receiver cannot be reached, or does not answer.
+        AuthenticationError: another program answers there.
+    """
+    where = f"rank {name.target} at {address[0]}:{address[1]}"
+    try:
+        sock = _connected(_from_here(address, interface), interface, deadline)
+    except OSError as error:
+        raise PeerLostError(
+            f"cannot connect from {interface.name} ({interface.address}) to {where}: {error.strerror or error}: "
+            f"a firewall in between, or the wrong interfaces (NCCL_SOCKET_IFNAME)?",
+            name.target,
+        ) from None
+    try:
+        authenticate(sock, secret, DATA, deadline=deadline)
+        sock.sendall(NAME.pack(*name))
+    except (PeerLostError, WaitTimeoutError, OSError) as error:
+        sock.close()
+        raise PeerLostError(f"{where} did not take the data connection: {error}", name.target) from None
+    except BaseException:
+        sock.close()
+        raise
+    set_options(sock, timeout_s)
+    return sock
+
+
+def set_options(sock: socket.socket, timeout_s: float) -> None:
+    """Send at once; give up on a peer that acknowledges nothing, or is silent when probed, for the timeout (tcp(7))."""
+    probe_s = min(max(1, int(timeout_s / (KEEPALIVE_PROBES + 1))), MOST_SECONDS)
+    for option, value in (
+        (socket.TCP_NODELAY, 1),
+        (socket.TCP_USER_TIMEOUT, int(min(timeout_s * 1000, 2**31 - 1))),
+        (socket.TCP_KEEPIDLE, probe_s),
+        (socket.TCP_KEEPINTVL, probe_s),
+        (socket.TCP_KEEPCNT, KEEPALIVE_PROBES),
+    ):
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def _from_here(address: tuple[str, int], interface: Interface) -> tuple[str, int]:
+    """A link-local address with this host's scope: the other's, which it came with, means nothing here."""
+    host = address[0].partition("%")[0]
+    link_local = ":" in host and ipaddress.ip_address(host).is_link_local
+    return (f"{host}%{interface.name}" if link_local else host), address[1]
+
+
+def _connected(address: tuple[str, int], interface: Interface, deadline: float) -> socket.socket:
+    family, kind, protocol, _, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.settimeout(max(0.001, deadline - time.monotonic()))
+        if family == interface.family:
+            source = socket.getaddrinfo(interface.address, 0, type=socket.SOCK_STREAM)[0][4]
+            sock.bind(source)
+        sock.connect(target)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

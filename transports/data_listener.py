@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data connections of NET/Socket from the side that receives: one rank listens, and takes those that it expects.
+
+Whoever connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
+others are dropped and logged, and hold up nobody meanwhile.
+"""
+
+import contextlib
+import logging
+import os
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
+from railgauge.transports.data_connection import NAME, Name, set_options
+from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake, peer_name
+from railgauge.transports.interface import Interface
+
+TO_READ = OPENING + PROOF + NAME.size
+"""All that a connecting rank sends before its data, which is not ours to read."""
+STRANGERS_S = 10.0
+BACKLOG = 1024
+TICK_S = 0.1
+
+
+@dataclass(slots=True, eq=False)
+class _Arrival:
+    """A connection that has not yet said who it is."""
+
+    sock: socket.socket
+    handshake: ServerHandshake
+    peer: str
+    read: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+
+class DataListener:
+    """One rank's listening sockets, one for each interface that it is reached by."""
+
+    def __init__(self, secret: bytes, timeout_s: float) -> None:
+        self._secret = secret
+        self._timeout_s = timeout_s
+        self._listeners: dict[Interface, socket.socket] = {}
+        self._selector = selectors.DefaultSelector()
+        self._found: dict[Name, socket.socket] = {}
+
+    def address(self, interface: Interface) -> tuple[str, int]:
+        """Where others reach this rank on that interface; it listens there from now on.
+
+        Raises:
+            UnavailableError: it cannot.
+        """
+        if interface not in self._listeners:
+            listener = _listen(interface)
+            self._listeners[interface] = listener
+            self._selector.register(listener, selectors.EVENT_READ)
+        return interface.address, self._listeners[interface].getsockname()[1]
+
+    @contextlib.contextmanager
+    def accepting(self, expected: set[Name], deadline: float, over: Callable[[], bool]) -> Iterator[None]:
+        """Take the expected connections while the block runs, and wait at its end until all are there.
+
+        `over` tells that the run has ended meanwhile. The connections are `taken` afterwards.
+
+        Raises:
+            PeerLostError: some did not come before the deadline (time.monotonic()); it names the ranks.
+        """
+        missing = set(expected)
+        stop = threading.Event()
+        thread = threading.Thread(
+            target=self._serve, args=(missing, deadline, lambda: stop.is_set() or over()), daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            thread.join()
+        if missing:
+            ranks = sorted({name.source for name in missing})
+            raise PeerLostError(
+                f"rank {', '.join(map(str, ranks))} did not connect within {self._timeout_s:g} s: "
+                f"a firewall between the hosts, or an interface that cannot be reached (NCCL_SOCKET_IFNAME)?",
+                ranks[0],
+            )
+
+    def taken(self, name: Name) -> socket.socket:
+        """Hand out one of the connections."""
+        return self._found.pop(name)
+
+    def close(self) -> None:
+        """Listen no more; what was not taken is closed too."""
+        for key in list(self._selector.get_map().values()):
+            self._drop(key.fileobj)  # type: ignore[arg-type]
+        self._selector.close()
+        for sock in self._found.values():
+            sock.close()
+
+    def _serve(self, missing: set[Name], deadline: float, over: Callable[[], bool]) -> None:
+        while missing and time.monotonic() < deadline and not over():
+            for key, _ in self._selector.select(TICK_S):
+                if key.data is None:
+                    self._accept(key.fileobj)  # type: ignore[arg-type]
+                else:
+                    self._read(key.data, missing)
+            self._drop_silent()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            sock, _ = listener.accept()
+            sock.setblocking(False)
+            arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), peer_name(sock))
+            self._selector.register(sock, selectors.EVENT_READ, arrival)
+
+    def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
+        try:
+            data = arrival.sock.recv(TO_READ - arrival.read)
+            if not data:
+                raise AuthenticationError("it closed the connection before it had proved anything")
+            arrival.read += len(data)
+            arrival.sock.sendall(arrival.handshake.feed(data))
+            if len(arrival.handshake.rest) == NAME.size:
+                self._take(arrival, missing)
+        except BlockingIOError:
+            return
+        except (OSError, AuthenticationError) as error:
+            self._refuse(arrival, str(error))
+
+    def _take(self, arrival: _Arrival, missing: set[Name]) -> None:
+        name = Name(*NAME.unpack(arrival.handshake.rest))
+        if name not in missing:
+            raise AuthenticationError(f"channel {name.channel} from rank {name.source} is not expected here, or twice")
+        self._selector.unregister(arrival.sock)
+        set_options(arrival.sock, self._timeout_s)
+        self._found[name] = arrival.sock
+        missing.remove(name)
+
+    def _drop_silent(self) -> None:
+        now = time.monotonic()
+        for key in list(self._selector.get_map().values()):
+            if key.data is not None and now - key.data.since > STRANGERS_S:
+                self._refuse(key.data, f"it said too little in {STRANGERS_S:g} s")
+
+    def _refuse(self, arrival: _Arrival, why: str) -> None:
+        logging.getLogger(__name__).warning("railgauge: data connection of %s refused: %s", arrival.peer, why)
+        self._drop(arrival.sock)
+
+    def _drop(self, sock: socket.socket) -> None:
+        self._selector.unregister(sock)
+        sock.close()
+
+
+def _listen(interface: Interface) -> socket.socket:
+    try:
+        address = socket.getaddrinfo(interface.address, 0, type=socket.SOCK_STREAM)[0][4]
+        listener = socket.create_server(address, family=interface.family, backlog=BACKLOG)
+    except OSError as error:
+        raise UnavailableError(f"cannot listen for data on {interface}: {os.strerror(error.errno or 0)}") from None
+    listener.setblocking(False)
+    return listener

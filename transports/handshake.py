@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Both ends of a new connection prove to each other that they know the job secret, before anything else is said.
+
+    client -> server   b"RGAUTH1\n", client nonce (16 bytes)
+    server -> client   server nonce (16), HMAC-SHA256(secret, b"server" + purpose + client nonce + server nonce) (32)
+    client -> server   HMAC-SHA256(secret, b"client" + purpose + client nonce + server nonce) (32)
+
+Nothing has a length on the wire, so that a stranger cannot make the other end wait for more or store much. The purpose
+(`STORE`, `HUB`, `DATA`) keeps a proof for one kind of connection from being used for another. Without a job secret the
+key is b"": everybody knows it, but other protocols and other programs' ports are still told apart.
+"""
+
+import hashlib
+import hmac
+import secrets
+import socket
+import time
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
+
+MAGIC = b"RGAUTH1\n"
+NONCE = 16
+PROOF = hashlib.sha256().digest_size
+STORE, HUB, DATA = b"store", b"hub", b"data"
+OPENING = len(MAGIC) + NONCE
+
+
+class ServerHandshake:
+    """The server's side, for whoever moves the bytes."""
+
+    def __init__(self, secret: bytes, purpose: bytes) -> None:
+        self.done = False
+        self.rest = b""
+        """What came after the handshake, once it is done."""
+        self._secret = secret
+        self._purpose = purpose
+        self._expected: bytes | None = None
+        self._received = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what arrived; return what to send.
+
+        Raises:
+            AuthenticationError: this is another protocol, or another secret.
+        """
+        self._received += data
+        answer = b"" if self._expected else self._opening()
+        if self._expected and not self.done and len(self._received) >= PROOF:
+            if not hmac.compare_digest(self._received[:PROOF], self._expected):
+                raise AuthenticationError("its job secret differs, or it has none (RAILGAUGE_SECRET)")
+            self.done = True
+        if self.done:
+            self.rest += self._received[PROOF:]
+            self._received = self._received[:PROOF]
+        return answer
+
+    def _opening(self) -> bytes:
+        if not MAGIC.startswith(self._received[: len(MAGIC)]):
+            raise AuthenticationError(f"no railgauge: it begins with {self._received[:16]!r}")
+        if len(self._received) < OPENING:
+            return b""
+        nonces = self._received[len(MAGIC) : OPENING] + secrets.token_bytes(NONCE)
+        self._received = self._received[OPENING:]
+        self._expected = _proof(self._secret, b"client", self._purpose, nonces)
+        return nonces[NONCE:] + _proof(self._secret, b"server", self._purpose, nonces)
+
+
+def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline: float) -> None:
+    """Prove the secret to the server at the other end, and have it prove its own; `deadline` as time.monotonic().
+
+    Raises:
+        AuthenticationError: the secrets differ, or the other end is no railgauge.
+        PeerLostError: the connection ended. WaitTimeoutError: the deadline has passed.
+    """
+    nonce = secrets.token_bytes(NONCE)
+    before = sock.gettimeout()
+    _send(sock, MAGIC + nonce, deadline)
+    answer = _receive(sock, NONCE + PROOF, deadline)
+    nonces = nonce + answer[:NONCE]
+    _send(sock, _proof(secret, b"client", purpose, nonces), deadline)  # of a wrong one the server's log tells
+    if not hmac.compare_digest(answer[NONCE:], _proof(secret, b"server", purpose, nonces)):
+        raise AuthenticationError(
+            f"the job secret here and that of {peer_name(sock)} differ (RAILGAUGE_SECRET), "
+            f"or another program answers there: start all processes with the same secret"
+        )
+    sock.settimeout(before)
+
+
+def accept_authenticated(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline: float) -> None:
+    """The server's side of `authenticate`, on a blocking socket; errors are the same."""
+    before = sock.gettimeout()
+    handshake = ServerHandshake(secret, purpose)
+    for size in (OPENING, PROOF):
+        try:
+            answer = handshake.feed(_receive(sock, size, deadline))
+        except AuthenticationError as error:
+            raise AuthenticationError(f"{peer_name(sock)} was refused: {error}") from None
+        _send(sock, answer, deadline)
+    sock.settimeout(before)
+
+
+def peer_name(sock: socket.socket) -> str:
+    """The other end's address for messages, as HOST:PORT."""
+    try:
+        name = sock.getpeername()
+    except OSError:
+        return "a peer that is gone"
+    return f"[{name[0]}]:{name[1]}" if len(name) == 4 else f"{name[0]}:{name[1]}" if name else "a local socket"
+
+
+def _proof(secret: bytes, side: bytes, purpose: bytes, nonces: bytes) -> bytes:
+    return hmac.digest(secret, side + purpose + nonces, "sha256")
+
+
+def _send(sock: socket.socket, data: bytes, deadline: float) -> None:
+    _limit(sock, deadline)
+    try:
+        sock.sendall(data)
+    except TimeoutError:
+        raise _late(sock) from None
+    except OSError as error:
+        raise _lost(sock, error.strerror) from None
+
+
+def _receive(sock: socket.socket, size: int, deadline: float) -> bytes:
+    data = b""
+    while len(data) < size:
+        _limit(sock, deadline)
+        try:
+            piece = sock.recv(size - len(data))
+        except TimeoutError:
+            raise _late(sock) from None
+        except OSError as error:
+            raise _lost(sock, error.strerror) from None
+        if not piece:
+            raise _lost(sock, "it closed the connection")
+        data += piece
+    return data
+
+
+def _limit(sock: socket.socket, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise _late(sock)
+    sock.settimeout(left)
+
+
+def _late(sock: socket.socket) -> WaitTimeoutError:
+    return WaitTimeoutError(f"{peer_name(sock)} did not answer in time while proving the job secret")
+
+
+def _lost(sock: socket.socket, why: str | None) -> PeerLostError:
+    return PeerLostError(f"{peer_name(sock)} was lost while proving the job secret: {why}")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network interfaces that a run's sockets use, chosen as NCCL chooses them, and the reason for each.
+
+NCCL's functions: `ncclFindInterfaces`, `ncclOsFindInterfaces`, `ncclFindInterfaceMatchSubnet`, `ncclEnvSocketFamily`,
+`ncclSocketGetAddrFromString`, `bootstrapNetInit` (src/misc/socket.cc, src/os/linux.cc, src/bootstrap.cc of 2.30).
+"""
+
+import ipaddress
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.settings.interfaces import DEFAULTS, MAX_INTERFACES, choose
+from railgauge.transports.addresses import Address, local_addresses
+
+REASONS = {
+    "ib": "the first named ib*",
+    "^docker,lo,virbr": "the first that is not named docker*, lo* or virbr*",
+    "docker": "there is none but docker*, lo* and virbr*",
+    "lo": "there is none but lo* and virbr*",
+    "virbr": "there is none but virbr*",
+}
+"""What NCCL's order of names (`DEFAULTS`) comes to, in words."""
+FAMILIES = {"AF_INET": socket.AF_INET, "AF_INET6": socket.AF_INET6}
+"""NCCL_SOCKET_FAMILY; NCCL takes another value for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One interface and the address that is used of it; link-local IPv6 has its scope (`fe80::1%eth0`)."""
+
+    name: str
+    address: str
+    family: socket.AddressFamily
+    reason: str
+    """Why it was chosen, for messages."""
+
+    def __str__(self) -> str:
+        """As NCCL's log has it: `eth0:10.0.0.1<0>`."""
+        return f"{self.name}:{self.address}<0>"
+
+
+def usable_interfaces(environ: Mapping[str, str]) -> list[Interface]:
+    """The interfaces of NET/Socket in NCCL's order: its device number is the place in this list.
+
+    Raises:
+        UnavailableError: none is left; the message says which ones there are.
+        UsageError: NCCL_COMM_ID is no address.
+    """
+    addresses = local_addresses()
+    usable = _usable(addresses, environ)
+    # NCCL passes over a value of one character.
+    if len(setting := environ.get("NCCL_SOCKET_IFNAME", "")) > 1:
+        found = _named(usable, choose([a.interface for a in usable], setting), f"NCCL_SOCKET_IFNAME={setting}")
+        problem = f"NCCL_SOCKET_IFNAME={setting} matches none"
+    elif setting := environ.get("GLOO_SOCKET_IFNAME", ""):
+        found, problem = _of_gloo(usable, setting)
+    else:
+        found, problem = _by_default(usable, environ), "none is up and has an address"
+    if not found:
+        raise _nothing_usable(addresses, environ, problem)
+    return found
+
+
+def bootstrap_interface(environ: Mapping[str, str]) -> Interface:
+    """The interface of the bootstrap: the one in the subnet of NCCL_COMM_ID's host, else the first usable one.
+
+    Errors are those of `usable_interfaces`.
+    """
+    if not (setting := environ.get("NCCL_COMM_ID")):
+        return usable_interfaces(environ)[0]
+    addresses = local_addresses()
+    if not (found := _in_subnet(addresses, setting)):
+        raise _nothing_usable(addresses, {}, f"NCCL_COMM_ID={setting}: none is in that subnet")
+    return found[0]
+
+
+def comm_id_port(environ: Mapping[str, str]) -> int:
+    """The port that NCCL_COMM_ID asks the hub to listen on; 0 (any) without it."""
+    setting = environ.get("NCCL_COMM_ID")
+    return parse_address(setting)[1] if setting else 0
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Take HOST:PORT or [IPV6]:PORT apart.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    host, colon, port = text.rpartition(":")
+    plain = host.removeprefix("[").removesuffix("]")
+    bracketed = len(host) - len(plain) == 2
+    if not colon or not plain or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"NCCL_COMM_ID={text}: it has to be HOST:PORT, or [IPV6]:PORT")
+    if ":" in plain and not bracketed:
+        raise UsageError(f"NCCL_COMM_ID={text}: an IPv6 address needs brackets, as in [fd00::1]:5000")
+    return plain, int(port)
+
+
+def _usable(addresses: Iterable[Address], environ: Mapping[str, str]) -> list[Address]:
+    """Those that NCCL looks at: of running interfaces, of the family asked for, and not ::1."""
+    family = FAMILIES.get(environ.get("NCCL_SOCKET_FAMILY", ""))
+    return [a for a in addresses if a.running and family in (None, a.family) and not a.is_ipv6_loopback]
+
+
+def _named(usable: list[Address], names: Iterable[str], reason: str) -> list[Interface]:
+    """An interface for each name, with the first of its addresses."""
+    first = {a.interface: a for a in reversed(usable)}
+    return [_interface(first[name], reason) for name in names]
+
+
+def _interface(address: Address, reason: str) -> Interface:
+    return Interface(address.interface, address.text, address.family, reason)
+
+
+def _of_gloo(usable: list[Address], setting: str) -> tuple[list[Interface], str]:
+    """GLOO_SOCKET_IFNAME: exact names in the order in which they are to be used, as PyTorch reads it."""
+    names = list(dict.fromkeys(name.strip() for name in setting.split(",") if name.strip()))
+    if missing := set(names) - {a.interface for a in usable}:
+        return [], f"GLOO_SOCKET_IFNAME={setting}: {', '.join(sorted(missing))} is not there"
+    reason = f"GLOO_SOCKET_IFNAME={setting}, since NCCL_SOCKET_IFNAME is not set"
+    return _named(usable, names[:MAX_INTERFACES], reason), f"GLOO_SOCKET_IFNAME={setting} names none"
+
+
+def _by_default(usable: list[Address], environ: Mapping[str, str]) -> list[Interface]:
+    names = [a.interface for a in usable]
+    rule = next((rule for rule in DEFAULTS if choose(names, rule)), None)
+    if rule is None:
+        return []
+    # NCCL_COMM_ID goes before everything but ib*.
+    if rule != "ib" and (setting := environ.get("NCCL_COMM_ID")) and (found := _in_subnet(usable, setting)):
+        return found
+    return _named(usable, choose(names, rule), f"{REASONS[rule]}, since NCCL_SOCKET_IFNAME is not set")
+
+
+def _in_subnet(addresses: Iterable[Address], setting: str) -> list[Interface]:
+    """The first address whose subnet NCCL_COMM_ID's host is in, if there is one."""
+    host, _, scope = parse_address(setting)[0].partition("%")
+    try:
+        target = ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError as error:
+        raise UsageError(f"NCCL_COMM_ID={setting}: {host} is no address: {error.strerror}") from None
+    for address in addresses:
+        # Link-local networks are all the same one, but for their scope.
+        if target in address.network and (not scope or scope == address.interface):
+            return [_interface(address, f"in the subnet of NCCL_COMM_ID={setting}")]
+    return []
+
+
+def _nothing_usable(addresses: Iterable[Address], environ: Mapping[str, str], problem: str) -> UnavailableError:
+    family = environ.get("NCCL_SOCKET_FAMILY", "")
+    limit = f" with NCCL_SOCKET_FAMILY={family}" if family in FAMILIES else ""
+    there = ", ".join(f"{a.interface} ({a.text}{'' if a.running else ', down'})" for a in addresses) or "none"
+    return UnavailableError(f"no network interface to use: {problem}{limit}; there are: {there}")

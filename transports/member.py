@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hub's end of one connection: proves the secret, takes frames in, and keeps what the other end is slow to take."""
+
+import collections
+import contextlib
+import socket
+import time
+
+from railgauge.topo.errors import AuthenticationError
+from railgauge.transports.frame import FROM_MEMBER, RECEIVE, STRANGERS_PAYLOAD, Frame, FrameReader
+from railgauge.transports.handshake import HUB, ServerHandshake, peer_name
+
+
+class Member:
+    """One connection; a rank once it has said hello. Its socket does not block."""
+
+    def __init__(self, sock: socket.socket, secret: bytes) -> None:
+        self.sock = sock
+        self.address = peer_name(sock)
+        self.rank = -1
+        self.host = ""
+        self.opened = self.heard = time.monotonic()
+        """When it connected, and when something last came."""
+        self.left = False
+        self.watched_for_writing = False
+        """Whether the hub's selector waits for it to take more."""
+        self.reader = FrameReader(FROM_MEMBER, STRANGERS_PAYLOAD)
+        self._handshake = ServerHandshake(secret, HUB)
+        self._unsent: collections.deque[memoryview] = collections.deque()
+
+    @property
+    def proved(self) -> bool:
+        """Whether it knows the job secret."""
+        return self._handshake.done
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether it has yet to take something."""
+        return bool(self._unsent)
+
+    def receive(self) -> list[Frame]:
+        """The frames that have come.
+
+        Raises:
+            OSError: it is gone. ValueError: what it sends are no frames. AuthenticationError: it is a stranger.
+        """
+        try:
+            data = self.sock.recv(RECEIVE)
+        except (BlockingIOError, InterruptedError):
+            return []
+        if not data:
+            raise ConnectionError("it closed the connection")
+        self.heard = time.monotonic()
+        return self.reader.feed(data if self._handshake.done else self._prove(data))
+
+    def _prove(self, data: bytes) -> bytes:
+        try:
+            if answer := self._handshake.feed(data):
+                self.send(answer)
+        except AuthenticationError as error:
+            raise AuthenticationError(f"{self.address} was refused: {error}") from None
+        return self._handshake.rest if self._handshake.done else b""
+
+    def send(self, frame: bytes) -> None:
+        """Send at once what the socket takes, and keep the rest; frames may be shared with other members."""
+        self._unsent.append(memoryview(frame))
+        if len(self._unsent) == 1:
+            self.flush()
+
+    def flush(self) -> None:
+        """Go on sending what is left. Of an end that is gone, receiving tells."""
+        try:
+            while self._unsent:
+                sent = self.sock.send(self._unsent[0])
+                rest = self._unsent[0][sent:]
+                if rest:
+                    self._unsent[0] = rest
+                    return
+                self._unsent.popleft()
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._unsent.clear()
+
+    def end_sending(self) -> None:
+        """Tell the other end that no more comes."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_WR)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include "transports/native/socket/connection.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace railgauge {
+
+namespace {
+
+using socket::Proxy;
+
+// A proxy's end waits until its peers have taken what was posted; they may need the interpreter for
+// it, whoever drops the last reference.
+void end_without_gil(Proxy* proxy) {
+  nb::gil_scoped_acquire hold;
+  nb::gil_scoped_release release;
+  delete proxy;
+}
+
+std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell, double linger_s) {
+  auto linger =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(linger_s));
+  return {new Proxy(std::move(doorbell), linger), &end_without_gil};
+}
+
+template <typename Kind, typename Base>
+void bind_end(nb::module_& m, const char* name) {
+  nb::class_<Kind, Base>(m, name).def(
+      "__init__",
+      [](Kind* self, std::shared_ptr<Proxy> proxy, int fd, int peer, std::string address,
+         std::string via, std::uint32_t slots, std::uint32_t slot_bytes) {
+        new (self) Kind(std::move(proxy),
+                        {fd, peer, std::move(address), std::move(via), slots, slot_bytes});
+      },
+      "proxy"_a, "fd"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a);
+}
+
+}  // namespace
+
+void bind_socket(nb::module_& m) {
+  nb::class_<Proxy>(m, "SocketProxy", "Moves the messages of all of a rank's sockets, in a thread.")
+      .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
+      .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.");
+  bind_end<socket::SocketReceiver, Receiver>(m, "SocketReceiver");
+  bind_end<socket::SocketSender, Sender>(m, "SocketSender");
+}
+
+}  // namespace railgauge

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file descriptor that is closed with its owner.
+#pragma once
+
+#include <unistd.h>
+
+namespace railgauge::socket {
+
+class Fd {
+ public:
+  explicit Fd(int number) : number_(number) {}
+  ~Fd() { reset(); }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+
+  int get() const { return number_; }
+  bool open() const { return number_ >= 0; }
+  void reset() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+}  // namespace railgauge::socket

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All ranks' facts, gathered, and what must not be among them: two ranks on one GPU, other versions, other settings."""
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+from railgauge.topo.busid import to_number
+from railgauge.topo.errors import MismatchError, UsageError
+from railgauge.topo.settings.agreement import BETTER_ALIKE, ON_ALL_RANKS, ON_ONE_HOST
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.peer import Peer
+
+
+def exchange(bootstrap: Bootstrap, own: Peer) -> list[Peer]:
+    """Tell all ranks who this one is, and get all of them in rank order; rank 0 prints the warnings.
+
+    Raises:
+        UsageError, MismatchError: as `check`. RunError: a rank was lost meanwhile.
+    """
+    peers = [Peer.from_dict(facts) for facts in bootstrap.all_gather(own.to_dict())]
+    check(peers)
+    if own.rank == 0:
+        for line in warnings(peers):
+            print(f"railgauge: {line}", file=sys.stderr)
+    return peers
+
+
+def check(peers: list[Peer]) -> None:
+    """Look for what keeps these ranks from working together; all ranks come to the same answer.
+
+    Raises:
+        UsageError: two ranks are on one GPU (NCCL's check in `initTransportsRank`).
+        MismatchError: they run different versions, or have settings with which NCCL hangs.
+    """
+    _check_gpus(peers)
+    for peer in peers:
+        if peer.version != peers[0].version:
+            raise MismatchError(f"{_runs(peer)}, {_runs(peers[0])}: install the same one on all hosts")
+    for problem in _differences(peers, ON_ALL_RANKS):
+        raise MismatchError(problem)
+    for ranks in _by_host(peers):
+        for problem in _differences(ranks, ON_ONE_HOST):
+            raise MismatchError(problem)
+
+
+def warnings(peers: list[Peer]) -> list[str]:
+    """Settings that differ although they are better alike, a line each."""
+    return list(_differences(peers, dict.fromkeys(BETTER_ALIKE, "it is seldom meant to differ")))
+
+
+def _check_gpus(peers: list[Peer]) -> None:
+    first: dict[tuple[str, str], Peer] = {}
+    for peer in peers:
+        if peer.bus_id is None:
+            continue
+        other = first.setdefault((peer.host_hash, peer.bus_id), peer)
+        if other is not peer:
+            raise UsageError(
+                f"Duplicate GPU detected: rank {peer.rank} and rank {other.rank} both on bus "
+                f"{to_number(peer.bus_id):x} of host {peer.host}: give each rank a GPU of its own (LOCAL_RANK, "
+                f"CUDA_VISIBLE_DEVICES), or set NCCL_HOSTID where two hosts are taken for one"
+            )
+
+
+def _runs(peer: Peer) -> str:
+    return f"rank {peer.rank} on {peer.host} runs railgauge {peer.version}"
+
+
+def _differences(peers: list[Peer], names: Mapping[str, str]) -> Iterator[str]:
+    """For each setting that is not the same everywhere: the first rank's value, and the first other one."""
+    first = peers[0]
+    for name, consequence in names.items():
+        value = first.settings.get(name)
+        for other in peers:
+            if other.settings.get(name) != value:
+                yield (
+                    f"{name} differs: {_has(first, value)}, {_has(other, other.settings.get(name))}: {consequence}; "
+                    f"set it alike"
+                )
+                break
+
+
+def _has(peer: Peer, value: str | None) -> str:
+    return f"rank {peer.rank} on {peer.host} has {'none' if value is None else repr(value)}"
+
+
+def _by_host(peers: list[Peer]) -> Iterable[list[Peer]]:
+    ordered = sorted(peers, key=lambda peer: peer.host_id)
+    for _, group in itertools.groupby(ordered, key=lambda peer: peer.host_id):
+        yield sorted(group, key=lambda peer: peer.rank)

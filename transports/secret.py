@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job secret: what the processes of one job know, and strangers on the network do not.
+
+Launchers make one and pass it on by environment (RAILGAUGE_SECRET), or in a file that its owner alone can read
+(RAILGAUGE_SECRET_FILE); never on a command line, which every user of a host can see. handshake.py proves it.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+
+from railgauge.topo.errors import UsageError
+
+VARIABLE = "RAILGAUGE_SECRET"
+FILE_VARIABLE = "RAILGAUGE_SECRET_FILE"
+SECRET_BYTES = 32
+MOST_BYTES = 4096
+
+
+def new_secret() -> str:
+    """A fresh secret of 32 random bytes, as hex text for RAILGAUGE_SECRET."""
+    return secrets.token_hex(SECRET_BYTES)
+
+
+def job_secret(environ: Mapping[str, str]) -> bytes:
+    """The secret that the environment names, b"" when it names none; white space around it does not count.
+
+    Raises:
+        UsageError: it is empty, or its file is unreadable, too long, or open to other users.
+    """
+    if (text := environ.get(VARIABLE)) is not None:
+        return _whole(text.encode("utf-8", "surrogateescape"), f"{VARIABLE} is")
+    if path := environ.get(FILE_VARIABLE):
+        return _whole(_read_private(path), f"{FILE_VARIABLE}: {path} is")
+    return b""
+
+
+def _whole(text: bytes, what: str) -> bytes:
+    if not (secret := text.strip()):
+        raise UsageError(f"{what} empty: a job secret has at least one character; unset it to run without one")
+    return secret
+
+
+def _read_private(path: str) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            _check_private(path, status)
+            return file.read(MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"{FILE_VARIABLE}: cannot read {path}: {error.strerror}") from None
+
+
+def _check_private(path: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        raise UsageError(f"{FILE_VARIABLE}: {path} is no file of at most {MOST_BYTES} bytes")
+    if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        mode = stat.S_IMODE(status.st_mode)
+        raise UsageError(f"{FILE_VARIABLE}: other users may read {path} (mode {mode:04o}): chmod 600 {path}")

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client's connection to a TCPStore's server: made with patience, then question and answer with a deadline each."""
+
+import socket
+import time
+
+from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.transports import handshake
+from railgauge.transports.store import torch_wire as wire
+from railgauge.transports.store.store import MAX_VALUE
+from railgauge.transports.store.torch_wire import INT64, LENGTH, Query
+
+ATTEMPT_S = 5.0
+"""One attempt to connect takes no longer; a dropped first packet is then sent anew."""
+FIRST_PAUSE_S = 0.01
+LONGEST_PAUSE_S = 0.5
+
+
+class Connection:
+    """A connection that is proved, and known to lead to a store. Deadlines are those of time.monotonic()."""
+
+    def __init__(self, sock: socket.socket, name: str) -> None:
+        self._sock = sock
+        self._name = name
+
+    def send(self, request: bytes, deadline: float) -> None:
+        """Send a request.
+
+        Raises:
+            PeerLostError: the connection is lost. WaitTimeoutError: the server does not take it.
+        """
+        self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            self._sock.sendall(request)
+        except OSError as error:
+            raise self._trouble(error) from None
+
+    def receive(self, size: int, deadline: float) -> bytes:
+        """Receive so many bytes; errors as for `send`."""
+        data = bytearray()
+        while len(data) < size:
+            self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
+            try:
+                piece = self._sock.recv(size - len(data))
+            except OSError as error:
+                raise self._trouble(error) from None
+            if not piece:
+                raise PeerLostError(f"{self._name} closed the connection: did the process that holds it end?")
+            data += piece
+        return bytes(data)
+
+    def receive_value(self, deadline: float) -> bytes:
+        """Receive a value with its length before it; errors as for `send`."""
+        (length,) = LENGTH.unpack(self.receive(LENGTH.size, deadline))
+        if length > MAX_VALUE:
+            raise PeerLostError(f"{self._name} answered with a value of {length} bytes: no store does")
+        return self.receive(length, deadline)
+
+    def interrupt(self) -> None:
+        """Make what waits on this connection, in whatever thread, end with PeerLostError."""
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # gone already
+
+    def close(self) -> None:
+        """Close it."""
+        self._sock.close()
+
+    def _trouble(self, error: OSError) -> RunError:
+        if isinstance(error, TimeoutError):
+            return WaitTimeoutError(f"{self._name} did not answer in time")
+        return PeerLostError(f"{self._name} is lost: {error.strerror}")
+
+
+def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection:
+    """Connect to a store's server, which may still have to come.
+
+    Raises:
+        UsageError: that is no host name, or no port.
+        AuthenticationError: the server has another job secret, or wants one where there is none.
+        WaitTimeoutError: nobody answered as a store does within the timeout; the message has the last reason.
+    """
+    if not 0 < port < 65536:
+        raise UsageError(f"{host} port {port}: a port is between 1 and 65535")
+    deadline, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
+    while True:
+        try:
+            return _attempt(host, port, secret, min(deadline, time.monotonic() + ATTEMPT_S))
+        except (OSError, PeerLostError, WaitTimeoutError) as error:
+            problem = error
+        except UnicodeError:
+            raise UsageError(f"{host!r} is no host name") from None
+        if (left := deadline - time.monotonic()) <= 0:
+            raise WaitTimeoutError(
+                f"waited {timeout_s:g} s for the store of rank 0 at {_place(host, port)}: {_reason(problem)}"
+            )
+        time.sleep(min(pause_s, left))
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+def _attempt(host: str, port: int, secret: bytes, deadline: float) -> Connection:
+    sock = _reach(host, port, deadline)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if secret:
+            handshake.authenticate(sock, secret, handshake.STORE, deadline=deadline)
+        connection = Connection(sock, f"the store at {_place(host, port)}")
+        connection.send(wire.OPENING + wire.pack(Query.GETNUMKEYS), deadline)
+        _check_greeting(connection.receive(INT64.size, deadline), host, port)
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+def _reach(host: str, port: int, deadline: float) -> socket.socket:
+    """A TCP connection to the first address that takes one."""
+    problem: OSError = ConnectionRefusedError("refused")
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, protocol)
+        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            sock.connect(address)
+            if sock.getsockname() != sock.getpeername():  # a port of ours may meet itself before the server listens
+                return sock
+        except OSError as error:
+            problem = error
+        sock.close()
+    raise problem
+
+
+def _check_greeting(answer: bytes, host: str, port: int) -> None:
+    """Look at the answer to the first GETNUMKEYS."""
+    if answer == handshake.MAGIC:
+        raise AuthenticationError(
+            f"the store at {_place(host, port)} wants the job secret, and there is none here: set RAILGAUGE_SECRET "
+            f"(or RAILGAUGE_SECRET_FILE) to that of rank 0"
+        )
+    if not 0 <= INT64.unpack(answer)[0] < 2**32:
+        raise PeerLostError(f"what answers there is no store (it says {answer!r})")
+
+
+def _reason(problem: Exception) -> str:
+    """What the last attempt met, and what to look at."""
+    match problem:
+        case socket.gaierror():
+            return f"this host does not know that name ({problem.strerror}): is it that of rank 0 (MASTER_ADDR)?"
+        case ConnectionRefusedError():
+            return "connection refused: does rank 0 run, with this address and port, or does a firewall reject?"
+        case TimeoutError():
+            return "no answer: does a firewall drop the packets, is that host up, is it that of rank 0 (MASTER_ADDR)?"
+        case OSError():
+            return f"{problem.strerror or problem}: is that the address of rank 0 (MASTER_ADDR), is the network up?"
+        case _:
+            return f"{problem}; does another program listen there?"
+
+
+def _place(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

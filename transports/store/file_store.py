@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A store in a file that all processes see, on a local disk or on NFS.
+
+The keys are there as long as a process has the store open. Each process keeps a lock on a byte of its own for so long
+(far behind the contents), and a lock ends with its process, also on another host; so whoever opens the file knows
+whether somebody is there. What nobody has open is left over from a run that ended or was killed, and is begun anew.
+
+    byte MUTEX          whoever reads or writes          MUTEX + 1 + n          the n-th process of the run
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from time import sleep
+
+from railgauge.topo.errors import Error, InputError, UsageError
+from railgauge.transports.store.file_lock import is_locked, locked, try_lock, unlock
+from railgauge.transports.store.file_log import FileLog, Kind
+from railgauge.transports.store.local_store import LocalStore
+from railgauge.transports.store.store import DEFAULT_TIMEOUT
+from railgauge.transports.store.values import Values
+
+MUTEX = 1 << 30
+MEMBERS = MUTEX + 1
+NOBODY = 65534
+"""The owner that an NFS server gives to the files of a client's root (root_squash)."""
+
+
+class FileStore(LocalStore):
+    """The names and places of torch.distributed.FileStore; `world_size` processes use the file, -1: any number.
+
+    Raises:
+        InputError: the file cannot be opened, belongs to somebody else, or is no store.
+        UsageError: a whole run of `world_size` processes has it open.
+        UnavailableError: the filesystem keeps no locks.
+    """
+
+    def __init__(self, file_name: str, world_size: int = -1, timeout: timedelta = DEFAULT_TIMEOUT) -> None:
+        super().__init__(timeout)
+        self._path = os.path.abspath(file_name)
+        self._world_size = world_size
+        self._values = Values()
+        self._members: list[str] = []
+        self._mine = MEMBERS
+        self._thread_lock = threading.RLock()
+        self._fd = _open(self._path)
+        self._log = FileLog(self._path, self._fd)
+        try:
+            with locked(self._fd, MUTEX, timeout.total_seconds()):
+                self._join()
+        except BaseException:
+            os.close(self._fd)
+            self._fd = -1
+            raise
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._path
+
+    def close(self) -> None:
+        """Leave; the last process to do so empties the file."""
+        with self._thread_lock:
+            if self._fd < 0:
+                return
+            fd, self._fd = self._fd, -1
+            with suppress(Error, OSError), locked(fd, MUTEX, self.timeout.total_seconds()):
+                unlock(fd, self._mine)
+                if not is_locked(fd, MEMBERS):
+                    self._log.clear()
+            os.close(fd)
+
+    def __del__(self) -> None:
+        # No more than letting go: the lock may be held by whom this interrupts, and a fork's copy must end nothing.
+        if getattr(self, "_fd", -1) >= 0:
+            os.close(self._fd)
+
+    def _join(self) -> None:
+        """Be one of the run that has the file open, or begin a new one."""
+        if self._log.is_empty() or not is_locked(self._fd, MEMBERS):
+            self._log.begin()
+        else:
+            self._catch_up()
+        if 0 < self._world_size <= len(self._members):
+            raise UsageError(
+                f"{self._path}: a run of {len(self._members)} processes has this file open ({self._still_there()}): "
+                f"wait for its end or end it, or give this run a file of its own"
+            )
+        self._mine = MEMBERS + len(self._members)
+        try_lock(self._fd, self._mine)
+        who = f"{socket.gethostname()} pid {os.getpid()}"
+        self._log.add([(Kind.JOIN, b"", who.encode())])
+        self._members.append(who)
+
+    def _still_there(self) -> str:
+        there = [who for number, who in enumerate(self._members) if is_locked(self._fd, MEMBERS + number, 1)]
+        return ", ".join(there[:8]) + (f" and {len(there) - 8} more" if len(there) > 8 else "")
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[Values]:
+        with self._thread_lock:
+            if self._fd < 0:
+                raise UsageError(f"the store in {self._path} is closed")
+            with locked(self._fd, MUTEX, self.timeout.total_seconds()):
+                self._catch_up()
+                yield self._values
+                self._write_changes()
+
+    def _catch_up(self) -> None:
+        for kind, key, value in self._log.read():
+            if kind is Kind.SET:
+                self._values.set(key, value)
+            elif kind is Kind.DELETE:
+                self._values.delete(key)
+            else:
+                self._members.append(value.decode(errors="replace"))
+        self._values.take_changes()
+
+    def _write_changes(self) -> None:
+        changed = dict.fromkeys(self._values.take_changes())
+        values = [(key, self._values.get(key)) for key in changed]
+        if values:
+            self._log.add(
+                [(Kind.DELETE, key, b"") if value is None else (Kind.SET, key, value) for key, value in values]
+            )
+
+    def _pause(self, version: int, limit_s: float) -> None:
+        sleep(limit_s)
+
+    def _name(self) -> str:
+        return f"the store in {self._path}"
+
+
+def _open(path: str) -> int:
+    """Open or make the file, which is its owner's alone."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be opened as a store: {error.strerror}: do all hosts see its folder?", path) from None
+    try:
+        owner = os.fstat(fd).st_uid
+        if owner not in {os.geteuid(), NOBODY if os.geteuid() == 0 else os.geteuid()}:
+            raise InputError(f"belongs to another user (uid {owner}): take a file of your own", path)
+        os.fchmod(fd, 0o600)
+    except OSError as error:
+        os.close(fd)
+        raise InputError(f"cannot be made private: {error.strerror}", path) from None
+    except InputError:
+        os.close(fd)
+        raise
+    return fd

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sockets that a store's server listens on: the addresses of its host name, and no others."""
+
+import errno
+import ipaddress
+import logging
+import os
+import socket
+from collections.abc import Iterable
+
+from railgauge.topo.errors import Error, UsageError
+from railgauge.transports.addresses import local_addresses
+from railgauge.transports.interface import bootstrap_interface
+
+BACKLOG = 4096
+"""Connections that wait to be taken; the kernel has its own limit too (net.core.somaxconn)."""
+LOOPBACK_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
+
+logger = logging.getLogger("railgauge.store")
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Listen on every address of this host that `host` stands for; port 0 is any free one, the same on all.
+
+    A name that stands for a loopback address (Debian writes `127.0.1.1 NAME` into /etc/hosts) is listened for on the
+    bootstrap's interface too, since the others know the name by another address.
+
+    Raises:
+        UsageError: the name is unknown, none of its addresses is this host's, or the port is in use.
+    """
+    if not 0 <= port < 65536:
+        raise UsageError(f"{host} port {port}: a port is between 1 and 65535, or 0 for any free one")
+    addresses = _addresses(host, port)
+    if host.lower() not in LOOPBACK_NAMES and not _is_address(host) and all(map(_is_loopback, addresses)):
+        addresses += _beyond_loopback(host)
+    listeners: list[socket.socket] = []
+    try:
+        for address in dict.fromkeys(addresses):
+            if sock := _bind(host, address, listeners[0].getsockname()[1] if listeners else port):
+                listeners.append(sock)
+    except BaseException:
+        close_all(listeners)
+        raise
+    if not listeners:
+        raise UsageError(_not_here(host, addresses))
+    return listeners
+
+
+def adopt(descriptor: int) -> socket.socket:
+    """Take over a listening socket that the launcher made.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        sock = socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise UsageError(f"file descriptor {descriptor} is no socket to listen on: {error.strerror}") from None
+    if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        sock.detach()
+        raise UsageError(f"file descriptor {descriptor} is a socket, but none that listens")
+    return sock
+
+
+def close_all(sockets: Iterable[socket.socket]) -> None:
+    """Close them."""
+    for sock in sockets:
+        sock.close()
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{host} is no address, and no name that {socket.gethostname()} knows: {reason}") from None
+    return [str(info[4][0]) for info in found]
+
+
+def _beyond_loopback(host: str) -> list[str]:
+    try:
+        interface = bootstrap_interface(os.environ)
+    except Error:
+        return []
+    if not _is_loopback(interface.address):
+        logger.warning("%s is a loopback address here: the store listens on %s too", host, interface)
+    return [interface.address]
+
+
+def _bind(host: str, address: str, port: int) -> socket.socket | None:
+    """A listening socket; None where the address is not this host's."""
+    family, *_, full = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
+    try:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    except OSError:
+        return None  # no IPv6 here
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(full)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            return None
+        raise UsageError(_refusal(host, address, port, error)) from None
+    return sock
+
+
+def _refusal(host: str, address: str, port: int, error: OSError) -> str:
+    where = host if host == address else f"{host} ({address})"
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"{where} port {port} is in use: by another run or program, or two processes of this one have rank 0; "
+            f"end what listens there, or take another port"
+        )
+    return f"{where} port {port} cannot be listened on: {error.strerror}"
+
+
+def _not_here(host: str, addresses: list[str]) -> str:
+    found = "" if addresses == [host] else f" ({', '.join(dict.fromkeys(addresses))})"
+    there = ", ".join(
+        f"{a.interface} {a.text}" for a in local_addresses() if not ipaddress.ip_address(a.text).is_link_local
+    )
+    return f"{host}{found} is no address of this host ({socket.gethostname()}), where rank 0 runs; it has {there}"
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
