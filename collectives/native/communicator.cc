@@ -4,63 +4,214 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectives/native/all_gather.h"
 #include "collectives/native/all_reduce.h"
-#include "collectives/native/executor.h"
-#include "collectives/native/reduce.h"
+#include "collectives/native/all_to_all.h"
+#include "collectives/native/broadcast.h"
+#include "collectives/native/gather.h"
+#include "collectives/native/reduce_scatter.h"
+#include "collectives/native/reduce_to_root.h"
+#include "collectives/native/send_recv.h"
 #include "transports/native/error.h"
 
 namespace railgauge {
 
-Communicator::Communicator(std::shared_ptr<Doorbell> doorbell, std::vector<RingChannel> channels,
+// The stretch of elements that one channel handles.
+struct Communicator::Share {
+  std::size_t start, count;
+};
+
+Communicator::Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
                            Options options)
-    : doorbell_(std::move(doorbell)), channels_(std::move(channels)), options_(options) {
-  if (channels_.empty()) throw Error(ErrorCode::kInvalid, "a communicator needs a channel");
+    : rank_(rank),
+      ranks_(ranks),
+      wiring_(std::move(wiring)),
+      options_(options),
+      waiting_(std::move(doorbell), options.waiting) {}
+
+bool Communicator::connected(Collective collective, Algorithm algorithm) const {
+  switch (algorithm) {
+    case Algorithm::kRing:
+      return !wiring_.rings.empty() && static_cast<int>(collective) <= static_cast<int>(Collective::kReduce);
+    case Algorithm::kTree:
+      return !wiring_.trees.empty() && collective == Collective::kAllReduce;
+    case Algorithm::kOneShot:
+      return wiring_.board != nullptr;
+    case Algorithm::kTwoShot:
+      return wiring_.board != nullptr &&
+             (collective == Collective::kAllReduce || collective == Collective::kReduce);
+    default:
+      return static_cast<int>(collective) > static_cast<int>(Collective::kReduce);
+  }
 }
 
-int Communicator::channels_for(std::size_t bytes) const {
+void Communicator::choose(Collective collective, std::vector<Choice> choices) {
+  for (const Choice& choice : choices) {
+    if (!connected(collective, choice.algorithm)) {
+      throw Error(ErrorCode::kInvalid, "this communicator has no such algorithm");
+    }
+  }
+  choices_[static_cast<int>(collective)] = std::move(choices);
+}
+
+Choice Communicator::choice(const Operation& operation) const {
+  const auto& choices = choices_[static_cast<int>(operation.collective)];
+  if (choices.empty()) {
+    throw Error(ErrorCode::kInvalid, "nothing was chosen for this collective");
+  }
+  const std::size_t bytes = operation.bytes(ranks_);
+  auto found = std::find_if(choices.begin(), choices.end() - 1,
+                            [&](const Choice& choice) { return bytes <= choice.up_to_bytes; });
+  Choice choice = *found;
   std::size_t worth = bytes / std::max<std::size_t>(1, options_.min_channel_bytes);
-  return static_cast<int>(std::clamp<std::size_t>(worth, 1, channels_.size()));
+  choice.channels =
+      static_cast<int>(std::clamp<std::size_t>(worth, 1, std::max(1, choice.channels)));
+  return choice;
 }
 
-void Communicator::all_reduce(const void* source, void* destination, std::size_t count, Dtype dtype,
-                              Redop op) {
-  const std::size_t element = dtype_bytes(dtype);
-  const std::size_t bytes = count * element;
-  auto* from = static_cast<const std::byte*>(source);
-  auto* to = static_cast<std::byte*>(destination);
-  if (channels_[0].ranks == 1) {
-    if (from != to && bytes > 0) std::memcpy(to, from, bytes);
-    return;
+void Communicator::run(const Operation& operation) {
+  const Subject subject = begin(operation);
+  if (ranks_ == 1) return run_alone(operation);
+  const Choice how = choice(operation);
+  switch (how.algorithm) {
+    case Algorithm::kOneShot:
+    case Algorithm::kTwoShot:
+      return run_direct(operation, how.algorithm == Algorithm::kTwoShot, subject);
+    case Algorithm::kPairs:
+      return run_pairs(operation);
+    default:
+      return run_channels(operation, how);
   }
+}
 
-  const ReduceKernels& kernels = reduce_kernels();
-  const int used = channels_for(bytes);
-  // In place the destination has just been read, so its lines are at hand: streaming costs a tenth
-  // there.
-  const bool stream = bytes >= options_.stream_bytes && from != to;
-  const std::size_t align = 64 / element;
-  const std::size_t share = ((count + used - 1) / used + align - 1) / align * align;
-  std::vector<Task> tasks;
-  tasks.reserve(used);
-  for (int i = 0; i < used; ++i) {
-    const RingChannel& channel = channels_[i];
-    std::size_t start = std::min(count, i * share);
-    std::size_t length = std::min(count, start + share) - start;
-    Primitives moves{
-        .previous = channel.previous.get(),
-        .next = channel.next.get(),
-        .combine = kernels.combine[static_cast<int>(dtype)][static_cast<int>(op)],
-        .combine_twice = kernels.combine_twice[static_cast<int>(dtype)][static_cast<int>(op)],
-        .divide = op == Redop::kAvg ? kernels.divide[static_cast<int>(dtype)] : nullptr,
-        .divisor = channel.ranks,
-        .element_bytes = element,
-        .stream = stream,
-    };
-    tasks.push_back(
-        ring_all_reduce(channel, moves, from + start * element, to + start * element, length));
+Subject Communicator::begin(const Operation& operation) {
+  Subject subject = subject_of(operation, ++sequence_);
+  now_what_.store(subject.what, std::memory_order_relaxed);
+  now_count_.store(subject.count, std::memory_order_relaxed);
+  return subject;
+}
+
+Subject Communicator::subject() const {
+  return {now_what_.load(std::memory_order_relaxed), now_count_.load(std::memory_order_relaxed)};
+}
+
+// Every collective of one rank is a copy.
+void Communicator::run_alone(const Operation& operation) {
+  const std::size_t bytes = operation.count * operation.element_bytes();
+  if (operation.source != operation.destination && bytes > 0) {
+    std::memmove(operation.destination, operation.source, bytes);
   }
-  run_tasks(tasks, *doorbell_, {options_.timeout, options_.spin}, blocked_on_);
+}
+
+// In place the destination has just been read, so its lines are at hand: streaming costs a tenth
+// there.
+bool Communicator::streams(const Operation& operation) const {
+  return operation.bytes(ranks_) >= options_.stream_bytes &&
+         operation.source != operation.destination;
+}
+
+void Communicator::run_direct(const Operation& o, bool two_shot, const Subject& subject) {
+  const bool stream = streams(o);
+  const Direct direct(*wiring_.board, waiting_, o, subject, stream);
+  const Reduction reduction(o, ranks_);
+  switch (o.collective) {
+    case Collective::kAllReduce:
+      (two_shot ? two_shot_all_reduce : one_shot_all_reduce)(direct, reduction, o.source,
+                                                             o.destination, o.count);
+      break;
+    case Collective::kAllGather:
+      direct_all_gather(direct, o.source, o.destination, o.count, o.count);
+      break;
+    case Collective::kReduceScatter:
+      direct_reduce_scatter(direct, reduction, o.source, o.destination, o.count, o.count);
+      break;
+    case Collective::kBroadcast:
+      direct_broadcast(direct, o.source, o.destination, o.count, o.root);
+      break;
+    case Collective::kReduce:
+      (two_shot ? two_shot_reduce : direct_reduce)(direct, reduction, o.source, o.destination,
+                                                   o.count, o.root);
+      break;
+    case Collective::kAllToAll:
+      direct_all_to_all(direct, o.source, o.destination, o.count, o.count);
+      break;
+    case Collective::kGather:
+      direct_gather(direct, o.source, o.destination, o.count, o.count, o.root);
+      break;
+    case Collective::kScatter:
+      direct_scatter(direct, o.source, o.destination, o.count, o.count, o.root);
+      break;
+    case Collective::kSendRecv:
+      direct_send_recv(direct, o.source, o.destination, o.count);
+      break;
+  }
   if (stream) stream_fence();
+}
+
+void Communicator::run_channels(const Operation& o, const Choice& choice) {
+  const std::size_t element = o.element_bytes(), line = 64 / element;
+  const bool stream = streams(o), tree = choice.algorithm == Algorithm::kTree;
+  const Reduction reduction(o, ranks_);
+  const std::size_t used = std::min<std::size_t>(
+      choice.channels, tree ? wiring_.trees.size() : wiring_.rings.size());
+  const std::size_t length = ((o.count + used - 1) / used + line - 1) / line * line;
+  std::vector<Task> tasks;
+  tasks.reserve(2 * used);
+  std::vector<Primitives> moves;
+  moves.reserve(used);
+  for (std::size_t i = 0; i < used; ++i) {
+    const std::size_t start = std::min(o.count, i * length);
+    const Share share{start, std::min(o.count, start + length) - start};
+    if (tree) {
+      const TreeChannel& channel = wiring_.trees[i];
+      std::byte* to = o.destination + start * element;
+      tasks.push_back(tree_all_reduce_up(channel, reduction, element, o.source + start * element,
+                                         to, share.count, stream));
+      if (!channel.is_root()) {
+        tasks.push_back(tree_all_reduce_down(channel, element, to, share.count, stream));
+      }
+    } else {
+      const RingChannel& ring = wiring_.rings[i];
+      moves.push_back({ring.previous.get(), ring.next.get(), &reduction, element, stream});
+      tasks.push_back(ring_task(o, moves.back(), ring, share));
+    }
+  }
+  run_tasks(tasks, waiting_);
+  if (stream) stream_fence();
+}
+
+Task Communicator::ring_task(const Operation& o, const Primitives& moves, const RingChannel& ring,
+                             const Share& share) const {
+  const std::byte* source = o.source + share.start * moves.element_bytes;
+  std::byte* destination = o.destination + share.start * moves.element_bytes;
+  switch (o.collective) {
+    case Collective::kAllReduce:
+      return ring_all_reduce(ring, moves, source, destination, share.count);
+    case Collective::kAllGather:
+      return ring_all_gather(ring, moves, source, destination, share.count, o.count);
+    case Collective::kReduceScatter:
+      return ring_reduce_scatter(ring, moves, source, destination, share.count, o.count);
+    case Collective::kBroadcast:
+      return ring_broadcast(ring, moves, source, destination, share.count, o.root);
+    default:
+      return ring_reduce(ring, moves, source, destination, share.count, o.root);
+  }
+}
+
+void Communicator::run_pairs(const Operation& operation) {
+  std::vector<Part> to, from;
+  parts_of(operation, rank_, ranks_, to, from);
+  auto tasks = exchange(wiring_.pairs, operation.source, to, operation.destination, from,
+                        operation.element_bytes());
+  run_tasks(tasks, waiting_);
+}
+
+void Communicator::all_to_all_v(const std::byte* source, const std::vector<Part>& to,
+                                std::byte* destination, const std::vector<Part>& from,
+                                Dtype dtype) {
+  begin({Collective::kAllToAll, source, destination, 0, dtype, Redop::kSum, 0});
+  auto tasks = exchange(wiring_.pairs, source, to, destination, from, dtype_bytes(dtype));
+  run_tasks(tasks, waiting_);
 }
 
 }  // namespace railgauge

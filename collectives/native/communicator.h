@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's end of a communicator: its channels, connected, and the operations over them.
+// One rank's end of a communicator: what it is connected with, and the operations over that.
 #pragma once
 
 #include <atomic>
@@ -8,39 +8,88 @@
 #include <vector>
 
 #include "collectives/native/channel.h"
-#include "collectives/native/dtype.h"
 #include "collectives/native/executor.h"
+#include "collectives/native/operation.h"
+#include "collectives/native/pairs.h"
+#include "collectives/native/primitives.h"
+#include "collectives/native/reduction.h"
 #include "transports/native/doorbell.h"
+#include "transports/native/shm/board.h"
+#include "transports/native/waiting.h"
 
 namespace railgauge {
+
+// The numbers are part of the Python binding (collectives/tuning.py).
+enum class Algorithm : int { kRing, kTree, kOneShot, kTwoShot, kPairs };
+
+// How operations of up to `up_to_bytes` are run.
+struct Choice {
+  std::size_t up_to_bytes;
+  Algorithm algorithm;
+  int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+};
+
+// What a rank is connected with; a part that is not there cannot be chosen.
+struct Wiring {
+  std::vector<RingChannel> rings;
+  std::vector<TreeChannel> trees;
+  std::shared_ptr<shm::Board> board;  // null unless all ranks are on one host
+  std::vector<Pair> pairs;
+};
 
 class Communicator {
  public:
   struct Options {
-    std::chrono::nanoseconds timeout;  // longest time that an operation may go without progress
-    std::chrono::nanoseconds spin;     // polling before sleeping
-    std::size_t min_channel_bytes;     // a channel is used from this many bytes on
-    std::size_t stream_bytes;          // results this large, out of place, bypass the caches
+    Waiting::Policy waiting;
+    std::size_t min_channel_bytes;  // a channel is used from this many bytes on
+    std::size_t stream_bytes;       // results this large, out of place, bypass the caches
   };
 
-  Communicator(std::shared_ptr<Doorbell> doorbell, std::vector<RingChannel> channels,
+  Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
                Options options);
 
-  // destination[i] = op over ranks of source[i]; source may be destination. Blocks; any thread may
-  // call Doorbell::abort() meanwhile. Throws Error; after that the communicator is of no more use.
-  void all_reduce(const void* source, void* destination, std::size_t count, Dtype dtype, Redop op);
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
 
-  // How many channels an operation of `bytes` uses.
-  int channels_for(std::size_t bytes) const;
+  // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
+  // Throws Error(kInvalid) for what is not connected.
+  void choose(Collective collective, std::vector<Choice> choices);
+  void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
+  bool has_pairs() const { return !wiring_.pairs.empty(); }
 
-  // For other threads: what this rank waits for now; after an Error, what it waited for.
-  BlockedOn blocked_on() const { return blocked_on_.load(std::memory_order_relaxed); }
+  // Runs it to its end; any thread may call Doorbell::abort() meanwhile. Throws Error; after that
+  // the communicator is of no more use.
+  void run(const Operation& operation);
+  // All-to-all with parts of any length, over pairs.
+  void all_to_all_v(const std::byte* source, const std::vector<Part>& to, std::byte* destination,
+                    const std::vector<Part>& from, Dtype dtype);
+
+  // How an operation is run, with the channels that it uses.
+  Choice choice(const Operation& operation) const;
+
+  // For other threads: the operation that this rank is in, or was in last, and what it waits for.
+  Subject subject() const;
+  BlockedOn blocked_on() const { return waiting_.blocked_on(); }
 
  private:
-  std::shared_ptr<Doorbell> doorbell_;
-  std::vector<RingChannel> channels_;
+  struct Share;
+  Subject begin(const Operation& operation);
+  void run_alone(const Operation& operation);
+  void run_direct(const Operation& operation, bool two_shot, const Subject& subject);
+  void run_channels(const Operation& operation, const Choice& choice);
+  void run_pairs(const Operation& operation);
+  Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
+                 const Share& share) const;
+  bool streams(const Operation& operation) const;
+  bool connected(Collective collective, Algorithm algorithm) const;
+
+  int rank_, ranks_;
+  Wiring wiring_;
   Options options_;
-  std::atomic<BlockedOn> blocked_on_{BlockedOn{}};
+  Waiting waiting_;
+  std::vector<Choice> choices_[kCollectives];
+  std::uint32_t sequence_ = 0;
+  std::atomic<std::uint64_t> now_what_{0}, now_count_{0};
 };
 
 }  // namespace railgauge

@@ -31,4 +31,10 @@ inline constexpr std::size_t dtype_bytes(Dtype dtype) {
   return kDtypeBytes[static_cast<int>(dtype)];
 }
 
+inline constexpr const char* kDtypeNames[kDtypes] = {"half",  "bfloat16", "float",  "double", "int8",
+                                                     "uint8", "int32",    "uint32", "int64",  "uint64"};
+inline constexpr const char* dtype_name(Dtype dtype) {
+  return kDtypeNames[static_cast<int>(dtype)];
+}
+
 }  // namespace railgauge

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one operation's channels on one thread. A channel's algorithm is a coroutine (Task) that
 // awaits primitives; a primitive that cannot go on yet suspends its channel alone, so channels
-// progress independently. When none can go on, the thread spins briefly and then sleeps on the
-// rank's doorbell, so that more ranks than cores still make progress.
+// progress independently. When none can go on, the rank waits (transports/native/waiting.h).
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <coroutine>
 #include <exception>
 #include <span>
-#include <string>
 #include <utility>
 
-#include "transports/native/doorbell.h"
+#include "transports/native/waiting.h"
 
 namespace railgauge {
-
-// The rank that has to act before a channel can go on, and what it has to do.
-struct BlockedOn {
-  int rank = -1;       // -1: nobody
-  int frees_slot = 0;  // 1: free a slot; 0: send data
-  bool operator==(const BlockedOn&) const = default;
-};
 
 // Something a channel waits for.
 class Wait {
@@ -71,15 +60,8 @@ class Task {
   Handle handle_;
 };
 
-struct WaitPolicy {
-  std::chrono::nanoseconds timeout;  // longest time without any progress
-  std::chrono::nanoseconds spin;     // how long to poll before sleeping
-};
-
 // Runs all tasks to their end. Throws Error(kTimeout) naming the ranks waited for, Error(kAborted)
-// when `doorbell` was told to abort, or what a task threw. `blocked_on` shows other threads what
-// the first waiting channel waits for while nothing moves; after a throw it stays as it was.
-void run_tasks(std::span<Task> tasks, Doorbell& doorbell, const WaitPolicy& policy,
-               std::atomic<BlockedOn>& blocked_on);
+// when the rank was told to stop, or what a task threw.
+void run_tasks(std::span<Task> tasks, Waiting& waiting);
 
 }  // namespace railgauge

@@ -5,16 +5,17 @@
 //   recv                previous -> destination
 //   recv_copy_send      previous -> destination and next
 //   recv_reduce_send    previous op source -> next
+//   recv_reduce_copy    previous op source -> destination; it ends a reduction
 //   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
 //
-// A move carries at most one slot. Where it has two targets the data passes once: written to both,
-// or block by block into the slot and, still in the first-level cache, on to the destination.
+// A move carries at most one slot. Where it has two targets the data passes once.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "collectives/native/executor.h"
-#include "collectives/native/reduce.h"
+#include "collectives/native/reduction.h"
 #include "transports/native/error.h"
 #include "transports/native/transport.h"
 
@@ -24,14 +25,11 @@ namespace railgauge {
 struct Primitives {
   Receiver* previous;
   Sender* next;
-  ReduceKernels::Combine combine;
-  ReduceKernels::CombineTwice combine_twice;
-  ReduceKernels::Divide divide;  // nullptr: the reduction ends as it is
-  int divisor;
+  const Reduction* reduction;
   std::size_t element_bytes;
   bool stream;  // write destinations past the caches
 
-  enum Kind { kSend, kRecv, kRecvCopySend, kRecvReduceSend, kRecvReduceCopySend };
+  enum Kind { kSend, kRecv, kRecvCopySend, kRecvReduceSend, kRecvReduceCopy, kRecvReduceCopySend };
 
   template <Kind kind>
   class Move;
@@ -40,12 +38,34 @@ struct Primitives {
   Move<kRecv> recv(std::byte* destination, std::size_t count) const;
   Move<kRecvCopySend> recv_copy_send(std::byte* destination, std::size_t count) const;
   Move<kRecvReduceSend> recv_reduce_send(const std::byte* source, std::size_t count) const;
+  Move<kRecvReduceCopy> recv_reduce_copy(const std::byte* source, std::byte* destination,
+                                         std::size_t count) const;
   Move<kRecvReduceCopySend> recv_reduce_copy_send(const std::byte* source, std::byte* destination,
                                                   std::size_t count) const;
 
-  void copy(void* out, const void* in, std::size_t bytes) const {
+  void copy(std::byte* out, const std::byte* in, std::size_t bytes) const {
     stream ? stream_copy(out, in, bytes) : static_cast<void>(std::memcpy(out, in, bytes));
   }
+  // `also` is `in` too; block by block, so that `in` is read once.
+  void copy_twice(std::byte* out, std::byte* also, const std::byte* in, std::size_t bytes) const {
+    for (std::size_t at = 0; at < bytes; at += kBlockBytes) {
+      std::size_t some = std::min(kBlockBytes, bytes - at);
+      std::memcpy(also + at, in + at, some);
+      copy(out + at, also + at, some);
+    }
+  }
+  // All ranks run the same plan, so a message of another size means that they were called
+  // differently.
+  static void expect(const Receiver& from, const Message& message, std::size_t bytes) {
+    if (message.bytes == bytes) return;
+    throw Error(ErrorCode::kMismatch,
+                "rank " + std::to_string(from.peer()) + " sent " + std::to_string(message.bytes) +
+                    " bytes where " + std::to_string(bytes) +
+                    " were due: were the ranks called with different counts or types?");
+  }
+
+ private:
+  static constexpr std::size_t kBlockBytes = 4096;  // stays in the first-level cache
 };
 
 template <Primitives::Kind kind>
@@ -76,17 +96,19 @@ class Primitives::Move final : public Wait {
 
   void await_resume() {
     std::size_t bytes = count_ * primitives_.element_bytes;
-    if constexpr (kReceives) expect(bytes);
+    if constexpr (kReceives) expect(*primitives_.previous, message_, bytes);
+    const std::byte* inputs[] = {message_.data, source_};
+    const Reduction* reduction = primitives_.reduction;
     if constexpr (kind == kSend) {
       std::memcpy(slot_, source_, bytes);
     } else if constexpr (kind == kRecv) {
       primitives_.copy(destination_, message_.data, bytes);
+    } else if constexpr (kind == kRecvCopySend) {
+      primitives_.copy_twice(destination_, slot_, message_.data, bytes);
     } else if constexpr (kind == kRecvReduceSend) {
-      primitives_.combine(slot_, message_.data, source_, count_);
-    } else if (kind == kRecvReduceCopySend && !primitives_.divide && !primitives_.stream) {
-      primitives_.combine_twice(slot_, destination_, message_.data, source_, count_);
+      reduction->combine(slot_, nullptr, inputs, 2, count_);
     } else {
-      by_block();
+      reduction->finish(destination_, slot_, inputs, 2, count_, primitives_.stream);
     }
     if constexpr (kSends) primitives_.next->post(bytes);
     if constexpr (kReceives) primitives_.previous->pop();
@@ -94,36 +116,7 @@ class Primitives::Move final : public Wait {
 
  private:
   static constexpr bool kReceives = kind != kSend;
-  static constexpr bool kSends = kind != kRecv;
-  static constexpr std::size_t kBlockBytes = 4096;
-
-  // All ranks run the same plan, so a message of another size means that they were called
-  // differently.
-  void expect(std::size_t bytes) const {
-    if (message_.bytes == bytes) return;
-    throw Error(ErrorCode::kMismatch,
-                "rank " + std::to_string(primitives_.previous->peer()) + " sent " +
-                    std::to_string(message_.bytes) + " bytes where " + std::to_string(bytes) +
-                    " were due: were the ranks called with different counts or types?");
-  }
-
-  void by_block() {
-    std::size_t block = kBlockBytes / primitives_.element_bytes;
-    for (std::size_t at = 0; at < count_; at += block) {
-      std::size_t count = count_ - at < block ? count_ - at : block;
-      std::size_t offset = at * primitives_.element_bytes,
-                  bytes = count * primitives_.element_bytes;
-      if constexpr (kind == kRecvCopySend) {
-        std::memcpy(slot_ + offset, message_.data + offset, bytes);
-      } else {
-        primitives_.combine(slot_ + offset, message_.data + offset, source_ + offset, count);
-      }
-      if constexpr (kind == kRecvReduceCopySend) {
-        if (primitives_.divide) primitives_.divide(slot_ + offset, count, primitives_.divisor);
-      }
-      primitives_.copy(destination_ + offset, slot_ + offset, bytes);
-    }
-  }
+  static constexpr bool kSends = kind != kRecv && kind != kRecvReduceCopy;
 
   const Primitives& primitives_;
   const std::byte* source_;
@@ -148,6 +141,10 @@ inline Primitives::Move<Primitives::kRecvCopySend> Primitives::recv_copy_send(
 inline Primitives::Move<Primitives::kRecvReduceSend> Primitives::recv_reduce_send(
     const std::byte* source, std::size_t count) const {
   return {*this, source, nullptr, count};
+}
+inline Primitives::Move<Primitives::kRecvReduceCopy> Primitives::recv_reduce_copy(
+    const std::byte* source, std::byte* destination, std::size_t count) const {
+  return {*this, source, destination, count};
 }
 inline Primitives::Move<Primitives::kRecvReduceCopySend> Primitives::recv_reduce_copy_send(
     const std::byte* source, std::byte* destination, std::size_t count) const {

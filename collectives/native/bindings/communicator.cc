@@ -3,7 +3,9 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,66 +21,174 @@ namespace {
 using Input = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 using Output = nb::ndarray<nb::device::cpu, nb::c_contig>;
 using Seconds = std::chrono::duration<double>;
+using Lengths = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
 }
 
-void check_buffers(const Input& source, const Output& destination, std::size_t count, Dtype dtype) {
-  if (source.nbytes() < count * dtype_bytes(dtype) ||
-      destination.nbytes() < count * dtype_bytes(dtype)) {
-    throw Error(ErrorCode::kInvalid, "a buffer is shorter than count says");
+// Bytes of source and destination that an operation touches on this rank.
+std::pair<std::size_t, std::size_t> extent(const Operation& operation, int rank, int ranks) {
+  const std::size_t one = operation.count * operation.element_bytes(), all = one * ranks;
+  const bool root = rank == operation.root;
+  switch (operation.collective) {
+    case Collective::kAllGather:
+      return {one, all};
+    case Collective::kReduceScatter:
+      return {all, one};
+    case Collective::kAllToAll:
+      return {all, all};
+    case Collective::kReduce:
+      return {one, root ? one : 0};
+    case Collective::kGather:
+      return {one, root ? all : 0};
+    case Collective::kScatter:
+      return {root ? all : 0, one};
+    case Collective::kBroadcast:
+      return {root ? one : 0, one};
+    default:
+      return {one, one};
   }
 }
 
-// Runs the operation `iterations` times and returns the seconds each took.
-std::vector<double> all_reduce(Communicator& self, const Input& source, const Output& destination,
-                               std::size_t count, int dtype, int op, int iterations) {
-  auto type = static_cast<Dtype>(dtype);
-  check_buffers(source, destination, count, type);
-  std::vector<double> seconds(iterations);
-  const void* from = source.data();
-  void* to = destination.data();
-  nb::gil_scoped_release release;
-  auto before = std::chrono::steady_clock::now();
-  for (double& taken : seconds) {
-    self.all_reduce(from, to, count, type, static_cast<Redop>(op));
-    auto now = std::chrono::steady_clock::now();
-    taken = Seconds(now - before).count();
-    before = now;
+Dtype dtype_from(int number) {
+  if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "no such type");
+  return static_cast<Dtype>(number);
+}
+
+// Runs an operation `ahead` times and then `times` times; returns the seconds that one of the latter
+// took.
+double run(Communicator& self, int collective, const Input& source, const Output& destination,
+           std::size_t count, int dtype, int op, int root, int ahead, int times) {
+  if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
+      root >= self.ranks()) {
+    throw Error(ErrorCode::kInvalid, "no such collective, operator or root");
   }
-  return seconds;
+  const Operation operation{static_cast<Collective>(collective),
+                            static_cast<const std::byte*>(source.data()),
+                            static_cast<std::byte*>(destination.data()),
+                            count,
+                            dtype_from(dtype),
+                            static_cast<Redop>(op),
+                            root};
+  auto [in, out] = extent(operation, self.rank(), self.ranks());
+  if (source.nbytes() < in || destination.nbytes() < out) {
+    throw Error(ErrorCode::kInvalid, "a buffer is shorter than count says");
+  }
+  nb::gil_scoped_release release;
+  for (int i = 0; i < ahead; ++i) self.run(operation);
+  auto before = std::chrono::steady_clock::now();
+  for (int i = 0; i < times; ++i) self.run(operation);
+  return times ? Seconds(std::chrono::steady_clock::now() - before).count() / times : 0;
+}
+
+std::vector<Part> parts(const Lengths& lengths, std::size_t element, std::size_t bytes) {
+  std::vector<Part> found;
+  for (auto [offset, count] : lengths) {
+    if (offset > bytes / element || count > bytes / element - offset) {
+      throw Error(ErrorCode::kInvalid, "a part reaches beyond its buffer");
+    }
+    found.push_back({offset, count});
+  }
+  return found;
+}
+
+void all_to_all_v(Communicator& self, const Input& source, const Lengths& to,
+                  const Output& destination, const Lengths& from, int dtype) {
+  const Dtype type = dtype_from(dtype);
+  auto give = parts(to, dtype_bytes(type), source.nbytes());
+  auto take = parts(from, dtype_bytes(type), destination.nbytes());
+  if (static_cast<int>(give.size()) != self.ranks() ||
+      static_cast<int>(take.size()) != self.ranks()) {
+    throw Error(ErrorCode::kInvalid, "there is a part for every rank");
+  }
+  nb::gil_scoped_release release;
+  self.all_to_all_v(static_cast<const std::byte*>(source.data()), give,
+                    static_cast<std::byte*>(destination.data()), take, type);
 }
 
 }  // namespace
 
 void bind_communicator(nb::module_& m) {
-  nb::class_<RingChannel>(m, "RingChannel", "A channel as one rank sees it.")
+  nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
       .def(
           "__init__",
-          [](RingChannel* self, int position, int ranks, std::shared_ptr<Sender> next,
+          [](RingChannel* self, int position, std::vector<int> order, std::shared_ptr<Sender> next,
              std::shared_ptr<Receiver> previous) {
-            new (self) RingChannel{position, ranks, std::move(next), std::move(previous)};
+            const int ranks = static_cast<int>(order.size());
+            new (self) RingChannel{position, ranks, std::move(next), std::move(previous),
+                                   std::move(order)};
           },
-          "position"_a, "ranks"_a, "next"_a.none(), "previous"_a.none());
+          "position"_a, "order"_a, "next"_a.none(), "previous"_a.none());
 
-  nb::class_<Communicator>(m, "Communicator",
-                           "One rank's connected channels, and operations on them.")
+  nb::class_<TreeEdge>(m, "TreeEdge", "Both connections with a neighbour in a tree.")
       .def(
           "__init__",
-          [](Communicator* self, std::shared_ptr<Doorbell> doorbell,
-             std::vector<RingChannel> channels, double timeout_s, double spin_s,
+          [](TreeEdge* self, std::shared_ptr<Sender> to, std::shared_ptr<Receiver> from) {
+            new (self) TreeEdge{std::move(to), std::move(from)};
+          },
+          "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
+  nb::class_<TreeChannel>(m, "TreeChannel", "A tree as one rank sees it.")
+      .def(
+          "__init__",
+          [](TreeChannel* self, const TreeEdge& parent, std::vector<TreeEdge> children) {
+            new (self) TreeChannel{parent, std::move(children)};
+          },
+          "parent"_a, "children"_a);
+  nb::class_<Pair>(m, "Pair", "Both connections with another rank, for point to point.")
+      .def(
+          "__init__",
+          [](Pair* self, std::shared_ptr<Sender> to, std::shared_ptr<Receiver> from) {
+            new (self) Pair{std::move(to), std::move(from)};
+          },
+          "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
+
+  nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
+      .def(
+          "__init__",
+          [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
+             std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
+             std::shared_ptr<shm::Board> board, double timeout_s, double spin_s,
              std::size_t min_channel_bytes, std::size_t stream_bytes) {
             new (self) Communicator(
-                std::move(doorbell), std::move(channels),
-                {nanoseconds(timeout_s), nanoseconds(spin_s), min_channel_bytes, stream_bytes});
+                rank, ranks, std::move(doorbell),
+                {std::move(rings), std::move(trees), std::move(board), {}},
+                {{nanoseconds(timeout_s), nanoseconds(spin_s)}, min_channel_bytes, stream_bytes});
           },
-          "doorbell"_a, "channels"_a, "timeout_s"_a, "spin_s"_a, "min_channel_bytes"_a,
-          "stream_bytes"_a)
-      .def("all_reduce", &all_reduce, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a,
-           "iterations"_a = 1,
-           "Reduce over all ranks, `iterations` times; return the seconds each took.")
-      .def("channels_for", &Communicator::channels_for, "bytes"_a)
+          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "timeout_s"_a,
+          "spin_s"_a, "min_channel_bytes"_a, "stream_bytes"_a)
+      .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
+      .def_prop_ro("has_pairs", &Communicator::has_pairs)
+      .def(
+          "choose",
+          [](Communicator& self, int collective,
+             const std::vector<std::tuple<std::size_t, int, int>>& choices) {
+            std::vector<Choice> all;
+            for (auto [bytes, algorithm, channels] : choices) {
+              all.push_back({bytes, static_cast<Algorithm>(algorithm), channels});
+            }
+            self.choose(static_cast<Collective>(collective), std::move(all));
+          },
+          "collective"_a, "choices"_a,
+          "How to run a collective: (up to so many bytes, algorithm, most channels), the last one "
+          "for all above.")
+      .def(
+          "choice",
+          [](const Communicator& self, int collective, std::size_t count, int dtype) {
+            Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,
+                                         count, dtype_from(dtype), Redop::kSum, 0});
+            return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels);
+          },
+          "collective"_a, "count"_a, "dtype"_a, "(algorithm, channels) for so many elements")
+      .def("run", &run, "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a,
+           "root"_a, "ahead"_a = 0, "times"_a = 1,
+           "Run it `ahead` times, then `times` times; return the seconds that one of the latter "
+           "took.")
+      .def("all_to_all_v", &all_to_all_v, "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a,
+           "Send and receive parts (offset, count), one for each rank.")
+      .def_prop_ro(
+          "operation", [](const Communicator& self) { return describe(self.subject()); },
+          "the operation that this rank is in, or was in last")
       .def_prop_ro(
           "blocked_on",
           [](const Communicator& self) {

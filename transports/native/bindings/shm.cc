@@ -2,8 +2,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "transports/native/fault.h"
+#include "transports/native/shm/board.h"
 #include "transports/native/shm/connection.h"
 
 namespace nb = nanobind;
@@ -31,6 +34,23 @@ void bind_shm(nb::module_& m) {
             new (self) shm::ShmSender(peer, std::move(doorbell), shm::Segment::open(descriptor));
           },
           "peer"_a, "peer_doorbell"_a, "descriptor"_a);
+
+  nb::class_<shm::Board>(m, "Board", "Where the ranks of a host show each other data.")
+      .def(nb::init<std::size_t>(), "place_bytes"_a)
+      .def_prop_ro("descriptor", &shm::Board::descriptor)
+      .def(
+          "open",
+          [](shm::Board& self,
+             const std::vector<std::tuple<int, std::string, std::shared_ptr<Doorbell>>>& peers) {
+            std::vector<shm::Board::Peer> all;
+            for (const auto& [rank, segment, doorbell] : peers) {
+              all.push_back({rank, segment, doorbell});
+            }
+            self.open(all);
+          },
+          "peers"_a,
+          "Map the others' boards: (rank, descriptor, doorbell) of all; \"\" and None for the own.")
+      .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
 
   nb::class_<FaultySender, Sender>(m, "FaultySender")
       .def(

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the direct algorithms of one operation share: all ranks of a host see each other's boards, so
+// that every exchange is show() on the own one and seen() on the others'. A large operation is cut
+// into chunks that a place of the board holds; show_ahead() shows the next chunk before this one is
+// read, so that peers do not wait for each other's reading.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/native/operation.h"
+#include "collectives/native/reduce.h"
+#include "transports/native/error.h"
+#include "transports/native/shm/board.h"
+
+namespace railgauge {
+
+class Direct {
+ public:
+  static constexpr int kMostRanks = 512;
+
+  Direct(shm::Board& board, Waiting& waiting, const Operation& operation, const Subject& subject,
+         bool stream)
+      : element(operation.element_bytes()),
+        ranks(board.size()),
+        position(board.position()),
+        stream(stream),
+        board_(board),
+        waiting_(waiting),
+        subject_(subject),
+        read_(board.next()) {}
+
+  const std::size_t element;
+  const int ranks;     // on this host
+  const int position;  // of this rank among them
+  const bool stream;   // write results past the caches
+
+  // How many elements a message holds when it has `parts` equal parts, each beginning on a line.
+  std::size_t chunk(int parts = 1) const {
+    return std::max<std::size_t>(1, board_.place_bytes() / parts / kLine) * kLine / element;
+  }
+
+  // `count` elements, and what is left to the end of their last line.
+  std::size_t spaced(std::size_t count) const {
+    const std::size_t line = kLine / element;
+    return count * element <= shm::kShort / (ranks - 1) ? count : (count + line - 1) / line * line;
+  }
+  // The rank at a position here, and the position of a rank.
+  int rank(int position) const { return board_.rank_at(position); }
+  int position_of(int rank) const { return board_.position_of(rank); }
+
+  // Shows `count` elements to all.
+  void show(const std::byte* data, std::size_t count) {
+    std::byte* place = compose(count);
+    std::memcpy(place, data, count * element);
+    post(count);
+  }
+  void show_nothing() {
+    compose(0);
+    post(0);
+  }
+  std::byte* compose(std::size_t count) { return board_.compose(count * element, waiting_); }
+  void post(std::size_t count) { board_.post(count * element, subject_); }
+
+  // What the rank at `peer` shows in this round.
+  const std::byte* seen(int peer, std::size_t count) {
+    auto [data, subject] = board_.read(peer, read_, count * element, waiting_);
+    if (subject != subject_) mismatch(peer, subject);
+    return data;
+  }
+  // Ends a round: nothing that was shown in it is needed any more.
+  void next_round() { board_.done(++read_); }
+
+  void copy(std::byte* out, const std::byte* in, std::size_t count) const {
+    stream ? stream_copy(out, in, count * element)
+           : static_cast<void>(std::memcpy(out, in, count * element));
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+
+  [[noreturn]] void mismatch(int peer, const Subject& subject) const {
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.rank_at(peer)) + " is in " +
+                                          describe(subject) + ", this rank in " +
+                                          describe(subject_));
+  }
+
+  shm::Board& board_;
+  Waiting& waiting_;
+  const Subject subject_;
+  std::uint64_t read_;  // the number of this round's messages
+};
+
+}  // namespace railgauge

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One collective as a rank was asked for it. The numbers are part of the Python binding
+// (collectives/operation.py lists the same names in this order).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "collectives/native/dtype.h"
+#include "transports/native/shm/board.h"
+
+namespace railgauge {
+
+enum class Collective : int {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSendRecv,  // to the next rank, from the previous one
+};
+inline constexpr int kCollectives = 9;
+
+struct Operation {
+  Collective collective;
+  const std::byte* source;
+  std::byte* destination;
+  std::size_t count;  // NCCL's: of all_reduce, broadcast, reduce: all elements; of the others: what
+                      // one rank has for one other
+  Dtype dtype;
+  Redop op;
+  int root;
+
+  std::size_t element_bytes() const { return dtype_bytes(dtype); }
+  bool reduces() const {
+    return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
+           collective == Collective::kReduce;
+  }
+  // How much the tuning goes by, as nccl-tests counts it: all that a rank gives or gets.
+  std::size_t bytes(int ranks) const;
+};
+
+// What all ranks have to agree on, packed so that it travels with the data: `what` holds sequence
+// number, collective, dtype, operator and root, `count` is Operation::count.
+using Subject = shm::Subject;
+Subject subject_of(const Operation& operation, std::uint32_t sequence);
+// "all_reduce #41 of 1024 float, sum"
+std::string describe(const Subject& subject);
+
+}  // namespace railgauge

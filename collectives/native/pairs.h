@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Point to point: a rank's two connections with every other, and what goes over them. Collectives
+// that are sends and receives between pairs run over these where the ranks are not all on one host.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "collectives/native/executor.h"
+#include "collectives/native/operation.h"
+#include "transports/native/transport.h"
+
+namespace railgauge {
+
+struct Pair {
+  std::shared_ptr<Sender> to;  // null for this rank itself
+  std::shared_ptr<Receiver> from;
+};
+
+// What goes to one rank, or comes from it.
+struct Part {
+  std::size_t offset, count;  // elements
+};
+
+// Sends and receives `bytes`, slot by slot. Nothing is sent for no bytes.
+Task send_all(Sender& to, const std::byte* source, std::size_t bytes);
+Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes);
+
+// The tasks that send parts of `source` and receive parts of `destination`, one of each for every
+// rank; this rank's own part is copied.
+std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
+                           const std::vector<Part>& to, std::byte* destination,
+                           const std::vector<Part>& from, std::size_t element);
+
+// Which parts of source and destination an all-to-all, gather, scatter or send-receive moves.
+void parts_of(const Operation& operation, int rank, int ranks, std::vector<Part>& to,
+              std::vector<Part>& from);
+
+}  // namespace railgauge

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every collective by every algorithm that runs it, a thread per rank, out of place and in place,
+// from every root, for counts around the sizes of slots and places. Made for sanitizers.
+#include "tests/native/world.h"
+
+namespace railgauge {
+namespace {
+
+using Values = std::vector<std::int32_t>;
+constexpr std::int32_t kUntouched = 0x5a5a5a5a;
+
+std::int32_t given(int rank, std::size_t index) {
+  return static_cast<std::int32_t>(rank * 1000003 + index * 7 + 1);
+}
+
+std::int32_t sum(int ranks, std::size_t index) {
+  std::int32_t total = 0;
+  for (int rank = 0; rank < ranks; ++rank) total += given(rank, index);
+  return total;
+}
+
+struct Case {
+  Collective collective;
+  int ranks, rank, root;
+  std::size_t count;
+
+  bool is_root() const { return rank == root; }
+  std::size_t input_count() const {
+    switch (collective) {
+      case Collective::kReduceScatter:
+      case Collective::kAllToAll:
+        return ranks * count;
+      case Collective::kScatter:
+        return is_root() ? ranks * count : 0;
+      default:
+        return count;
+    }
+  }
+  std::size_t output_count() const {
+    switch (collective) {
+      case Collective::kAllGather:
+      case Collective::kAllToAll:
+        return ranks * count;
+      case Collective::kGather:
+        return is_root() ? ranks * count : 0;
+      case Collective::kReduce:
+        return is_root() ? count : 0;
+      default:
+        return count;
+    }
+  }
+  std::int32_t expected(std::size_t i) const {
+    switch (collective) {
+      case Collective::kAllReduce:
+      case Collective::kReduce:
+        return sum(ranks, i);
+      case Collective::kReduceScatter:
+        return sum(ranks, rank * count + i);
+      case Collective::kBroadcast:
+        return given(root, i);
+      case Collective::kAllGather:
+      case Collective::kGather:
+        return given(static_cast<int>(i / count), i % count);
+      case Collective::kAllToAll:
+        return given(static_cast<int>(i / count), rank * count + i % count);
+      case Collective::kScatter:
+        return given(root, rank * count + i);
+      default:
+        return given((rank + ranks - 1) % ranks, i);
+    }
+  }
+  bool may_be_in_place() const {
+    return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
+  }
+  // Where the input lies within the output, or the output within the input, in place.
+  std::size_t input_at() const {
+    bool gathers = collective == Collective::kAllGather || (collective == Collective::kGather && is_root());
+    return gathers ? rank * count : 0;
+  }
+  std::size_t output_at() const {
+    bool scatters = collective == Collective::kReduceScatter || (collective == Collective::kScatter && is_root());
+    return scatters ? rank * count : 0;
+  }
+
+  void run(Communicator& comm, bool in_place) const {
+    Values input(input_count()), output(output_count() + 16, kUntouched);
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = given(rank, i);
+    Values shared(std::max(input_at() + input.size(), output_at() + output_count()) + 16, kUntouched);
+    std::copy(input.begin(), input.end(), shared.begin() + input_at());
+    const std::int32_t* from = in_place ? shared.data() + input_at() : input.data();
+    std::int32_t* to = in_place ? shared.data() + output_at() : output.data();
+    comm.run({collective, reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to),
+              count, Dtype::kInt32, Redop::kSum, root});
+    for (std::size_t i = 0; i < output_count(); ++i) REQUIRE(to[i] == expected(i));
+    if (!in_place) {
+      for (std::size_t i = output_count(); i < output.size(); ++i) REQUIRE(output[i] == kUntouched);
+      for (std::size_t i = 0; i < input.size(); ++i) REQUIRE(input[i] == given(rank, i));
+    }
+  }
+};
+
+void every_collective(Transport transport, int ranks, Algorithm algorithm) {
+  World world(transport, ranks, 2, 128);
+  for (int first : {0, 1}) {
+    world.add_ring(iota(ranks, first));
+    world.add_tree(tree_over(iota(ranks, first)));
+  }
+  world.add_boards(512);
+  world.add_pairs();
+  on_every_rank(ranks, [&](int rank) {
+    auto comm = world.communicator(rank, algorithm);
+    for (int collective = 0; collective < kCollectives; ++collective) {
+      auto kind = static_cast<Collective>(collective);
+      Operation probe{kind, nullptr, nullptr, 1, Dtype::kInt32, Redop::kSum, 0};
+      try {
+        comm->choice(probe);
+      } catch (const Error&) {
+        continue;  // not by this algorithm
+      }
+      for (std::size_t count : {0, 1, 3, 10, 17, 31, 32, 33, 129, 1000}) {
+        for (int root = 0; root < ranks; ++root) {
+          Case one{kind, ranks, rank, root, count};
+          one.run(*comm, false);
+          if (one.may_be_in_place()) one.run(*comm, true);
+        }
+      }
+    }
+  });
+}
+
+// Rank r sends r + p elements to rank p.
+void parts_of_any_length(Transport transport, int ranks) {
+  World world(transport, ranks, 2, 128);
+  world.add_pairs();
+  on_every_rank(ranks, [&](int rank) {
+    auto comm = world.communicator(rank, Algorithm::kPairs);
+    std::vector<Part> to, from;
+    std::size_t sent = 0, received = 0;
+    for (int peer = 0; peer < ranks; ++peer) {
+      std::size_t length = 37 * (rank + peer);
+      to.push_back({sent, length});
+      from.push_back({received, length});
+      sent += length;
+      received += length;
+    }
+    Values source(sent), destination(received, kUntouched);
+    for (std::size_t i = 0; i < sent; ++i) source[i] = given(rank, i);
+    comm->all_to_all_v(reinterpret_cast<const std::byte*>(source.data()), to,
+                      reinterpret_cast<std::byte*>(destination.data()), from, Dtype::kInt32);
+    for (int peer = 0; peer < ranks; ++peer) {
+      std::size_t their_offset = 0;
+      for (int before = 0; before < rank; ++before) their_offset += 37 * (peer + before);
+      for (std::size_t i = 0; i < from[peer].count; ++i) {
+        REQUIRE(destination[from[peer].offset + i] == given(peer, their_offset + i));
+      }
+    }
+  });
+}
+
+// Rank 1 calls another collective, or is one ahead: somebody is told so, in words.
+void another_operation_is_named(Operation mine, Operation theirs, const std::string& words) {
+  World world(Transport::kShm, 2, 2, 128);
+  world.add_boards(256);
+  std::atomic<int> named{0};
+  on_every_rank(2, [&](int rank) {
+    auto comm = world.communicator(rank, Algorithm::kOneShot, 500ms);
+    Values in(64), out(128);
+    Operation operation = rank ? theirs : mine;
+    operation.source = reinterpret_cast<const std::byte*>(in.data());
+    operation.destination = reinterpret_cast<std::byte*>(out.data());
+    try {
+      comm->run(operation);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kMismatch) return;
+      if (std::string(error.what()).find(words) != std::string::npos) ++named;
+    }
+  });
+  REQUIRE(named > 0);
+}
+
+}  // namespace
+}  // namespace railgauge
+
+int main() {
+  using namespace railgauge;
+  constexpr Algorithm kAll[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kOneShot,
+                                Algorithm::kTwoShot, Algorithm::kPairs};
+  for (Algorithm algorithm : kAll) {
+    for (int ranks : {1, 2, 3, 5, 8}) every_collective(Transport::kShm, ranks, algorithm);
+  }
+  for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs}) {
+    for (int ranks : {2, 3, 5}) every_collective(Transport::kSocket, ranks, algorithm);
+  }
+  for (int ranks : {1, 2, 5}) parts_of_any_length(Transport::kShm, ranks);
+  Operation float_sum{Collective::kAllReduce, nullptr, nullptr, 8, Dtype::kFloat32, Redop::kSum, 0};
+  Operation int_sum = float_sum, more = float_sum, gather = float_sum;
+  int_sum.dtype = Dtype::kInt32;
+  more.count = 16;
+  gather.collective = Collective::kAllGather;
+  another_operation_is_named(float_sum, int_sum, "all_reduce #1 of 8 int32, sum");
+  another_operation_is_named(float_sum, more, "all_reduce #1 of 16 float, sum");
+  another_operation_is_named(float_sum, gather, "all_gather #1 of 8 float");
+  std::puts("all passed");
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/shm/board.h"
+
+#include <algorithm>
+
+#include "transports/native/error.h"
+
+namespace railgauge::shm {
+
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kData = kLine + kPlaces * sizeof(Head);
+static_assert(sizeof(Head) == kLine);
+
+std::size_t board_size(std::size_t place_bytes) { return kData + kPlaces * place_bytes; }
+
+std::atomic<std::uint64_t>* done_of(std::byte* base) {
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(base);
+}
+
+}  // namespace
+
+Board::Board(std::size_t place_bytes)
+    : place_bytes_(place_bytes),
+      own_(Segment::create(board_size(place_bytes))),
+      done_(done_of(own_->data())) {
+  if (place_bytes % kLine != 0) {
+    throw Error(ErrorCode::kInvalid, "a board's places take a multiple of 64 bytes");
+  }
+}
+
+void Board::open(const std::vector<Peer>& peers) {
+  peers_.clear();
+  for (const Peer& peer : peers) {
+    Opened opened{peer.rank, nullptr, own_->data(), peer.doorbell, 0};
+    if (peer.doorbell) {
+      opened.segment = Segment::open(peer.segment);
+      opened.base = opened.segment->data();
+      if (opened.segment->size() != own_->size()) {
+        throw Error(ErrorCode::kInvalid, "a peer's board has another size: ranks of two versions?");
+      }
+    } else {
+      position_ = static_cast<int>(peers_.size());
+    }
+    peers_.push_back(std::move(opened));
+  }
+}
+
+int Board::position_of(int rank) const {
+  for (int position = 0; position < size(); ++position) {
+    if (peers_[position].rank == rank) return position;
+  }
+  return -1;
+}
+
+Head& Board::head(std::byte* base, std::uint64_t number) {
+  return reinterpret_cast<Head*>(base + kLine)[number % kPlaces];
+}
+
+std::byte* Board::data(std::byte* base, std::uint64_t number, std::size_t bytes) const {
+  return bytes <= kShort ? head(base, number).data
+                         : base + kData + number % kPlaces * place_bytes_;
+}
+
+// Whether every rank needs no message below `number` any more.
+bool Board::all_done(std::uint64_t number) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (Opened& peer : peers_) {
+    if (peer.done_seen < number) {
+      peer.done_seen = done_of(peer.base)->load(std::memory_order_acquire);
+    }
+    if (peer.done_seen < number) return false;
+    least = std::min(least, peer.done_seen);
+  }
+  free_below_ = least + kPlaces;
+  return true;
+}
+
+std::byte* Board::compose(std::size_t bytes, Waiting& waiting) {
+  if (posted_ >= free_below_) {
+    std::uint64_t needed = posted_ - kPlaces + 1;
+    auto first_behind = [&] {
+      for (const Opened& peer : peers_) {
+        if (peer.done_seen < needed) return BlockedOn{peer.rank, 1};
+      }
+      return BlockedOn{};
+    };
+    waiting.until([&] { return all_done(needed); }, first_behind, [&] {
+      return "a free place on the board, which rank " + std::to_string(first_behind().rank) +
+             " still reads";
+    });
+  }
+  return data(own_->data(), posted_, bytes);
+}
+
+void Board::post(std::size_t bytes, const Subject& subject) {
+  Head& own = head(own_->data(), posted_);
+  own.subject = subject;
+  own.number.store(++posted_, std::memory_order_release);
+  bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  for (const Opened& peer : peers_) {
+    if (peer.doorbell) peer.doorbell->ring();
+  }
+}
+
+Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting) {
+  Opened& peer = peers_[position];
+  Head& there = head(peer.base, number);
+  if (there.number.load(std::memory_order_acquire) <= number) {
+    waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
+                  [&] { return BlockedOn{peer.rank, 0}; },
+                  [&] { return "data from rank " + std::to_string(peer.rank) + "'s board"; });
+  }
+  return {data(peer.base, number, bytes), there.subject};
+}
+
+}  // namespace railgauge::shm

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boards: where the ranks of a host show each other data, all to all. Every rank owns one, in shared
+// memory, and maps the others'. It posts messages there, numbered from 0; any peer reads them.
+//
+//   | done | head 0 | head 1 | ... | data 0 | data 1 | ... |        message m is in place m % places
+//     ^ how many messages of every board the owner needs no more: the readers' leave to overwrite
+//            ^ number, subject, and a short message's data: one cache line travels, and all is said
+//
+// All ranks post equally many messages in the same order, so that one counter serves all boards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transports/native/doorbell.h"
+#include "transports/native/shm/segment.h"
+#include "transports/native/waiting.h"
+
+namespace railgauge::shm {
+
+inline constexpr std::uint64_t kPlaces = 8;
+inline constexpr std::size_t kShort = 40;  // bytes beside number and subject in a cache line
+
+// What a message belongs to, in words of those who post it: boards only compare it.
+struct Subject {
+  std::uint64_t what;
+  std::uint64_t count;
+  bool operator==(const Subject&) const = default;
+};
+
+struct Head {
+  alignas(64) std::atomic<std::uint64_t> number;  // 1 + that of the message there
+  Subject subject;                                // what it belongs to; all have to agree
+  std::byte data[kShort];
+};
+
+class Board {
+ public:
+  struct Peer {
+    int rank;
+    std::string segment;                 // descriptor() of its board; empty for the own one
+    std::shared_ptr<Doorbell> doorbell;  // null for the own one
+  };
+
+  // This rank's board, before the others' are known.
+  explicit Board(std::size_t place_bytes);
+  std::string descriptor() const { return own_->descriptor(); }
+  // Maps the others' boards: all ranks of the host in one order, the own one among them.
+  void open(const std::vector<Peer>& peers);
+
+  int size() const { return static_cast<int>(peers_.size()); }
+  int position() const { return position_; }
+  int rank_at(int position) const { return peers_[position].rank; }
+  int position_of(int rank) const;  // -1: not on this host
+  std::size_t place_bytes() const { return place_bytes_; }
+
+  // The next message's data, 64-byte aligned unless it is short: to be filled, then post()ed. Waits
+  // until no peer needs what was there.
+  std::byte* compose(std::size_t bytes, Waiting& waiting);
+  // Shows what was composed to all.
+  void post(std::size_t bytes, const Subject& subject);
+  // Message `number` of the peer at `position`, `bytes` long, once it is there.
+  struct Shown {
+    const std::byte* data;
+    const Subject& subject;
+  };
+  Shown read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting);
+  // The number of the next message to compose.
+  std::uint64_t next() const { return posted_; }
+  // This rank needs no message below `number` any more.
+  void done(std::uint64_t number) { done_->store(number, std::memory_order_release); }
+  // Bytes that this rank has posted.
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Opened {
+    int rank;
+    std::unique_ptr<Segment> segment;  // null for the own one
+    std::byte* base;
+    std::shared_ptr<Doorbell> doorbell;
+    std::uint64_t done_seen;
+  };
+
+  static Head& head(std::byte* base, std::uint64_t number);
+  std::byte* data(std::byte* base, std::uint64_t number, std::size_t bytes) const;
+  bool all_done(std::uint64_t number);
+
+  std::size_t place_bytes_;
+  std::unique_ptr<Segment> own_;
+  std::atomic<std::uint64_t>* done_;
+  int position_ = 0;
+  std::uint64_t posted_ = 0;
+  std::uint64_t free_below_ = kPlaces;  // messages below may be composed without asking
+  std::atomic<std::uint64_t> bytes_{0};
+  std::vector<Opened> peers_;
+};
+
+}  // namespace railgauge::shm

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a rank waits: it polls for a while, since an answer often comes within a microsecond, and
+// then sleeps on its doorbell, so that more ranks than cores still make progress. Whatever it waits
+// for, it gives up when nothing has moved for the timeout, or when it is told to.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include "transports/native/doorbell.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace railgauge {
+
+// The rank that has to act before this one can go on, and what it has to do.
+struct BlockedOn {
+  int rank = -1;       // -1: nobody
+  int frees_slot = 0;  // 1: free a slot; 0: send data
+  bool operator==(const BlockedOn&) const = default;
+};
+
+class Waiting {
+ public:
+  struct Policy {
+    std::chrono::nanoseconds timeout;  // longest time without any movement
+    std::chrono::nanoseconds spin;     // polling before sleeping
+  };
+
+  Waiting(std::shared_ptr<Doorbell> doorbell, Policy policy)
+      : doorbell_(std::move(doorbell)), policy_(policy) {}
+
+  // Returns once `moved()` does something and says so. `blocked_on()` names whom it waits for: one
+  // that changes counts as movement. `describe()` is for messages. Throws Error(kTimeout),
+  // Error(kAborted), or what moved() throws.
+  template <class Moved, class On, class Describe>
+  void until(Moved moved, On blocked_on, Describe describe) {
+    for (int poll = 0; poll < kFirstPolls; ++poll) {
+      if (moved()) return;
+      relax();
+    }
+    Patience patience(*this);
+    do {
+      for (int poll = 0; poll < kPollsPerClock; ++poll) {
+        if (moved()) return;
+        relax();
+      }
+      if (doorbell_->aborted()) patience.fail_aborted(describe());
+      if (patience.exhausted(blocked_on())) patience.fail_timeout(describe());
+      if (patience.polls()) continue;
+      auto ticket = doorbell_->prepare_to_sleep();
+      if (moved()) return doorbell_->stay_awake();
+      patience.sleep(ticket);
+    } while (true);
+  }
+
+  // For other threads: whom this rank waits for now; after an Error, whom it waited for.
+  BlockedOn blocked_on() const { return shown_.load(std::memory_order_relaxed); }
+
+  static void relax() {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kFirstPolls = 64;     // before anything but polling is done
+  static constexpr int kPollsPerClock = 64;  // between two looks at the clock
+
+  // One wait that takes longer: shows whom it is for, and counts the time since something moved.
+  class Patience {
+   public:
+    explicit Patience(Waiting& waiting) : waiting_(waiting) {}
+    ~Patience() {
+      if (!failed_) waiting_.shown_.store({}, std::memory_order_relaxed);
+    }
+    bool exhausted(const BlockedOn& on);
+    bool polls() const { return idle_ < waiting_.policy_.spin; }
+    void sleep(std::uint32_t ticket);
+    [[noreturn]] void fail_aborted(const std::string& what);
+    [[noreturn]] void fail_timeout(const std::string& what);
+
+   private:
+    Waiting& waiting_;
+    BlockedOn on_;
+    Clock::time_point since_ = Clock::now();
+    Clock::duration idle_{};
+    bool failed_ = false;
+  };
+
+  std::shared_ptr<Doorbell> doorbell_;
+  Policy policy_;
+  std::atomic<BlockedOn> shown_{BlockedOn{}};
+};
+
+}  // namespace railgauge
