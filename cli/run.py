@@ -4,14 +4,16 @@ is one of them.
 """
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from railgauge.cli.run_start import Start, start
+from railgauge.cli.run_start import Start, ranks_arguments, start
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
+from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError, UsageError
@@ -22,12 +24,22 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=
 COLLECTIVES = (Collective.ALL_REDUCE,)
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
-LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 0.5, 1e6
 MOST_FACTOR = 1e6
 
 
-@app.command()
+class RunCommand(TyperCommand):
+    """The command, which knows what was typed: its context's `obj` is the command line for the ranks."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Called by typer."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.obj = ranks_arguments(self.params, given)
+        return super().parse_args(ctx, args)
+
+
+@app.command(cls=RunCommand)
 def run(
+    ctx: typer.Context,
     collective: Annotated[str, typer.Argument(help="all_reduce")],
     begin: Annotated[str, typer.Option("-b", "--minbytes", help="smallest size")] = "32M",
     end: Annotated[str, typer.Option("-e", "--maxbytes", help="largest size")] = "32M",
@@ -70,8 +82,7 @@ def run(
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if collective not in COLLECTIVES:
         raise UsageError(f"no collective '{collective}'; there are {', '.join(COLLECTIVES)}")
-    if not LEAST_TIMEOUT_S <= timeout <= MOST_TIMEOUT_S:
-        raise UsageError(f"--timeout {timeout:g}: it has to be from {LEAST_TIMEOUT_S:g} to {MOST_TIMEOUT_S:g} seconds")
+    check_timeout(timeout)
     if not 0 <= factor <= MOST_FACTOR:
         raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
     if cycles == 0 and as_json:
@@ -116,6 +127,7 @@ def run(
         rank=rank,
         world_size=world_size,
         local_rank=local_rank,
+        for_ranks=ctx.obj,
     )
     return start(job, asked, output, remarks)
 

@@ -5,17 +5,17 @@ A launching process loads nothing of the engine, so that its ranks start sooner.
 """
 
 import os
-import resource
 import shlex
 import signal
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import Launch, launcher
-from railgauge.collectives.launch.place import Place, find_place
-from railgauge.collectives.launch.tether import die_with_parent, is_tethered, report_is_out
+from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation
+from railgauge.collectives.launch.tether import command_line, die_with_parent, is_launched, is_tethered, report_is_out
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from railgauge.collectives.run import Finished
 
 ALONE = Place(process=0, processes=1, local_process=0, local_processes=1, init_method="hash://", launcher="nobody")
-LAUNCHING = {"--launcher", "--hostfile", "--hosts", "--ranks", "-np", "-x"}
-"""Flags for the launcher alone, each with a value; with --dry-run they are not handed on to the ranks."""
+NOT_FOR_RANKS = frozenset(
+    (*("launcher", "hostfile", "hosts", "ranks", "variables", "dry_run"), *("rank", "world_size", "local_rank"))
+)
+"""Parameters of `run` that ranks do not get: the launcher's, and places, which they find in the environment."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +44,8 @@ class Start:
     rank: int | None
     world_size: int | None
     local_rank: int | None
+    for_ranks: list[str]
+    """The command line for the ranks, without what is the launcher's."""
 
     @property
     def launches(self) -> bool:
@@ -55,21 +59,36 @@ def start(job: Job, asked: Start, output_file: str, remarks: list[str]) -> int:
     Raises:
         UsageError: the flags and the environment contradict each other.
     """
-    if asked.launches:
+    place = None if asked.dry_run else place_of(asked)
+    if has_to_launch(asked, place, job.ranks_per_process):
         return launch(job, asked, output_file)
-    place = place_of(asked)
-    if place is None and asked.ranks is not None:
-        return launch(job, asked, output_file)
-    if place and asked.ranks not in (None, place.processes * job.ranks_per_process):
-        raise UsageError(
-            f"--ranks {asked.ranks}, but {place.launcher} started {place.processes} processes "
-            f"of {job.ranks_per_process} ranks each: leave --ranks out, or start railgauge without it"
-        )
     place = place or ALONE
     if place.process == 0:
         for remark in remarks:
             print(f"railgauge run: {remark}", file=sys.stderr)
     return run_here(job, place, output_file)
+
+
+def has_to_launch(asked: Start, place: Place | None, ranks_per_process: int) -> bool:
+    """Whether this process starts the ranks. One that was itself started as the only one of a job still may.
+
+    Raises:
+        UsageError: it is to start ranks, but is one of several, or what a launcher of ours started.
+    """
+    there = place.processes * ranks_per_process if place else None
+    if not asked.launches and asked.ranks in (None, there):
+        return False
+    if not is_launched() and (place is None or (place.processes == 1 and asked.rank is None)):
+        return True
+    started = "railgauge's launcher started this process"
+    if place:
+        started = f"{place.launcher} started {place.processes} processes of {ranks_per_process} ranks each"
+    if not asked.launches:
+        raise UsageError(f"--ranks {asked.ranks}, but {started}: leave --ranks out, or start railgauge without it")
+    raise UsageError(
+        f"{started}, and ranks start no others: leave --launcher, --hostfile, --hosts and -x out, "
+        f"or start railgauge without it"
+    )
 
 
 def place_of(asked: Start) -> Place | None:
@@ -119,15 +138,17 @@ def launch_of(job: Job, asked: Start) -> Launch:
         raise UsageError(f"--ranks {asked.ranks} is not a multiple of -t x -g = {job.ranks_per_process}")
     hosts = seats(asked, processes)
     if asked.launcher == "srun" and not hosts:
-        processes = processes or int(os.environ.get("SLURM_NTASKS") or 1)  # as many as the allocation is for
+        processes = processes or tasks_of_allocation()
     elif not hosts and (processes or 1) * job.ranks_per_process > MAX_RANKS:
         raise UsageError(f"--ranks {asked.ranks}: {MAX_RANKS} are possible on one machine")
     return Launch(
-        argv=ranks_arguments(sys.argv[1:]),
+        argv=["run", *asked.for_ranks],
         processes=sum(host.slots for host in hosts) or processes or 1,
         hosts=hosts,
         variables=asked.variables,
         timeout_s=job.timeout_s,
+        init_method=asked.init_method,
+        command=command_line(),
     )
 
 
@@ -144,28 +165,31 @@ def seats(asked: Start, processes: int | None) -> "list[Host]":
     return used
 
 
-def ranks_arguments(argv: list[str]) -> list[str]:
-    """The command line without what is for the launcher: a rank finds its place in the environment."""
-    kept, skip = [], False
-    for argument in argv:
-        name = argument.partition("=")[0]
-        if skip:
-            skip = False
-        elif name in LAUNCHING:
-            skip = "=" not in argument
-        elif argument != "--dry-run":
-            kept.append(argument)
-    return kept
+def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str]:
+    """A command line that gives what was given, without what is for the launcher.
+
+    Args:
+        parameters: typer's, of the command.
+        given: by a parameter's name the text as it was typed, True for a flag.
+    """
+    words: list[str] = []
+    for parameter in parameters:
+        value = given.get(parameter.name)
+        if value is None or parameter.name in NOT_FOR_RANKS:
+            continue
+        name = [parameter.opts[0]] if parameter.param_type_name == "option" else []
+        words += name if value is True else [*name, str(value)]
+    return words
 
 
 def run_here(job: Job, place: Place, output_file: str) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
     from railgauge.cli.run_output import RunOutput
     from railgauge.collectives.run import Finished, run_process
+    from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))  # memory and sockets of many ranks
+    allow_many_files()  # memory and sockets of many ranks
     output = RunOutput(job, output_file, leads=place.process == 0)
 
     def report(finished: Finished) -> int:

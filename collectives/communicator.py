@@ -10,7 +10,7 @@ from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageEr
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.connect import Connector, Nets, RingEnds
 from railgauge.transports.fault import Fault
-from railgauge.transports.peer import Peer, this_peer
+from railgauge.transports.peer import Peer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +34,12 @@ class Communicator:
     def __init__(
         self,
         bootstrap: Bootstrap,
+        peers: list[Peer],
         rings: list[list[int]],
         nets: list[list[Nets]] | None = None,
         fault: Fault | None = None,
     ) -> None:
-        """Connect over `rings`, each the ranks in ring order; all ranks give the same.
+        """Connect the `peers`, which are all ranks, over `rings`, each the ranks in ring order; all give the same.
 
         `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`); without it, through
         shared memory.
@@ -48,11 +49,11 @@ class Communicator:
         """
         self.rank = bootstrap.rank
         self.size = bootstrap.world_size
+        self.peers = peers
         self._bootstrap = bootstrap
         self._doorbell = Doorbell()
-        own = this_peer(self.rank, self._doorbell.descriptor)
-        self.peers = [Peer.from_dict(facts) for facts in bootstrap.all_gather(own.to_dict())]
-        self._connector = Connector(self.peers, bootstrap, self._doorbell, fault)
+        self._closed = False
+        self._connector = Connector(bootstrap, self._doorbell, fault)
         bootstrap.on_abort = self._abort
         self.rings = self._connect(rings, nets or [[None] * len(ring) for ring in rings])
         self._native = native.Communicator(
@@ -94,6 +95,8 @@ class Communicator:
 
     def repeat_all_reduce(self, source: Any, into: Any, count: int, dtype: Dtype, op: Redop, times: int) -> list[float]:
         """Run an all-reduce on raw buffers `times` times; return the seconds each took. Errors as in all_reduce."""
+        if self._closed:
+            raise UsageError("all_reduce: the communicator is closed")
         try:
             return self._native.all_reduce(source, into, count, int(dtype), int(op), times)
         except WaitTimeoutError as error:
@@ -107,6 +110,12 @@ class Communicator:
         except RunError as error:
             self._bootstrap.fail(str(error))
             raise
+
+    def close(self) -> None:
+        """Send what the others still have to get, and end; harmless when called twice."""
+        self._closed = True
+        if self._connector.proxy:
+            self._connector.proxy.close()
 
     def arm_fault(self) -> None:
         """Let an injected fault come: messages count from here on."""

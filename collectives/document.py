@@ -2,13 +2,13 @@
 """The run document (schema railgauge/run/1): what `run --json` prints."""
 
 import socket
-import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.table import average_busbw
@@ -115,7 +115,7 @@ class RunDocument:
             error=error,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            command=sys.argv[1:],
+            command=command_line(),
         )
 
     def with_error(self, error: str | None) -> "RunDocument":

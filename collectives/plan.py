@@ -17,8 +17,7 @@ from railgauge.topo.channels.joined import Joined, join
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.connect import Nets
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.peer import Peer, this_peer
-from railgauge.transports.peers import exchange
+from railgauge.transports.peer import Peer
 from railgauge.transports.select import transport_name, why_not_shm
 
 PLAN_WITHIN_S = 60.0
@@ -49,18 +48,23 @@ class Plan:
 
 
 def make_plan(
-    bootstrap: Bootstrap, graph_file: str | None, log: NcclLog, environ: Mapping[str, str] | None = None
+    bootstrap: Bootstrap,
+    peers: Sequence[Peer],
+    graph_file: str | None,
+    log: NcclLog,
+    environ: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plan host ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
+
+    `peers` are all ranks (`peers.exchange`).
 
     Raises:
         InputError: a topology or graph file of this node is unreadable, invalid or does not fit.
         UnavailableError: this node has no network interface to use.
-        UsageError: the channels of the nodes cannot be joined, or two ranks are on one GPU.
-        RunError: another rank has failed, or runs another version or with settings that do not go together.
+        UsageError: the channels of the nodes cannot be joined.
+        RunError: another rank has failed.
     """
     env = os.environ if environ is None else environ
-    peers = exchange(bootstrap, this_peer(bootstrap.rank, ""))
     nodes = nodes_of(peers)
     names = _names([peers[ranks[0]].host for ranks in nodes])
     own = next(number for number, ranks in enumerate(nodes) if bootstrap.rank in ranks)

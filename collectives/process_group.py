@@ -11,9 +11,13 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
-from railgauge.topo.errors import Error, UsageError
+from railgauge.topo.errors import UsageError
+from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
+from railgauge.transports.meeting import reason
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import this_peer
+from railgauge.transports.peers import exchange
 from railgauge.transports.store.store import Store
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
@@ -27,13 +31,13 @@ class ProcessGroup:
             meeting = stack.enter_context(
                 arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
             )
-            self._bootstrap = meeting.join(place.process)
-            stack.callback(self._bootstrap.close)
             try:
-                plan = make_plan(self._bootstrap, None, NcclLog(place.process))
-                self.communicator = Communicator(self._bootstrap, plan.rings, plan.nets)
-            except Error as error:
-                self._bootstrap.fail(str(error))
+                self._bootstrap = meeting.join(place.process)
+                stack.callback(self._bootstrap.close)
+                self.communicator = _connect(self._bootstrap)
+                stack.callback(self.communicator.close)  # before the others are told that this rank leaves
+            except BaseException as error:
+                meeting.fail(reason(error))
                 raise
             self._open = stack.pop_all()
         self.rank = place.process
@@ -56,7 +60,7 @@ class ProcessGroup:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is not None:
-            self._bootstrap.fail(f"{type(error).__name__}: {error}")
+            self._bootstrap.fail(reason(error))
         self.close()
 
 
@@ -84,6 +88,12 @@ def init_process_group(
         UnavailableError: no network interface can be used.
     """
     return ProcessGroup(_place(init_method, rank, world_size), timeout, store)
+
+
+def _connect(bootstrap: Bootstrap) -> Communicator:
+    peers = exchange(bootstrap, this_peer(bootstrap.rank))
+    plan = make_plan(bootstrap, peers, None, NcclLog(bootstrap.rank))
+    return Communicator(bootstrap, peers, plan.rings, plan.nets)
 
 
 def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:

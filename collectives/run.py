@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import os
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,12 +18,15 @@ from railgauge.collectives.document import Connection, RunDocument, connections_
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
+from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
-from railgauge.collectives.plan import make_plan
+from railgauge.collectives.plan import Plan, make_plan
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import this_peer
+from railgauge.transports.peers import exchange
 
 STOP_WITHIN_S = 2.0
 """How long the ranks of an interrupted process have to come out of the engine."""
@@ -131,12 +133,17 @@ class _Rank:
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
         self._log.info("INIT", f"railgauge version {__version__}")
-        plan = make_plan(bootstrap, self._job.graph_file, self._log)
+        peers = exchange(bootstrap, this_peer(bootstrap.rank))
+        plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes = plan.nodes
         self._check_fault(bootstrap.world_size, len(plan.rings))
-        comm = Communicator(bootstrap, plan.rings, plan.nets, self._job.fault)
+        comm = Communicator(bootstrap, peers, plan.rings, plan.nets, self._job.fault)
         log_connections(comm, self._log)
         _bind(plan.cpus[self.rank])
+        self._measure_on(comm, bootstrap, plan, outcome)
+        comm.close()  # before the others are told that this rank leaves
+
+    def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, plan: Plan, outcome: Outcome) -> None:
         meter = Meter(comm, bootstrap, self._job, plan.gb_per_s)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
@@ -175,7 +182,7 @@ class _Rank:
             error=str(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            command=sys.argv[1:],
+            command=command_line(),
         )
 
 

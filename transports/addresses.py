@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses of this host's network interfaces, in the order of getifaddrs(3), which is the one that NCCL goes by."""
+"""IP addresses: those of this host's network interfaces, in the order of getifaddrs(3), which is the one that NCCL goes
+by; and how an address is written, and reached from here.
+"""
 
 import ctypes
 import ipaddress
@@ -33,6 +35,17 @@ class Address:
     def is_ipv6_loopback(self) -> bool:
         """Whether it is ::1."""
         return self.text == "::1"
+
+
+def host_and_port(host: str, port: int) -> str:
+    """HOST:PORT, or [IPV6]:PORT."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def from_here(address: str, interface: str) -> str:
+    """Another host's address as this one reaches it: the scope of a link-local one is our interface, not theirs."""
+    plain = address.partition("%")[0]
+    return f"{plain}%{interface}" if plain.lower().startswith(LINK_LOCAL) else plain
 
 
 class _IfAddrs(ctypes.Structure):

@@ -9,7 +9,6 @@ rank that died (its connection ends) is told from one that hangs (no beats) and 
 import contextlib
 import hmac
 import json
-import os
 import queue
 import select
 import socket
@@ -70,7 +69,7 @@ class Bootstrap:
             UsageError: the hub refuses this rank (its number is taken, another world size or version).
             RunError: another rank cannot join.
         """
-        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, "host": host, "pid": os.getpid()}
+        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, "host": host}
         self._send(pack(Kind.HELLO, 0, hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:

@@ -11,13 +11,14 @@ from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
+from railgauge.transports.addresses import host_and_port
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.data_connection import Name, connect
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
 from railgauge.transports.interface import Interface, usable_interfaces
-from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.tcp import peer_name
 
 SLOTS = 4
 SLOT_BYTES = 256 << 10
@@ -58,12 +59,12 @@ class _Stop:
 class Connector:
     """Makes one rank's connections; what they need lives in here: its doorbell, its sockets' proxy."""
 
-    def __init__(self, peers: list[Peer], bootstrap: Bootstrap, doorbell: native.Doorbell, fault: Fault | None) -> None:
-        self._peers = peers
+    def __init__(self, bootstrap: Bootstrap, doorbell: native.Doorbell, fault: Fault | None) -> None:
         self._bootstrap = bootstrap
         self._doorbell = doorbell
         self._fault = fault
         self._doorbells = {bootstrap.rank: doorbell}
+        self._descriptors: list[str] = []
         self._interfaces: list[Interface] = []
         self._listener = DataListener(bootstrap.session, bootstrap.timeout_s)
         self.proxy: native.SocketProxy | None = None
@@ -85,6 +86,7 @@ class Connector:
 
     def _connect(self, stops: list[_Stop]) -> list[RingEnds]:
         rank, bootstrap = self._bootstrap.rank, self._bootstrap
+        self._descriptors = bootstrap.all_gather(self._doorbell.descriptor)
         segments = {s.channel: self._shm_receiver(s) for s in stops if s.ranks > 1 and s.arrives is None}
         offers = bootstrap.all_gather([self._offer(stop, segments) for stop in stops])
         expected = {Name(s.channel, s.previous, rank) for s in stops if s.arrives}
@@ -113,11 +115,8 @@ class Connector:
     def _net_receiver(self, stop: _Stop) -> native.SocketReceiver:
         assert stop.arrives
         sock = self._listener.taken(Name(stop.channel, stop.previous, self._bootstrap.rank))
-        host, port = sock.getpeername()[:2]
-        via = f"{NET_SOCKET}/{stop.arrives[1]}"
-        return native.SocketReceiver(
-            self._proxy(), sock.detach(), stop.previous, f"{host}:{port}", via, SLOTS, SLOT_BYTES
-        )
+        address, via = peer_name(sock), f"{NET_SOCKET}/{stop.arrives[1]}"
+        return native.SocketReceiver(self._proxy(), sock.detach(), stop.previous, address, via, SLOTS, SLOT_BYTES)
 
     def _sender(self, stop: _Stop, offer: Offer) -> native.Sender | None:
         if stop.ranks == 1:
@@ -146,12 +145,12 @@ class Connector:
             deadline=time.monotonic() + timeout_s * REACH_SHARE,
             timeout_s=timeout_s,
         )
-        via = f"{NET_SOCKET}/{stop.leaves[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), stop.next, f"{host}:{port}", via, SLOTS, SLOT_BYTES)
+        address, via = host_and_port(host, port), f"{NET_SOCKET}/{stop.leaves[0]}"
+        return native.SocketSender(self._proxy(), sock.detach(), stop.next, address, via, SLOTS, SLOT_BYTES)
 
     def _doorbell_of(self, rank: int) -> native.Doorbell:
         if rank not in self._doorbells:
-            self._doorbells[rank] = opened(rank, lambda: native.Doorbell.open(self._peers[rank].doorbell))
+            self._doorbells[rank] = opened(rank, lambda: native.Doorbell.open(self._descriptors[rank]))
         return self._doorbells[rank]
 
     def _interface(self, device: int) -> Interface:

@@ -8,13 +8,13 @@ After the handshake (handshake.py, purpose `DATA`) the connecting rank sends the
 From then on the socket belongs to the native transport. data_listener.py is the other side.
 """
 
-import ipaddress
 import socket
 import struct
-import time
 from typing import NamedTuple
 
 from railgauge.topo.errors import PeerLostError, WaitTimeoutError
+from railgauge.transports import tcp
+from railgauge.transports.addresses import from_here, host_and_port
 from railgauge.transports.handshake import DATA, authenticate
 from railgauge.transports.interface import Interface
 
@@ -40,9 +40,10 @@ def connect(
         PeerLostError: the receiver cannot be reached, or does not answer.
         AuthenticationError: another program answers there.
     """
-    where = f"rank {name.target} at {address[0]}:{address[1]}"
+    where = f"rank {name.target} at {host_and_port(*address)}"
     try:
-        sock = _connected(_from_here(address, interface), interface, deadline)
+        target = tcp.socket_address(from_here(address[0], interface.name), address[1])
+        sock = tcp.connect(target, deadline, interface.address if interface.family == tcp.family_of(target) else "")
     except OSError as error:
         raise PeerLostError(
             f"cannot connect from {interface.name} ({interface.address}) to {where}: {error.strerror or error}: "
@@ -52,13 +53,13 @@ def connect(
     try:
         authenticate(sock, secret, DATA, deadline=deadline)
         sock.sendall(NAME.pack(*name))
+        set_options(sock, timeout_s)
     except (PeerLostError, WaitTimeoutError, OSError) as error:
         sock.close()
         raise PeerLostError(f"{where} did not take the data connection: {error}", name.target) from None
     except BaseException:
         sock.close()
         raise
-    set_options(sock, timeout_s)
     return sock
 
 
@@ -74,25 +75,3 @@ def set_options(sock: socket.socket, timeout_s: float) -> None:
     ):
         sock.setsockopt(socket.IPPROTO_TCP, option, value)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-
-
-def _from_here(address: tuple[str, int], interface: Interface) -> tuple[str, int]:
-    """A link-local address with this host's scope: the other's, which it came with, means nothing here."""
-    host = address[0].partition("%")[0]
-    link_local = ":" in host and ipaddress.ip_address(host).is_link_local
-    return (f"{host}%{interface.name}" if link_local else host), address[1]
-
-
-def _connected(address: tuple[str, int], interface: Interface, deadline: float) -> socket.socket:
-    family, kind, protocol, _, target = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
-    sock = socket.socket(family, kind, protocol)
-    try:
-        sock.settimeout(max(0.001, deadline - time.monotonic()))
-        if family == interface.family:
-            source = socket.getaddrinfo(interface.address, 0, type=socket.SOCK_STREAM)[0][4]
-            sock.bind(source)
-        sock.connect(target)
-    except BaseException:
-        sock.close()
-        raise
-    return sock

@@ -6,8 +6,6 @@ others are dropped and logged, and hold up nobody meanwhile.
 """
 
 import contextlib
-import logging
-import os
 import selectors
 import socket
 import threading
@@ -16,14 +14,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
+from railgauge.transports import tcp
+from railgauge.transports.complaints import Complaints
 from railgauge.transports.data_connection import NAME, Name, set_options
-from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake, peer_name
+from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake
 from railgauge.transports.interface import Interface
 
 TO_READ = OPENING + PROOF + NAME.size
 """All that a connecting rank sends before its data, which is not ours to read."""
 STRANGERS_S = 10.0
-BACKLOG = 1024
+MOST_STRANGERS = 1024
+"""So many connections that have not said who they are may be open, beyond those that are expected."""
 TICK_S = 0.1
 
 
@@ -47,6 +48,7 @@ class DataListener:
         self._listeners: dict[Interface, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._found: dict[Name, socket.socket] = {}
+        self._complaints = Complaints(__name__)
 
     def address(self, interface: Interface) -> tuple[str, int]:
         """Where others reach this rank on that interface; it listens there from now on.
@@ -55,10 +57,17 @@ class DataListener:
             UnavailableError: it cannot.
         """
         if interface not in self._listeners:
-            listener = _listen(interface)
-            self._listeners[interface] = listener
-            self._selector.register(listener, selectors.EVENT_READ)
+            self._listeners[interface] = self._listen(interface)
         return interface.address, self._listeners[interface].getsockname()[1]
+
+    def _listen(self, interface: Interface) -> socket.socket:
+        try:
+            listener = tcp.listen(interface.address)
+        except OSError as error:
+            raise UnavailableError(f"cannot listen for data on {interface}: {error.strerror}") from None
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+        return listener
 
     @contextlib.contextmanager
     def accepting(self, expected: set[Name], deadline: float, over: Callable[[], bool]) -> Iterator[None]:
@@ -106,17 +115,26 @@ class DataListener:
         while missing and time.monotonic() < deadline and not over():
             for key, _ in self._selector.select(TICK_S):
                 if key.data is None:
-                    self._accept(key.fileobj)  # type: ignore[arg-type]
+                    self._accept(key.fileobj, len(missing) + MOST_STRANGERS)  # type: ignore[arg-type]
                 else:
                     self._read(key.data, missing)
             self._drop_silent()
 
-    def _accept(self, listener: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+    def _accept(self, listener: socket.socket, most: int) -> None:
+        try:
             sock, _ = listener.accept()
-            sock.setblocking(False)
-            arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), peer_name(sock))
-            self._selector.register(sock, selectors.EVENT_READ, arrival)
+        except BlockingIOError:
+            return
+        except OSError:
+            if not tcp.allow_many_files():
+                time.sleep(TICK_S)  # out of descriptors: some may become free
+            return
+        if len(self._selector.get_map()) - len(self._listeners) >= most:
+            sock.close()
+            return
+        sock.setblocking(False)
+        arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), tcp.peer_name(sock))
+        self._selector.register(sock, selectors.EVENT_READ, arrival)
 
     def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
         try:
@@ -136,8 +154,8 @@ class DataListener:
         name = Name(*NAME.unpack(arrival.handshake.rest))
         if name not in missing:
             raise AuthenticationError(f"channel {name.channel} from rank {name.source} is not expected here, or twice")
-        self._selector.unregister(arrival.sock)
         set_options(arrival.sock, self._timeout_s)
+        self._selector.unregister(arrival.sock)
         self._found[name] = arrival.sock
         missing.remove(name)
 
@@ -148,19 +166,9 @@ class DataListener:
                 self._refuse(key.data, f"it said too little in {STRANGERS_S:g} s")
 
     def _refuse(self, arrival: _Arrival, why: str) -> None:
-        logging.getLogger(__name__).warning("railgauge: data connection of %s refused: %s", arrival.peer, why)
+        self._complaints.refuse("railgauge: data connection refused of", arrival.peer, why)
         self._drop(arrival.sock)
 
     def _drop(self, sock: socket.socket) -> None:
         self._selector.unregister(sock)
         sock.close()
-
-
-def _listen(interface: Interface) -> socket.socket:
-    try:
-        address = socket.getaddrinfo(interface.address, 0, type=socket.SOCK_STREAM)[0][4]
-        listener = socket.create_server(address, family=interface.family, backlog=BACKLOG)
-    except OSError as error:
-        raise UnavailableError(f"cannot listen for data on {interface}: {os.strerror(error.errno or 0)}") from None
-    listener.setblocking(False)
-    return listener

@@ -17,6 +17,7 @@ import socket
 import time
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
+from railgauge.transports.tcp import peer_name
 
 MAGIC = b"RGAUTH1\n"
 NONCE = 16
@@ -84,28 +85,6 @@ def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline
             f"or another program answers there: start all processes with the same secret"
         )
     sock.settimeout(before)
-
-
-def accept_authenticated(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline: float) -> None:
-    """The server's side of `authenticate`, on a blocking socket; errors are the same."""
-    before = sock.gettimeout()
-    handshake = ServerHandshake(secret, purpose)
-    for size in (OPENING, PROOF):
-        try:
-            answer = handshake.feed(_receive(sock, size, deadline))
-        except AuthenticationError as error:
-            raise AuthenticationError(f"{peer_name(sock)} was refused: {error}") from None
-        _send(sock, answer, deadline)
-    sock.settimeout(before)
-
-
-def peer_name(sock: socket.socket) -> str:
-    """The other end's address for messages, as HOST:PORT."""
-    try:
-        name = sock.getpeername()
-    except OSError:
-        return "a peer that is gone"
-    return f"[{name[0]}]:{name[1]}" if len(name) == 4 else f"{name[0]}:{name[1]}" if name else "a local socket"
 
 
 def _proof(secret: bytes, side: bytes, purpose: bytes, nonces: bytes) -> bytes:

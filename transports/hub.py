@@ -7,20 +7,23 @@ the job secret, have STRANGERS_S and a few bytes.
 """
 
 import contextlib
-import resource
 import secrets
 import selectors
 import socket
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError
+from railgauge.topo.sources.printable import printable
 from railgauge.transports.blame import Waits, blame
+from railgauge.transports.complaints import Complaints
 from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_result, split_contribution
 from railgauge.transports.member import Member
 from railgauge.transports.rank_names import name_ranks
+from railgauge.transports.tcp import allow_many_files
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
@@ -35,8 +38,8 @@ STATES_WITHIN_S = 1.0
 """How long ranks have to say whom they wait for, when one of them gave up."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
-MOST_COMPLAINTS = 20
-"""So many strangers are logged; a port scan shall not fill a disk."""
+MOST_TOLD = 4
+"""So many refusals are in the message about those who did not come."""
 SALT_BYTES = 16
 
 
@@ -44,28 +47,39 @@ SALT_BYTES = 16
 class Gather:
     """An all-gather that not all ranks have come to yet."""
 
-    values: dict[int, bytes]
     deadline: float
+    values: dict[int, bytes] = field(default_factory=dict)
+    size: int = 0
+    """Of all values together, in bytes."""
 
 
 class Hub:
     """Joins `world_size` ranks on a listening socket and serves them until all have left or one fails."""
 
     def __init__(
-        self, listener: socket.socket, world_size: int, timeout_s: float, version: str, secret: bytes = b""
+        self,
+        listener: socket.socket,
+        world_size: int,
+        timeout_s: float,
+        version: str,
+        secret: bytes = b"",
+        refused_elsewhere: Callable[[], Iterable[str]] = tuple,
     ) -> None:
+        """`refused_elsewhere` tells of those who were refused before they came here."""
         self._listener = listener
         self._world_size = world_size
         self._timeout_s = timeout_s
         self._version = version
         self._secret = secret
+        self._refused_elsewhere = refused_elsewhere
         self._started = time.monotonic()
         self._connected: set[Member] = set()
         self._members: dict[int, Member] = {}
         self._welcomed = False
         self._last_heard = ""
-        self._complaints = 0
+        self._complaints = Complaints(__name__)
         self._gathers: dict[int, Gather] = {}
+        self._left: set[int] = set()
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
         self._next_look = self._next_beat = 0.0
@@ -81,7 +95,7 @@ class Hub:
 
     def start(self) -> None:
         """Begin to accept ranks."""
-        _allow_many_files()
+        allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
@@ -143,11 +157,9 @@ class Hub:
             time.sleep(TICK_S)  # out of files: some may leave
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
-        rank, host = hello["rank"], hello["host"]
-        if not (host + hello["version"]).isprintable():
-            raise ValueError("a name that messages cannot show")
+        rank, host = hello["rank"], printable(hello["host"])
         if problem := self._objection(hello):
-            self._log(f"rank {rank} of {host} was refused: {problem}")
+            self._refuse(f"rank {rank} on {host}", problem)
             self._send(member, pack(Kind.REFUSED, 0, problem))
             self._end_when_sent(member)
             self._told.add(member)
@@ -168,7 +180,7 @@ class Hub:
         self._tell_all(pack(Kind.WELCOME, 0, secrets.token_hex(SALT_BYTES)))
 
     def _objection(self, hello: dict[str, Any]) -> str | None:
-        rank, world_size, version = hello["rank"], hello["world_size"], hello["version"]
+        rank, world_size, version = hello["rank"], hello["world_size"], printable(hello["version"])
         if world_size != self._world_size:
             return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
         if not 0 <= rank < self._world_size:
@@ -188,7 +200,7 @@ class Hub:
                     raise ValueError(f"{kind.name} out of turn")
                 self._take(member, kind, number, payload)
         except AuthenticationError as error:
-            self._log(str(error))
+            self._refuse(member.address, str(error))
             self._drop(member)
         except ValueError:
             self._gone(member, "sent what no rank sends")
@@ -209,35 +221,45 @@ class Hub:
             if self._welcomed and payload["waits"][0] >= 0:
                 self._tell_all(pack(Kind.QUERY))
             else:
-                self._abort(f"rank {member.rank}: {payload['message']}", -1)
+                self._abort(f"rank {member.rank}: {printable(payload['message'])}", -1)
         elif kind is Kind.STATE:
             self._states.setdefault(member.rank, tuple(payload))
         elif kind is Kind.BYE:
             self._leave(member)
 
     def _gather(self, number: int, rank: int, value: bytes, limit_s: float) -> None:
-        gather = self._gathers.setdefault(number, Gather({}, time.monotonic() + limit_s))
+        gather = self._gathers.setdefault(number, Gather(time.monotonic() + limit_s))
+        if rank in gather.values:
+            raise ValueError("the same contribution twice")
         gather.values[rank] = value
-        if len(gather.values) < self._world_size:
-            return
-        del self._gathers[number]
-        size = sum(map(len, gather.values.values()))
-        if size + 4 * self._world_size > MAX_PAYLOAD:
-            self._abort(f"an exchange of {size} bytes in all: at most {MAX_PAYLOAD} fit", -1)
-            return
-        self._tell_all(pack_result(number, [gather.values[r] for r in range(self._world_size)]))
+        gather.size += len(value)
+        if (held := sum(each.size for each in self._gathers.values())) + 4 * self._world_size > MAX_PAYLOAD:
+            self._abort(f"an exchange of {held} bytes and more: at most {MAX_PAYLOAD} fit", -1)
+        elif len(gather.values) == self._world_size:
+            del self._gathers[number]
+            self._tell_all(pack_result(number, [gather.values[r] for r in range(self._world_size)]))
+        else:
+            self._look_for_those_who_left(gather)
+
+    def _look_for_those_who_left(self, gather: Gather) -> None:
+        """Nobody waits for a rank that has said that it does not come."""
+        if self._first_failure is None and (gone := self._left - gather.values.keys()):
+            rank = min(gone)
+            self._abort(f"rank {rank} on {self._members[rank].host} left while others wait for it in an exchange", rank)
 
     def _leave(self, member: Member) -> None:
-        member.left = True
+        self._left.add(member.rank)
         self._send(member, pack(Kind.BYE))
-        if self._welcomed and all(m.left for m in self._members.values()):
+        for gather in self._gathers.values():
+            self._look_for_those_who_left(gather)
+        if self._welcomed and len(self._left) == self._world_size:
             self._over = True
 
     # Failing ----------------------------------------------------------------------------------------------------
 
     def _gone(self, member: Member, how: str) -> None:
         self._drop(member)
-        if member.rank < 0 or member.left or self._first_failure is not None:
+        if member.rank < 0 or member.rank in self._left or self._first_failure is not None:
             return  # a stranger, or an end that was planned, or its answer will be missing, which is what tells
         self._abort(f"rank {member.rank} on {member.host} {how}", member.rank)
 
@@ -267,16 +289,19 @@ class Hub:
 
     def _missing(self) -> str:
         names = name_ranks(rank for rank in range(self._world_size) if rank not in self._members)
-        return f"{names} of {self._world_size}; last heard from {self._last_heard or 'nobody'}"
+        refused = [*self._complaints.refused, *self._refused_elsewhere()][:MOST_TOLD]
+        also = f"; refused: {'; '.join(refused)}" if refused else ""
+        return f"{names} of {self._world_size}; last heard from {self._last_heard or 'nobody'}{also}"
 
     def _send_strangers_away(self, now: float) -> None:
         for member in [m for m in self._connected if m.rank < 0 and now - m.opened > STRANGERS_S]:
-            self._log(f"{member.address} was sent away: it said nothing for {STRANGERS_S:g} s")
+            if member not in self._told:
+                self._refuse(member.address, f"it said too little in {STRANGERS_S:g} s")
             self._drop(member)
 
     def _look_for_the_late(self, now: float) -> None:
         for member in self._members.values():
-            if not member.left and now - member.heard > self._timeout_s * SILENT_SHARE:
+            if member.rank not in self._left and now - member.heard > self._timeout_s * SILENT_SHARE:
                 silent = f"{now - member.heard:.1f} s ago"
                 self._abort(f"rank {member.rank} on {member.host} stopped answering {silent}", member.rank)
                 return
@@ -294,7 +319,7 @@ class Hub:
             return
         guilty = blame(self._states, rank)
         verdict = "did not take part" if guilty in self._states else "stopped answering"
-        self._abort(f"rank {guilty} {verdict}: rank {rank}: {failure['message']}", guilty)
+        self._abort(f"rank {guilty} {verdict}: rank {rank}: {printable(failure['message'])}", guilty)
 
     def _abort(self, message: str, rank: int) -> None:
         if not self._over:
@@ -362,22 +387,10 @@ class Hub:
             self._selector.unregister(member.sock)
             member.sock.close()
 
-    def _log(self, message: str) -> None:
-        self._complaints += 1
-        if self._complaints <= MOST_COMPLAINTS:
-            import logging
-
-            logging.getLogger(__name__).warning("railgauge: bootstrap: %s", message)
+    def _refuse(self, who: str, why: str) -> None:
+        self._complaints.refuse("railgauge: bootstrap: refused", who, why)
 
 
 def beat_interval(timeout_s: float) -> float:
     """Seconds between two signs of life."""
     return min(1.0, timeout_s / BEATS_PER_TIMEOUT)
-
-
-def _allow_many_files() -> None:
-    """Let this process have as many files open as it may ask for: each rank is one (NCCL's `setFilesLimit`)."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -8,53 +8,62 @@ joins it.
 """
 
 import contextlib
-import ipaddress
 import json
 import secrets
 import socket
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.sources.printable import printable
+from railgauge.transports import tcp
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.hub import Hub
-from railgauge.transports.interface import Interface, bootstrap_interface, comm_id_port
+from railgauge.transports.hub_place import HubPlace, read_place
+from railgauge.transports.interface import bootstrap_interface, comm_id_port
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import network_id
 from railgauge.transports.rank_names import name_ranks
-from railgauge.transports.reach import SHAPE, HubPlace, reach
-from railgauge.transports.shape import fits, read_json
+from railgauge.transports.reach import reach
 from railgauge.transports.store.store import Store
 
 HUB, PROCESS, TROUBLE = "railgauge/hub", "railgauge/process/{}", "railgauge/trouble"
-BACKLOG = 4096
-"""Connections that wait to be accepted; the kernel takes net.core.somaxconn at most."""
 MOST_ASKED = 64
 """Of so many processes a message says whether they are there."""
-LONGEST_TROUBLE, LONGEST_PLACE = 1000, 4000
+LONGEST_TROUBLE = 1000
 KEY_BYTES = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Share:
+    """Which part of a job one process is; every process has as many ranks."""
+
+    process: int
+    processes: int
+    ranks_per_process: int
+
+    @property
+    def world_size(self) -> int:
+        """The ranks of all processes."""
+        return self.processes * self.ranks_per_process
+
+    @property
+    def first_rank(self) -> int:
+        """The first of this process's ranks."""
+        return self.process * self.ranks_per_process
 
 
 class Meeting:
     """One process's part of the meeting; its ranks join from their threads."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        process: int,
-        processes: int,
-        ranks_per_process: int,
-        timeout_s: float,
-        secret: bytes,
-        version: str,
-    ) -> None:
+    def __init__(self, store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str) -> None:
         self.host = socket.gethostname()
-        self.process = process
-        self.processes = processes
-        self.world_size = processes * ranks_per_process
+        self.process = share.process
+        self.processes = share.processes
+        self.world_size = share.world_size
         self.timeout_s = timeout_s
         self.deadline = time.monotonic() + timeout_s
         self._store = store
@@ -63,6 +72,7 @@ class Meeting:
         self._version = version
         self._hub: Hub | None = None
         self._members: list[Bootstrap] = []
+        self._over = False
 
     def arrange(self, environ: Mapping[str, str], log: NcclLog) -> None:
         """Choose the interface; run the hub there, or find it. Errors are those of `meet`."""
@@ -71,8 +81,8 @@ class Meeting:
             log.info("INIT", f"Bootstrap: Using {self.interface}", also="BOOTSTRAP")
             log.info("INIT", f"Bootstrap: {self.interface.name} is taken: {self.interface.reason}", also="BOOTSTRAP")
             self.place = self._run_hub(comm_id_port(environ)) if self.process == 0 else self._find_hub()
-        except Error as error:
-            self._tell_trouble(f"process {self.process} on {self.host}: {error}")
+        except BaseException as error:
+            self._tell_trouble(f"process {self.process} on {self.host}: {reason(error)}")
             raise
 
     def join(self, rank: int) -> Bootstrap:
@@ -94,16 +104,22 @@ class Meeting:
         with contextlib.ExitStack() as undo:
             undo.callback(sock.close)
             look_around = self._look_for_trouble if rank == 0 else None
-            member.join(self._version, self.host, secret, deadline=self.deadline, look_around=look_around)
+            try:
+                member.join(self._version, self.host, secret, deadline=self.deadline, look_around=look_around)
+            except BaseException as error:
+                if not isinstance(error, Error):  # Ctrl-C
+                    member.fail(reason(error))
+                self._over = True  # the hub tells the others, or is gone
+                raise
             undo.pop_all()
         self._members.append(member)
         return member
 
     def fail(self, reason: str) -> None:
-        """End the run on all ranks, whether they have joined or not."""
+        """End the run on all ranks, whether they have joined or not; why it ended is told once."""
         for member in self._members:
             member.fail(reason)
-        if not self._members:
+        if not self._members and not self._over:
             self._tell_trouble(f"process {self.process} on {self.host}: {reason}")
 
     def close(self) -> None:
@@ -112,7 +128,7 @@ class Meeting:
             self._hub.finish()
 
     def _run_hub(self, port: int) -> HubPlace:
-        listener = _listen(self.interface, port)
+        listener = self._listen(port)
         place = HubPlace(
             address=self.interface.address,
             port=listener.getsockname()[1],
@@ -128,9 +144,20 @@ class Meeting:
                 f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
                 f"or does an earlier run still use this store?"
             )
-        self._hub = Hub(listener, self.world_size, self.timeout_s, self._version, place.secret(self._secret))
+        secret, refused = place.secret(self._secret), self._store.refused
+        self._hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused)
         self._hub.start()
         return place
+
+    def _listen(self, port: int) -> socket.socket:
+        name, address = self.interface.name, self.interface.address
+        try:
+            return tcp.listen(address, port)
+        except OSError as error:
+            raise UsageError(
+                f"rank 0 cannot listen on {name}, {address} port {port}: {error.strerror}: "
+                f"does another run use it? NCCL_COMM_ID names the port, NCCL_SOCKET_IFNAME the interface"
+            ) from None
 
     def _find_hub(self) -> HubPlace:
         self._store.set(PROCESS.format(self.process), self.host)
@@ -142,7 +169,7 @@ class Meeting:
                 f"{self._who_is_here()}",
                 0,
             ) from None
-        place = _read_place(self._store.get(HUB))
+        place = read_place(self._store.get(HUB), HUB)
         if place.is_loopback and place.network != network_id():
             raise UsageError(
                 f"rank 0 listens at {place}, where no other host can reach it: "
@@ -153,11 +180,15 @@ class Meeting:
     def _who_is_here(self) -> str:
         asked = range(1, min(self.processes, MOST_ASKED))
         here = [number for number in asked if self._store.check([PROCESS.format(number)])]
-        hosts = sorted({_printable(self._store.get(PROCESS.format(number))) for number in here})
+        hosts = sorted({_text(self._store.get(PROCESS.format(number))) for number in here})
         return f"here are {name_ranks(here, 'process', 'processes')}, on {', '.join(hosts)}"
 
     def _tell_trouble(self, problem: str) -> None:
         """Tell those who wait; a store that fails too is no second problem."""
+        self._over = True
+        if self._hub:
+            self._hub.end(problem)
+            return
         with self._storing, contextlib.suppress(Error, OSError):
             if self.process == 0:
                 self._store.compare_set(HUB, "", json.dumps({"trouble": problem}))
@@ -168,19 +199,11 @@ class Meeting:
         """End the waiting of all when a process tells that it cannot join."""
         with self._storing, contextlib.suppress(Error, OSError):
             if self._hub and self._store.check([TROUBLE]):
-                self._hub.end(_printable(self._store.get(TROUBLE)))
+                self._hub.end(_text(self._store.get(TROUBLE)))
 
 
 def meet(
-    store: Store,
-    *,
-    process: int,
-    processes: int,
-    ranks_per_process: int,
-    timeout_s: float,
-    secret: bytes,
-    version: str,
-    environ: Mapping[str, str],
+    store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str, environ: Mapping[str, str]
 ) -> Meeting:
     """Meet the other processes of the job through a store that all of them have. Each calls it once.
 
@@ -192,51 +215,22 @@ def meet(
         UnavailableError: no interface is left to use. UsageError: a setting is wrong, or process 0 came twice.
         RunError: process 0 cannot begin.
     """
-    meeting = Meeting(
-        store,
-        process=process,
-        processes=processes,
-        ranks_per_process=ranks_per_process,
-        timeout_s=timeout_s,
-        secret=secret,
-        version=version,
-    )
-    meeting.arrange(environ, NcclLog(process * ranks_per_process, environ))
+    meeting = Meeting(store, share, timeout_s=timeout_s, secret=secret, version=version)
+    meeting.arrange(environ, NcclLog(share.first_rank, environ))
     return meeting
 
 
-def _listen(interface: Interface, port: int) -> socket.socket:
-    try:
-        family, _, _, _, address = socket.getaddrinfo(interface.address, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address, family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise UsageError(
-            f"rank 0 cannot listen on {interface.name}, {interface.address} port {port}: {error.strerror}: "
-            f"does another run use it? NCCL_COMM_ID names the port, NCCL_SOCKET_IFNAME the interface"
-        ) from None
-
-
-def _read_place(text: bytes) -> HubPlace:
-    """What process 0 told. RunError: it cannot begin, or it is no address."""
-    try:
-        value = read_json(text[:LONGEST_PLACE], dict)
-        if fits(value, {"trouble": str}):
-            raise RunError(_printable(value["trouble"].encode()))
-        if fits(value, SHAPE):
-            ipaddress.ip_address(value["address"])
-            return HubPlace(**value)
-    except ValueError:
-        pass
-    raise RunError(f"the store holds no address at {HUB}: does another program use it?")
+def reason(error: BaseException) -> str:
+    """What the others are told of an error that ends this process's part; those of our own need no name."""
+    return str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _whereabouts(told: bytes) -> str:
     try:
-        return f"at {_read_place(told)}"
+        return f"at {read_place(told, HUB)}"
     except RunError as error:
         return f"and failed ({error})"
 
 
-def _printable(text: bytes) -> str:
-    readable = text[:LONGEST_TROUBLE].decode(errors="replace")
-    return "".join(letter if letter.isprintable() else "?" for letter in readable)
+def _text(value: bytes) -> str:
+    return printable(value[:LONGEST_TROUBLE].decode(errors="replace"))

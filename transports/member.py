@@ -6,9 +6,9 @@ import contextlib
 import socket
 import time
 
-from railgauge.topo.errors import AuthenticationError
 from railgauge.transports.frame import FROM_MEMBER, RECEIVE, STRANGERS_PAYLOAD, Frame, FrameReader
-from railgauge.transports.handshake import HUB, ServerHandshake, peer_name
+from railgauge.transports.handshake import HUB, ServerHandshake
+from railgauge.transports.tcp import peer_name
 
 
 class Member:
@@ -21,7 +21,6 @@ class Member:
         self.host = ""
         self.opened = self.heard = time.monotonic()
         """When it connected, and when something last came."""
-        self.left = False
         self.watched_for_writing = False
         """Whether the hub's selector waits for it to take more."""
         self.reader = FrameReader(FROM_MEMBER, STRANGERS_PAYLOAD)
@@ -54,11 +53,8 @@ class Member:
         return self.reader.feed(data if self._handshake.done else self._prove(data))
 
     def _prove(self, data: bytes) -> bytes:
-        try:
-            if answer := self._handshake.feed(data):
-                self.send(answer)
-        except AuthenticationError as error:
-            raise AuthenticationError(f"{self.address} was refused: {error}") from None
+        if answer := self._handshake.feed(data):
+            self.send(answer)
         return self._handshake.rest if self._handshake.done else b""
 
     def send(self, frame: bytes) -> None:

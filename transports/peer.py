@@ -35,9 +35,6 @@ class Peer:
     """st_dev of /dev/shm: ranks with different ones share no memory. None: there is none."""
     cpus: list[int]
     """The cores that the process may use when it joins."""
-    doorbell: str
-    address: tuple[str, int] | None = None
-    """Where it takes data connections."""
     bus_id: str | None = None
     """Its GPU as `0000:1b:00.0`; None of a rank in host memory, like the next two."""
     device: int | None = None
@@ -62,27 +59,25 @@ class Peer:
         shape = dict.fromkeys(OPTIONAL) | SHAPES | there
         if not fits(facts, shape) or not all(type(value) is str for value in facts["settings"].values()):
             raise MismatchError("a rank tells of itself in another form: install the same railgauge on all hosts")
-        return cls(**facts | {"address": tuple(facts["address"]) if facts["address"] else None})
+        return cls(**facts)
 
 
 SHAPES = {
     "rank": int, "host": str, "host_id": str, "host_hash": str, "pid_hash": str, "pid": int, "cpus": [int],
-    "doorbell": str, "settings": dict, "version": str,
+    "settings": dict, "version": str,
 }  # fmt: skip
-OPTIONAL = {"shm_device": int, "address": (str, int), "bus_id": str, "device": int, "gdr": bool}
+OPTIONAL = {"shm_device": int, "bus_id": str, "device": int, "gdr": bool}
 
 
 def this_peer(
     rank: int,
-    doorbell: str,
     *,
-    address: tuple[str, int] | None = None,
     bus_id: str | None = None,
     device: int | None = None,
     gdr: bool | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Peer:
-    """Describe the calling process as `rank`, woken through `doorbell` (a segment descriptor)."""
+    """Describe the calling process as `rank`."""
     return Peer(
         rank=rank,
         host=socket.gethostname(),
@@ -92,8 +87,6 @@ def this_peer(
         pid=os.getpid(),
         shm_device=_shm_device(),
         cpus=sorted(os.sched_getaffinity(0)),
-        doorbell=doorbell,
-        address=address,
         bus_id=bus_id,
         device=device,
         gdr=gdr,

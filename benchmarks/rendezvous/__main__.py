@@ -16,7 +16,7 @@ import sys
 
 from benchmarks import machine
 from benchmarks.environments import FOLDER, environment
-from benchmarks.host_all_reduce.peers import TORCH
+from benchmarks.host_collectives.peers import TORCH
 
 LOAD = pathlib.Path(__file__).with_name("load.py")
 ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']

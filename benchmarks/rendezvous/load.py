@@ -35,14 +35,14 @@ def start(program: str, ranks: int, size: int, processes: int) -> None:
     ]
     try:
         for process in started:
+            assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
         began = time.monotonic()
         for process in started:
             print("go", file=process.stdin, flush=True)
-        times = [json.loads(process.stdout.readline()) for process in started]
+        times = [json.loads(process.stdout.readline()) for process in started if process.stdout]
         for process in started:
-            process.stdin.close()
-            process.wait(LIMIT_S)
+            process.communicate(timeout=LIMIT_S)
         met, done = (max(each) - began for each in zip(*times, strict=True))
         print(json.dumps({"met_s": round(met, 4), "done_s": round(done, 4)}))
     finally:
@@ -89,17 +89,15 @@ RankMain = Callable[[int], tuple[float, list[bytes], object]]
 
 def railgauge(values: list[bytes], port: int) -> RankMain:
     """A TCPStore, the meeting through it, and the bootstrap's all-gather; with a job secret, as launchers set one."""
-    from railgauge.transports.meeting import meet
+    from railgauge.transports.meeting import Share, meet
     from railgauge.transports.store.tcp_store import TCPStore
 
     ranks, secret = len(values), b"secret of the benchmark"
 
     def main(rank: int) -> tuple[float, list[bytes], object]:
         store = TCPStore("127.0.0.1", port, is_master=rank == 0, timeout=timedelta(seconds=LIMIT_S), secret=secret)
-        meeting = meet(
-            store, process=rank, processes=ranks, ranks_per_process=1, timeout_s=LIMIT_S, secret=secret, version="",
-            environ={},
-        )  # fmt: skip
+        share = Share(process=rank, processes=ranks, ranks_per_process=1)
+        meeting = meet(store, share, timeout_s=LIMIT_S, secret=secret, version="", environ={})
         bootstrap = meeting.join(rank)
         met = time.monotonic()
         return met, bootstrap.all_gather_bytes(values[rank]), (store, meeting, bootstrap)

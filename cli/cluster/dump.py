@@ -41,7 +41,7 @@ def dump(
         bool, typer.Option("--topo", help="Gather topology files, NODE.xml; captures too with --capture.")
     ] = False,
     timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="How long a node may take.")
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, max=1e6, help="How long a node may take.")
     ] = 60.0,
     fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
     as_json: Json = False,
@@ -90,13 +90,23 @@ def _gathered(nodes: str | None, hostfile: str | None, folder: str, endings: lis
     failed: list[Unread] = []
     for ending in endings:
         with progress("asking nodes", len(asked)) as on_done:
-            missing = gather(asked, folder, ending, limits, on_done)
+            gathered = gather(asked, folder, ending, limits, on_done)
+        _warn_of_noise(gathered.noisy)
+        missing = gathered.failed
         if ending == endings[0]:
             failed = missing
             asked = {name: asked[name] for name in asked if name not in {one.name for one in missing}}
         else:
             print_warnings(tuple(f"there is no {one.name}{ending}: {one.reason}" for one in missing))
     return _compared([(name, f"{folder}/{name}{endings[0]}") for name in asked], failed)
+
+
+def _warn_of_noise(nodes: list[str]) -> None:
+    if nodes:
+        from ClusterShell.NodeSet import NodeSet
+
+        said = "a login script prints where commands are run; that was cut off"
+        print_warnings((f"{NodeSet.fromlist(nodes)}: {said}",))
 
 
 def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unread]") -> "Report":

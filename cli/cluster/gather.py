@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 ASKED = {CAPTURES[0]: ("topo", "capture", "-o", "/dev/stdout"), TOPOLOGY: ("topo", "dump")}
 """By the ending of the file: what the node's railgauge is asked for on its stdout."""
-FIND = """python=$1; shift
-if "$python" -P -c "import railgauge" 2>/dev/null; then exec "$python" -P -m railgauge "$@"; fi
-exec railgauge "$@\""""
-"""Runs the railgauge that is where ours is, else the one on the node's PATH."""
+FIND = """mark=$1; python=$2; shift 2
+if "$python" -P -c "import railgauge" 2>/dev/null
+then set -- "$python" -P -m railgauge "$@"
+else set -- railgauge "$@"
+fi
+echo "$mark"; "$@"; status=$?; echo "$mark"; exit "$status\""""
+"""Runs the railgauge that is where ours is, else the one on the node's PATH. What it prints stands between two lines
+that mark it, for login scripts may print too."""
+MARK = b"railgauge: 6f1d2c9ab04e7358\n"
 NOT_THERE = (126, 127)  # a POSIX shell's statuses for a program that cannot be run, or is not found
 
 
@@ -31,10 +36,18 @@ class Limits:
     fanout: int
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The nodes that gave nothing, and why; those whose login scripts print where commands are run."""
+
+    failed: list[Unread]
+    noisy: list[str]
+
+
 def gather(
     nodes: Mapping[str, str], folder: str, ending: str, limits: Limits, on_done: Callable[[int], None]
-) -> list[Unread]:
-    """Ask all nodes (what ssh is given, by name) for the file of that ending; those that gave none, and why.
+) -> Gathered:
+    """Ask all nodes (what ssh is given, by name) for the file of that ending.
 
     UnavailableError when the folder cannot be written to, or there is no ssh.
     """
@@ -42,21 +55,31 @@ def gather(
 
     names = {destination: name for name, destination in nodes.items()}
     failed: list[Unread] = []
+    noisy: list[str] = []
 
     def keep(destination: str, result: "RemoteResult") -> None:
         name = names[destination]
-        if reason := _failure(result):
+        noise, given = _parted(result.stdout)
+        if reason := _failure(result, given):
             failed.append(Unread(name=name, reason=reason.replace(f" {name}", "")))  # so that reasons fold
         else:
-            _write(os.path.join(folder, name + ending), result.stdout)
+            _write(os.path.join(folder, name + ending), given)
+            noisy.extend([name] if noise else [])
         on_done(1)
 
-    command = ["sh", "-c", FIND, "sh", sys.executable, *ASKED[ending]]
+    command = ["sh", "-c", FIND, "sh", MARK.decode().strip(), sys.executable, *ASKED[ending]]
     run_on(list(names), command, timeout_s=limits.timeout_s, fanout=limits.fanout, on_done=keep)
-    return sorted(failed, key=lambda one: natural(one.name))
+    return Gathered(sorted(failed, key=lambda one: natural(one.name)), noisy)
 
 
-def _failure(result: "RemoteResult") -> str | None:
+def _parted(stdout: bytes) -> tuple[bytes, bytes]:
+    """What login scripts printed, and what railgauge did."""
+    before, _, rest = stdout.partition(MARK)
+    given, _, behind = rest.rpartition(MARK)
+    return before + behind, given
+
+
+def _failure(result: "RemoteResult", given: bytes) -> str | None:
     """Why a node gave nothing, None when it did."""
     if result.status is None:
         return result.reason or "not reached"
@@ -65,7 +88,9 @@ def _failure(result: "RemoteResult") -> str | None:
     said = result.stderr.strip().splitlines()
     if result.status != 0:
         return f"railgauge ended with status {result.status}: {said[-1] if said else 'it did not say why'}"
-    return None if result.stdout else "it sent nothing"
+    if not given and MARK not in result.stdout:
+        return "the command was not run: does a login script end the shell?"
+    return None if given else "it sent nothing"
 
 
 def _write(path: str, data: bytes) -> None:

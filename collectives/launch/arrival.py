@@ -8,8 +8,9 @@ from datetime import timedelta
 
 from railgauge import __version__
 from railgauge.collectives.launch.place import Place
+from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.transports.init_method import open_store
-from railgauge.transports.meeting import Meeting, meet
+from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.store import Store
 
@@ -19,9 +20,11 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
     """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one.
 
     Raises:
-        UsageError: the init method is none, or contradicts itself. UnavailableError: no interface can be used.
+        UsageError: the init method is none, or contradicts itself; the timeout is out of bounds.
+        UnavailableError: no interface can be used.
         RunError: not everybody came within the timeout.
     """
+    check_timeout(timeout_s)
     secret = job_secret(os.environ)
     with contextlib.ExitStack() as stack:
         if store is None:
@@ -36,9 +39,7 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             stack.callback(store.close)
         meeting = meet(
             store,
-            process=place.process,
-            processes=place.processes,
-            ranks_per_process=ranks_per_process,
+            Share(process=place.process, processes=place.processes, ranks_per_process=ranks_per_process),
             timeout_s=timeout_s,
             secret=secret,
             version=__version__,

@@ -8,16 +8,20 @@ The job secret is in the environment of what is started (RAILGAUGE_SECRET), and 
 
 import contextlib
 import importlib
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
+from railgauge.collectives.launch.place import without_place
+from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
 from railgauge.transports.secret import job_secret, new_secret
@@ -31,6 +35,10 @@ HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
 OWN_STATUSES = frozenset({0, 2, 3, 4, 5, 130, 141})
 GRACE_S = 5.0
 """How long a launcher has to take its ranks down before it is killed."""
+BY_ENVIRONMENT = (SECRET, COMMAND)
+"""What ranks get by the environment alone, never in a command line."""
+LAST_WORDS_S, MOST_KEPT = 1.0, 65536
+"""How long a launcher's stderr is listened to once it has ended, and how many bytes of it are looked at."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +53,10 @@ class Launch:
     variables: list[str] = field(default_factory=list)
     """-x: NAME, or NAME=VALUE."""
     timeout_s: float = 60.0
+    init_method: str | None = None
+    """Where the ranks will meet, if the user says it; it is in `argv` too."""
+    command: list[str] = field(default_factory=list)
+    """The arguments as the user typed them, for the run's document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,34 +126,59 @@ def variables_of(launch: Launch, environ: Mapping[str, str] | None = None) -> di
         if not given and name not in env:
             raise UsageError(f"-x {name}: {name} is not set here; -x {name}=VALUE sets it")
         handed[name] = value if given else env[name]
-    handed.pop(SECRET, None)
+    for name in BY_ENVIRONMENT:
+        handed.pop(name, None)
     return handed
 
 
-def environment_with_secret() -> dict[str, str]:
-    """This environment with a job secret in it: the one that is set, or a new one."""
-    return os.environ | {SECRET: os.fsdecode(job_secret(os.environ)) or new_secret()}
+def environment(launch: Launch) -> dict[str, str]:
+    """What is exported to the ranks: this environment without this process's own place in a job, with a job secret,
+    the one that is set or a new one, and with the command line that the document is to name.
+    """
+    secret = os.fsdecode(job_secret(os.environ)) or new_secret()
+    return without_place(os.environ) | {SECRET: secret, COMMAND: json.dumps(launch.command)}
 
 
-def run_command(command: list[str]) -> Ended:
+def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence[Host]" = ()) -> Ended:
     """Run a launcher's program in a process group of its own, pass on what it prints, and see to it that it ends.
 
-    Signals that end this process end that group: a terminal's Ctrl-C reaches it through here, once.
+    Signals that end this process end that group: a terminal's Ctrl-C reaches it through here, once. Where `hosts` are
+    given, its stderr goes through here too, for the line that names the one that failed.
     """
-    process = subprocess.Popen(
-        command,
-        env=environment_with_secret(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
+    words = _LastWords()
+    with exit_on_signals(), _started(command, environ, words if hosts else None) as process:
+        printed = _pass_on(process)
+        status = process.wait()
+    if status in OWN_STATUSES:  # launchers pass on the status of a rank that failed; any other is theirs, or a signal's
+        return Ended(status, None, printed)
+    about = _about_a_host(words.said.decode(errors="replace"), hosts) or "its own words are above"
+    return Ended(4, f"{os.path.basename(command[0])} ended with status {status}: {about}", printed)
+
+
+@contextlib.contextmanager
+def _started(
+    command: list[str], environ: Mapping[str, str], words: "_LastWords | None"
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """The program's process, for the time of the block; its group ends with it. `words` listens to its stderr."""
+    process: subprocess.Popen[bytes] | None = None
     try:
-        with exit_on_signals():
-            reported = _pass_on(process)
-            status = process.wait()
+        with signals_held():
+            process = subprocess.Popen(
+                command,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if words else None,
+                start_new_session=True,
+            )
+        if words and process.stderr:
+            words.listen(process.stderr)
+        yield process
     finally:
-        end_group(process)
-    return _ended(os.path.basename(command[0]), status, reported=reported)
+        if process:
+            end_group(process)
+        if words:
+            words.end()
 
 
 def _pass_on(process: "subprocess.Popen[bytes]") -> bool:
@@ -156,23 +193,50 @@ def _pass_on(process: "subprocess.Popen[bytes]") -> bool:
     return some
 
 
-def _ended(name: str, status: int, *, reported: bool) -> Ended:
-    """Launchers pass on the status of a rank that failed; what is none of railgauge's is their own, or a signal's."""
-    if status in OWN_STATUSES:
-        return Ended(status, None, reported)
-    return Ended(4, f"{name} ended with status {status}: its own words are above", reported)
+class _LastWords:
+    """Copies a launcher's stderr to ours, and knows the end of it: `said`."""
+
+    def __init__(self) -> None:
+        self.said = b""
+        self._thread: threading.Thread | None = None
+
+    def listen(self, pipe: IO[bytes]) -> None:
+        """Copy, in a thread, until nobody can write to the pipe any more."""
+        self._thread = threading.Thread(target=self._copy, args=(pipe,), daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait for the rest, once the launcher has ended; what it left running may hold the pipe open."""
+        if self._thread:
+            self._thread.join(LAST_WORDS_S)
+
+    def _copy(self, pipe: IO[bytes]) -> None:
+        with pipe, contextlib.suppress(OSError):
+            while chunk := os.read(pipe.fileno(), 65536):
+                self.said = (self.said + chunk)[-MOST_KEPT:]
+                os.write(sys.stderr.fileno(), chunk)
+
+
+def _about_a_host(said: str, hosts: "Sequence[Host]") -> str | None:
+    """The line that names a host that failed: ssh's own, else the last one with a host's name in it."""
+    names = "|".join(re.escape(name) for host in hosts for name in (host.address, *host.aliases))
+    named = re.compile(rf"(?<![\w.-])(?:{names})(?![\w-])") if names else None
+    lines = [line.strip() for line in said.splitlines() if named and named.search(line)]
+    return next((line for line in lines if line.startswith("ssh: ")), lines[-1] if lines else None)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
     """End a process and its group: ask it (SIGTERM), kill it when it does not follow, then kill what is left."""
-    for number, within_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
+    try:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+                os.killpg(process.pid, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(within_s)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+                process.wait(GRACE_S)
+    finally:  # also when a second Ctrl-C ends the wait
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @contextlib.contextmanager
@@ -182,9 +246,29 @@ def exit_on_signals() -> Iterator[None]:
     def leave(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    with _handled((signal.SIGTERM, signal.SIGHUP), leave):
+        yield
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Let signals that end this process come at the end of the block: what it starts is known by then."""
+    came: list[int] = []
+    try:
+        with _handled((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), lambda number, _frame: came.append(number)):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
+def _handled(numbers: Sequence[int], handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Have the signals handled so within the block, but for those that are ignored (nohup)."""
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in before.items():
+            signal.signal(number, old)

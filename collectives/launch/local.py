@@ -12,7 +12,7 @@ import subprocess
 from railgauge.collectives.launch.launch import (
     Ended,
     Launch,
-    environment_with_secret,
+    environment,
     exit_on_signals,
     rank_command,
     variables_of,
@@ -23,10 +23,12 @@ from railgauge.topo.errors import UsageError
 
 
 def commands(launch: Launch) -> list[list[str]]:
-    """A command for each process; the port is chosen, and rank 0 inherits it, when they start. Errors as of `start`."""
+    """A command for each process, to be run together; they meet at a port that is free now. Errors as of `start`."""
     _check_here(launch)
+    with _listener() as listener:
+        port = _port(listener)
     return [
-        ["env", *(f"{name}={value}" for name, value in _place(launch, rank, "PORT").items()), *rank_command(launch)]
+        ["env", *(f"{name}={value}" for name, value in _place(launch, rank, port).items()), *rank_command(launch)]
         for rank in range(launch.processes)
     ]
 
@@ -38,14 +40,14 @@ def start(launch: Launch) -> Ended:
         UsageError: hosts are named, or -x is wrong.
     """
     _check_here(launch)
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listener = _listener()
     told, tells = os.pipe()
     ranks: dict[int, subprocess.Popen[bytes]] = {}
     try:
         with exit_on_signals():
-            environment = environment_with_secret()
+            exported = environment(launch)
             for rank in range(launch.processes):
-                ranks[rank] = _start(launch, rank, environment, listener, tells)
+                ranks[rank] = _start(launch, rank, exported, listener, tells)
             listener.close()
             os.close(tells)
             status, message = wait(ranks, grace_s(launch.timeout_s))
@@ -53,6 +55,14 @@ def start(launch: Launch) -> Ended:
     finally:
         kill(ranks)
         os.close(told)
+
+
+def _listener() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0), backlog=1024)
+
+
+def _port(listener: socket.socket) -> str:
+    return str(listener.getsockname()[1])
 
 
 def _check_here(launch: Launch) -> None:
@@ -73,9 +83,9 @@ def _place(launch: Launch, rank: int, port: str) -> dict[str, str]:
 
 
 def _start(
-    launch: Launch, rank: int, environment: dict[str, str], listener: socket.socket, tells: int
+    launch: Launch, rank: int, exported: dict[str, str], listener: socket.socket, tells: int
 ) -> "subprocess.Popen[bytes]":
-    env = environment | _place(launch, rank, str(listener.getsockname()[1]))
+    env = exported | _place(launch, rank, _port(listener))
     env[LAUNCHER_PID] = str(os.getpid())
     fds: tuple[int, ...] = ()
     if rank == 0:

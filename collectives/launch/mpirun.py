@@ -8,12 +8,21 @@ PMI), or at MASTER_ADDR and MASTER_PORT where these are given with -x.
 import functools
 import os
 import subprocess
+from collections.abc import Mapping
 from enum import StrEnum
 
 from railgauge.collectives.launch.hostfile import Host
-from railgauge.collectives.launch.launch import Ended, Launch, program, rank_command, run_command, variables_of
+from railgauge.collectives.launch.launch import (
+    BY_ENVIRONMENT,
+    Ended,
+    Launch,
+    environment,
+    program,
+    rank_command,
+    run_command,
+    variables_of,
+)
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.transports.secret import VARIABLE as SECRET
 
 ASK_WITHIN_S = 30.0
 OPEN_MPI_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
@@ -33,14 +42,21 @@ def commands(launch: Launch) -> list[list[str]]:
         UnavailableError: there is no mpirun, or it is none of those two.
         UsageError: -x is wrong, or a host cannot be told to this mpirun.
     """
-    mpirun = program("mpirun")
-    compose = {Mpi.OPEN_MPI: _open_mpi, Mpi.MPICH: _mpich}[whose(mpirun)]
-    return [[mpirun, *compose(launch), *rank_command(launch)]]
+    return [_command(launch, os.environ)]
 
 
 def start(launch: Launch) -> Ended:
     """Run it and wait; errors are those of `commands`."""
-    return run_command(commands(launch)[0])
+    exported = environment(launch)
+    return run_command(_command(launch, exported), exported, launch.hosts)
+
+
+def _command(launch: Launch, environ: Mapping[str, str]) -> list[str]:
+    """The command to be run in that environment."""
+    mpirun = program("mpirun")
+    mpi = whose(mpirun)
+    options = _mpich(launch) if mpi is Mpi.MPICH else [*_open_mpi(launch), *_open_mpi_exports(environ)]
+    return [mpirun, *options, *rank_command(launch)]
 
 
 @functools.cache
@@ -75,7 +91,12 @@ def _open_mpi(launch: Launch) -> list[str]:
     options += ["--bind-to", "none"]  # railgauge binds its ranks to the cores near their NICs and GPUs
     for name, value in variables_of(launch).items():
         options += ["-x", f"{name}={value}"]
-    return [*options, "-x", SECRET]
+    return options
+
+
+def _open_mpi_exports(environ: Mapping[str, str]) -> list[str]:
+    """-x for what is in the environment alone; it warns of a variable that is not there."""
+    return [word for name in BY_ENVIRONMENT if name in environ for word in ("-x", name)]
 
 
 def _open_mpi_name(host: Host) -> str:

@@ -18,6 +18,16 @@ Environment = Mapping[str, str]
 SLURM_SPECIAL_STEPS = 0xFFFFFFF0  # slurm.h SLURM_MAX_NORMAL_STEP_ID: batch script, salloc's shell, external step
 FIRST_SLURM_PORT, SLURM_PORTS = 20000, 12000  # below Linux's ephemeral ports (32768)
 
+PLACE = frozenset(
+    (
+        *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+        *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        *("PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+        *("PMIX_RANK", "PMIX_NAMESPACE"),
+    )
+)
+"""By which a process is a rank of a job. Slurm's are not among them: its commands need them to know the allocation."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
@@ -61,6 +71,24 @@ def find_place(environ: Environment | None = None, init_method: str | None = Non
     if place is None:
         return None
     return replace(place, init_method=init_method or ("env://" if _has_master(env) else place.init_method))
+
+
+def tasks_of_allocation(environ: Environment | None = None) -> int:
+    """For how many tasks the Slurm allocation is that this process is in (SLURM_NTASKS); 1 where that is not said.
+
+    Raises:
+        UsageError: SLURM_NTASKS is no number of tasks.
+    """
+    env = os.environ if environ is None else environ
+    tasks = _number_if_set(env, "SLURM_NTASKS")
+    if tasks is not None and tasks < 1:
+        raise UsageError(f"SLURM_NTASKS={tasks}: there is at least one task")
+    return tasks or 1
+
+
+def without_place(environ: Environment) -> dict[str, str]:
+    """The environment for processes that get a place of their own: nothing in it says this process's."""
+    return {name: value for name, value in environ.items() if name not in PLACE}
 
 
 def _by_hand(env: Environment, init_method: str | None) -> Place:
@@ -186,8 +214,13 @@ def _slurm_port(env: Environment) -> int:
 def _slurm_tasks_here(env: Environment) -> int | None:
     """This node's count in SLURM_STEP_TASKS_PER_NODE, which reads like `4(x2),3`."""
     text, node = env.get("SLURM_STEP_TASKS_PER_NODE", ""), _number_if_set(env, "SLURM_NODEID")
-    counts = [int(n) for n, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", text) for _ in range(int(times or 1))]
-    return counts[node] if node is not None and 0 <= node < len(counts) else None
+    if node is None or node < 0:
+        return None
+    for tasks, times in re.findall(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", text):
+        node -= int(times or 1)
+        if node < 0:
+            return int(tasks)
+    return None
 
 
 def _required(env: Environment, name: str) -> str:
@@ -197,10 +230,10 @@ def _required(env: Environment, name: str) -> str:
 
 
 def _number(env: Environment, name: str) -> int:
-    try:
-        return int(_required(env, name))
-    except ValueError:
-        raise UsageError(f"{name}={env[name]} is not a number") from None
+    text = _required(env, name)
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise UsageError(f"{name}={text[:100]} is not a number")
+    return int(text)
 
 
 def _number_if_set(env: Environment, name: str) -> int | None:

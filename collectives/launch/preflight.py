@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ClusterShell.NodeSet import NodeSet
 
@@ -94,7 +94,7 @@ def _read(stdout: bytes) -> list[str]:
 @contextlib.contextmanager
 def _locked_files(launch: Launch) -> Iterator[list[str]]:
     """A locked file in the folder that the ranks will meet in (--init-method file://), if they do."""
-    folder = _meeting_folder(launch.argv)
+    folder = _meeting_folder(launch.init_method)
     if folder is None:
         yield []
         return
@@ -107,10 +107,7 @@ def _locked_files(launch: Launch) -> Iterator[list[str]]:
         yield [file.name]
 
 
-def _meeting_folder(argv: list[str]) -> str | None:
-    for at, argument in enumerate(argv):
-        name, _, value = argument.partition("=")
-        if name == "--init-method":
-            url = urlsplit(value or (argv[at + 1] if at + 1 < len(argv) else ""))
-            return os.path.dirname(url.path) if url.scheme == "file" else None
-    return None
+def _meeting_folder(init_method: str | None) -> str | None:
+    if init_method is None or not init_method.startswith("file:"):
+        return None
+    return os.path.dirname(unquote(urlsplit(init_method).path))

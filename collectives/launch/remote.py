@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ClusterShell.Event import EventHandler
 from ClusterShell.NodeSet import NodeSet
@@ -23,13 +23,11 @@ from railgauge.collectives.launch.launch import program
 logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe is told by what comes of it
 
 CONNECT_WITHIN_S = 10
-ALIVE_EVERY_S, ALIVE_MISSED = 15, 3
-"""A connection that is silent for their product is taken for lost (ssh_config: ServerAliveInterval)."""
+SILENT_S, ALIVE_MISSED = 45, 3
+"""A connection that is silent for so long is taken for lost: it misses so many answers (ssh_config: ServerAlive...)."""
 SSH_OPTIONS = (
     "-T",  # no terminal: bytes pass as they are
     "-oBatchMode=yes",  # a password is never asked for
-    f"-oConnectTimeout={CONNECT_WITHIN_S}",
-    f"-oServerAliveInterval={ALIVE_EVERY_S}",
     f"-oServerAliveCountMax={ALIVE_MISSED}",
     "-oForwardX11=no",
     "-oForwardAgent=no",
@@ -129,17 +127,22 @@ class _Worker(WorkerSsh):  # type: ignore[misc]
         self.eh.ended(str(node), None)
 
 
-def ssh_command(node: str, command: Sequence[str]) -> list[str]:
+def ssh_command(node: str, command: Sequence[str], timeout_s: float) -> list[str]:
     """The command line that runs `command` on a host (`name`, `address` or `user@name`), for no shell of this machine.
 
-    The host's shell gets each word of it quoted.
+    The host's shell gets each word of it quoted. A host that does not answer for `timeout_s` is lost; ssh's own limits,
+    10 s to connect and 45 s later on, hold where they are shorter.
 
     Raises:
         UsageError: `node` is nothing to log in to; RAILGAUGE_SSH is no command.
         UnavailableError: there is no ssh.
     """
     ssh = shlex.split(os.environ.get("RAILGAUGE_SSH") or "ssh")
-    return [program(ssh[0]), *ssh[1:], *SSH_OPTIONS, check_destination(node), shlex.join(command)]
+    limits = (
+        f"-oConnectTimeout={math.ceil(min(timeout_s, CONNECT_WITHIN_S))}",
+        f"-oServerAliveInterval={math.ceil(min(timeout_s, SILENT_S) / ALIVE_MISSED)}",
+    )
+    return [program(ssh[0]), *ssh[1:], *SSH_OPTIONS, *limits, check_destination(node), shlex.join(command)]
 
 
 def converse(
@@ -194,14 +197,14 @@ def run_on(
         timeout_s: seconds for each, connection included; the host ends the command then too.
         fanout: how many hosts at a time.
         stdin: what each gets; None: nothing.
-        on_done: called with each host and its result as they come.
+        on_done: called with each host and its result as they come; it has the only copy of their stdout.
 
     Raises:
         UsageError, UnavailableError: as ssh_command.
     """
     limited = ["timeout", "-k", str(KILL_AFTER_S), str(math.ceil(timeout_s)), *command]
     gathering = _Gathering(timeout_s, on_done)
-    commands = {node: ssh_command(node, limited) for node in nodes}
+    commands = {node: ssh_command(node, limited, timeout_s) for node in nodes}
     converse(commands, gathering, timeout_s=timeout_s, fanout=fanout, stdin=stdin or b"")
     return {node: gathering.results[node] for node in commands}
 
@@ -234,9 +237,10 @@ class _Gathering(Listener):
     def _finish(self, node: str, status: int | None, reason: str | None) -> None:
         output = self._output.pop(node, _Output())
         result = RemoteResult(status, bytes(output.stdout), output.stderr.decode(errors="replace"), reason)
-        self.results[node] = result
         if self._on_done:
             self._on_done(node, result)
+            result = replace(result, stdout=b"")  # captures of a thousand hosts are not kept
+        self.results[node] = result
 
 
 def ssh_reason(stderr: bytes) -> str:

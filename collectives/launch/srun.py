@@ -6,7 +6,15 @@ exported go with --export=ALL; a task that fails ends the step.
 """
 
 from railgauge.collectives.launch.hostfile import Host, is_address
-from railgauge.collectives.launch.launch import Ended, Launch, program, rank_command, run_command, variables_of
+from railgauge.collectives.launch.launch import (
+    Ended,
+    Launch,
+    environment,
+    program,
+    rank_command,
+    run_command,
+    variables_of,
+)
 from railgauge.topo.errors import UsageError
 
 
@@ -38,7 +46,7 @@ def start(launch: Launch) -> Ended:
     Raises:
         UsageError, UnavailableError: as `commands`.
     """
-    return run_command(commands(launch)[0])
+    return run_command(commands(launch)[0], environment(launch))
 
 
 def _placement(hosts: list[Host]) -> list[str]:

@@ -15,13 +15,14 @@ from railgauge.collectives.launch.launch import (
     OWN_STATUSES,
     Ended,
     Launch,
-    environment_with_secret,
+    environment,
     exit_on_signals,
     variables_of,
 )
 from railgauge.collectives.launch.preflight import check
 from railgauge.collectives.launch.processes import grace_s
 from railgauge.collectives.launch.remote import SSH_FAILED, Listener, converse, ssh_command, ssh_reason
+from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
 
@@ -33,7 +34,7 @@ ON_THE_WAY_S = 1.0
 
 
 def commands(launch: Launch) -> list[list[str]]:
-    """One ssh for each host; on its stdin it gets the job secret.
+    """One ssh for each host; on its stdin it gets what ssh_host.py reads there.
 
     Raises:
         UsageError: there are no hosts, or others could not reach the first by its name.
@@ -49,16 +50,16 @@ def start(launch: Launch) -> Ended:
         UnavailableError: a host cannot be logged in to, or lacks something (preflight.py).
     """
     commands_by_host = _commands(launch)
-    check(launch, _meeting_at(launch.hosts))
-    secret = environment_with_secret()[SECRET]
+    exported = environment(launch)
     relay = _Relay()
     with exit_on_signals():
+        check(launch, _meeting_at(launch.hosts))
         converse(
             commands_by_host,
             relay,
             timeout_s=None,
             fanout=len(commands_by_host),
-            stdin=os.fsencode(secret) + b"\n",
+            stdin=os.fsencode(f"{exported[SECRET]}\n{exported[COMMAND]}\n"),
             hold_stdin=True,
             grace_s=grace_s(launch.timeout_s) + ON_THE_WAY_S,
         )
@@ -100,7 +101,7 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
             *(str(first), f"{grace_s(launch.timeout_s):g}", os.getcwd()),
             *launch.argv,
         ]
-        found[host.destination] = ssh_command(host.destination, command)
+        found[host.destination] = ssh_command(host.destination, command, launch.timeout_s)
         first += host.slots
     return found
 

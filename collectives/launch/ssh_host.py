@@ -4,9 +4,9 @@
     env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER ARGUMENTS
 
 starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
-the job secret, which therefore stands in no command line. Nothing comes behind it: stdin ends when the launcher, its
-ssh or the connection has gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S
-seconds to end by themselves.
+the job secret, which therefore stands in no command line; the second, which may be empty, what the user typed
+(tether.COMMAND). Nothing comes behind: stdin ends when the launcher, its ssh or the connection has gone, and then this
+host's processes are killed. Once one has failed, the others have GRACE_S seconds to end by themselves.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ import subprocess
 import sys
 
 from railgauge.collectives.launch.processes import kill, wait
-from railgauge.collectives.launch.tether import LAUNCHER_PID
+from railgauge.collectives.launch.tether import COMMAND, LAUNCHER_PID
 from railgauge.transports.secret import VARIABLE as SECRET
 
-MOST_SECRET = 4096
+MOST_SECRET, MOST_COMMAND = 4096, 1 << 20
 LAUNCHER_GONE = 4
 
 
@@ -30,8 +30,10 @@ def main(arguments: list[str]) -> int:
     secret = sys.stdin.buffer.readline(MOST_SECRET).strip()
     if not secret:
         return LAUNCHER_GONE
+    command = sys.stdin.buffer.readline(MOST_COMMAND).strip()
     _enter(folder)
-    environ = os.environ | {SECRET: os.fsdecode(secret), LAUNCHER_PID: str(os.getpid())}
+    known = {SECRET: os.fsdecode(secret), COMMAND: os.fsdecode(command), LAUNCHER_PID: str(os.getpid())}
+    environ = os.environ | known
     ranks: dict[int, subprocess.Popen[bytes]] = {}
     try:
         for local_rank in range(int(os.environ["LOCAL_WORLD_SIZE"])):

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ties a rank to the launcher of ours that started it: it dies with it, and tells it when the result is out."""
+"""What ties a rank to the launcher of ours that started it: it dies with it, tells it when the result is out, and names
+its command line as the job's.
+"""
 
+import contextlib
 import ctypes
+import json
 import os
 import signal
+import sys
 
 LAUNCHER_PID, REPORT_FD = "RAILGAUGE_LAUNCHER_PID", "RAILGAUGE_REPORT_FD"
+COMMAND = "RAILGAUGE_COMMAND"
+"""The launcher's own arguments, a JSON list: what its user typed. All that it starts have it, on every host."""
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -14,16 +21,31 @@ def is_tethered() -> bool:
     return LAUNCHER_PID in os.environ
 
 
+def is_launched() -> bool:
+    """Whether a launcher of ours, on this host or another, had this process started."""
+    return COMMAND in os.environ
+
+
+def command_line() -> list[str]:
+    """The arguments as the user of this job typed them: the launcher's, else this process's own."""
+    with contextlib.suppress(ValueError):
+        typed = json.loads(os.environ.get(COMMAND, ""))
+        if isinstance(typed, list) and typed and all(isinstance(word, str) for word in typed):
+            return typed
+    return sys.argv[1:]
+
+
 def die_with_parent() -> None:
     """Ask the kernel to kill this rank when its launcher dies, however that happens."""
     if not is_tethered():
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(os.environ[LAUNCHER_PID]):
+    if str(os.getppid()) != os.environ[LAUNCHER_PID]:
         os._exit(128 + signal.SIGKILL)  # it died before we asked
 
 
 def report_is_out() -> None:
     """Tell the launcher that rank 0 has printed the result."""
-    if fd := os.environ.get(REPORT_FD):
-        os.write(int(fd), b".")
+    with contextlib.suppress(ValueError, OSError):  # a launcher that has gone needs no word
+        if is_tethered() and (fd := os.environ.get(REPORT_FD)):
+            os.write(int(fd), b".")

@@ -6,7 +6,15 @@ torchrun has no way to reach other hosts: on several, `commands` has one command
 
 import os
 
-from railgauge.collectives.launch.launch import Ended, Launch, program, rank_command, run_command, variables_of
+from railgauge.collectives.launch.launch import (
+    Ended,
+    Launch,
+    environment,
+    program,
+    rank_command,
+    run_command,
+    variables_of,
+)
 from railgauge.topo.errors import UsageError
 
 PORT = 29500
@@ -45,4 +53,4 @@ def start(launch: Launch) -> Ended:
             "torchrun reaches no other host: run on each host the command that --dry-run prints for it, "
             "or use --launcher ssh"
         )
-    return run_command(commands(launch)[0])
+    return run_command(commands(launch)[0], environment(launch))

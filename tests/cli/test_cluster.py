@@ -26,6 +26,8 @@ case $host in
 down*) echo "ssh: connect to host $host port 22: Connection refused" >&2; exit 255;;
 slow*) exec sleep 60;;
 bare*) exit 127;;
+loud*) echo Welcome; printf 'no newline'; trap 'echo bye' EXIT; sh -c "$*"; exit;;
+ends*) echo Maintenance; exit 0;;
 odd*) export NCCL_IB_HCA=mlx5_0;;
 esac
 exec sh -c "$*"
@@ -112,6 +114,16 @@ def test_nodes_are_asked_by_ssh_and_failures_are_told(ssh, tmp_path):
     assert "odd4  NCCL_IB_HCA" in dump("--from", str(kept)).stdout
 
 
+def test_what_login_scripts_print_is_cut_off_and_said(ssh, tmp_path):
+    kept = tmp_path / "kept"
+    done = dump("-w", "loud[1-2],up3,ends4", "--capture", "--topo", "-o", str(kept), **ssh)
+    assert len({path.read_bytes() for path in kept.glob("*.xml")}) == 1
+    assert sorted(path.name for path in kept.glob("*.zst")) == ["loud1.tar.zst", "loud2.tar.zst", "up3.tar.zst"]
+    assert "3 nodes read, 1 not" in done.stdout
+    assert "loud[1-2]: a login script prints where commands are run; that was cut off" in done.stderr
+    assert "ends4  the command was not run: does a login script end the shell?" in done.stdout
+
+
 def test_topology_files_are_gathered_too(ssh, tmp_path):
     dump("-w", "n[1-2]", "--topo", "--capture", "-o", str(tmp_path / "kept"), **ssh)
     names = {path.name for path in (tmp_path / "kept").iterdir()}
@@ -151,6 +163,8 @@ def test_without_any_readable_file_the_input_is_bad(tmp_path):
         (("--from", "/nonexistent"), 5, "No such file"),
         (("--hostfile", "/nonexistent"), 5, "/nonexistent"),
         (("-w", "a", "-o", "/proc/nowhere"), 3, "cannot make the folder"),
+        (("-w", "a", "--timeout", "inf"), 2, "--timeout"),
+        (("-w", "a", "--timeout", "nan"), 2, "--timeout"),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, status, said, ssh):

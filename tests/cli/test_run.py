@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+import shlex
 import signal
 import subprocess
 import time
 
 import pytest
 from tests.cli.command import SMALL, clean_environment, command, document, railgauge, run
+
+ONE_OF_TWO = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
@@ -189,9 +192,85 @@ def test_half_an_environment_is_a_usage_error():
 
 
 def test_ranks_that_contradict_the_environment():
-    result = run(*SMALL, "--ranks", "2", RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+    result = run(*SMALL, "--ranks", "3", **ONE_OF_TWO)
     assert result.returncode == 2
-    assert "--ranks 2, but RANK and WORLD_SIZE started 1 processes" in result.stderr
+    assert "--ranks 3, but RANK and WORLD_SIZE started 2 processes" in result.stderr
+
+
+@pytest.mark.parametrize("asked", ["--launcher=local", "-xA=1", "-x=A", "--hosts=a", "--hostfile=/dev/null"])
+def test_one_of_several_ranks_starts_no_others(asked):
+    result = run(*SMALL, asked, **ONE_OF_TWO)
+    assert result.returncode == 2
+    assert "RANK and WORLD_SIZE started 2 processes" in result.stderr
+    assert "start no others" in result.stderr
+    assert run(*SMALL, "--rank", "0", "--world-size", "1", "--launcher", "local").returncode == 2
+
+
+def test_what_a_launcher_of_ours_started_starts_no_others():
+    for env in ({}, ONE_OF_TWO | {"WORLD_SIZE": "1"}):
+        result = run(*SMALL, "-xA=1", **env, RAILGAUGE_COMMAND="[]")
+        assert (result.returncode, "start no others" in result.stderr) == (2, True)
+
+
+def test_a_launchers_only_process_may_start_ranks():
+    alone = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "1", "SLURM_JOB_ID": "7"}
+    for env in (alone | {"SLURM_STEP_NODELIST": "gpu-01"}, ONE_OF_TWO | {"WORLD_SIZE": "1"}):
+        assert document(*SMALL, "--ranks", "2", **env)["ranks"] == 2
+
+
+# What is the launcher's own is not handed on --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "typed", ["-xA=1", "-x A=1", "--launcher=local", "--ranks=2", "-np 2", "--ranks 2 -xA=1 -x B="]
+)
+def test_ranks_get_their_command_line_without_what_the_launcher_was_told(typed):
+    shown = run(*["-b8", "--maxbytes=64", "-f", "2"], *typed.split(), "--json", "--dry-run").stdout.splitlines()
+    assert len(shown) == (2 if "2" in typed else 1)
+    for line in shown:
+        words = shlex.split(line)
+        assert " ".join(words[words.index("railgauge") + 1 :]) == "run all_reduce -b 8 -e 64 -f 2 --json"
+
+
+@pytest.mark.parametrize(("typed", "words"), [("-x=A", "-x =A"), ("--hostfile=F", "cannot read"), ("-np4", "integer")])
+def test_flags_that_are_written_another_way_are_read_as_they_stand(typed, words):
+    result = run(*SMALL, typed)
+    assert result.returncode in (2, 5)
+    assert words in result.stderr
+
+
+def test_a_hostfile_that_is_attached_is_not_the_ranks(tmp_path):
+    hostfile = tmp_path / "hosts"
+    hostfile.write_text("gpu-01\n")
+    shown = run(*SMALL, f"--hostfile={hostfile}", "--dry-run", RAILGAUGE_SSH="true").stdout
+    assert "gpu-01" in shown
+    assert str(hostfile) not in shown
+
+
+def test_an_attached_variable_reaches_the_ranks_and_ends():
+    assert document("--ranks", "2", *SMALL, "-xNCCL_DEBUG=WARN")["status"] == "ok"
+
+
+def test_the_printed_commands_run():
+    shown = run("--ranks", "2", *SMALL, "--json", "--dry-run").stdout.splitlines()
+    pasted = [
+        subprocess.Popen(line, shell=True, env=clean_environment(), stdout=subprocess.PIPE, text=True) for line in shown
+    ]
+    told = [process.communicate(timeout=50)[0] for process in pasted]
+    assert [process.returncode for process in pasted] == [0, 0]
+    assert json.loads(told[0])["ranks"] == 2
+
+
+def test_the_document_has_the_command_as_it_was_typed():
+    typed = ["--ranks", "2", *SMALL, "-xA=1"]
+    assert document(*typed)["command"] == ["run", "all_reduce", *typed, "--json"]
+    assert document(*SMALL, RAILGAUGE_COMMAND="{")["command"] == ["run", "all_reduce", *SMALL, "--json"]
+
+
+@pytest.mark.parametrize("tasks", ["two", "0", "-1", "9" * 5000])
+def test_an_allocation_for_no_number_of_tasks_is_a_usage_error(tasks):
+    result = run(*SMALL, "--launcher", "srun", "--dry-run", SLURM_NTASKS=tasks)
+    assert (result.returncode, "SLURM_NTASKS" in result.stderr) == (2, True)
 
 
 def test_an_interrupt_reaches_ranks_without_a_launcher():

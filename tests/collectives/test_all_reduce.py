@@ -9,7 +9,7 @@ from datetime import timedelta
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.collectives.wiring import TRANSPORTS, nets
+from tests.collectives.wiring import TRANSPORTS, everybody, nets
 from tests.transports.ranks import meet_on, on_ranks
 
 from railgauge.collectives.communicator import Communicator
@@ -56,7 +56,7 @@ def rank_main(rank: int, ranks: int, path: str, rings: list[list[int]], transpor
         store = FileStore(path, ranks, timedelta(seconds=40))
         meeting = meet_on(store, rank, ranks, timeout_s=40)
         bootstrap = meeting.join(rank)
-        comm = Communicator(bootstrap, rings, nets(transport, rings))
+        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets(transport, rings))
         for number, dtype in enumerate(DTYPES):
             for op in Redop:
                 for count in COUNTS if op is Redop.SUM else MANY:
@@ -102,7 +102,9 @@ def test_real_numbers_come_out_equal_on_all_ranks_and_near_the_truth():
     arrays = [random.standard_normal(10007).astype(np.float32) for _ in range(3)]
 
     def body(bootstrap):
-        return Communicator(bootstrap, [[0, 1, 2], [0, 2, 1]]).all_reduce(arrays[bootstrap.rank].copy())
+        return Communicator(bootstrap, everybody(bootstrap), [[0, 1, 2], [0, 2, 1]]).all_reduce(
+            arrays[bootstrap.rank].copy()
+        )
 
     got = on_ranks(3, body)
     assert got[0].tobytes() == got[1].tobytes() == got[2].tobytes()
@@ -116,7 +118,7 @@ def test_every_16_bit_float_survives_a_product_with_one(dtype):
 
     def body(bootstrap):
         mine = (every if bootstrap.rank == 0 else ones).copy()
-        return Communicator(bootstrap, [[0, 1]]).all_reduce(mine, op=Redop.PROD)
+        return Communicator(bootstrap, everybody(bootstrap), [[0, 1]]).all_reduce(mine, op=Redop.PROD)
 
     got = on_ranks(2, body)[1]
     number = ~np.isnan(every.astype(np.float32))
@@ -132,7 +134,9 @@ def test_16_bit_sums_round_to_nearest_even(dtype):
     a, b = a[finite], b[finite]
 
     def body(bootstrap):
-        return Communicator(bootstrap, [[0, 1]]).all_reduce((a if bootstrap.rank == 0 else b).copy())
+        return Communicator(bootstrap, everybody(bootstrap), [[0, 1]]).all_reduce(
+            (a if bootstrap.rank == 0 else b).copy()
+        )
 
     with np.errstate(over="ignore"):
         want = (a.astype(np.float32) + b.astype(np.float32)).astype(dtype)
@@ -141,7 +145,7 @@ def test_16_bit_sums_round_to_nearest_even(dtype):
 
 def test_integers_wrap_and_averages_round_toward_zero():
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]])
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         wrapped = comm.all_reduce(np.array([127, -128], np.int8))
         average = comm.all_reduce(
             np.array([-3, 3], np.int32) if bootstrap.rank else np.zeros(2, np.int32), op=Redop.AVG
@@ -153,7 +157,7 @@ def test_integers_wrap_and_averages_round_toward_zero():
 
 def test_a_number_wins_over_nan():
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]])
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         mine = np.array([np.nan, 1.0, np.nan] if bootstrap.rank else [2.0, np.nan, np.nan], np.float32)
         return comm.all_reduce(mine, op=Redop.MAX).tolist()
 
@@ -174,7 +178,7 @@ def test_a_number_wins_over_nan():
 def test_unusable_arrays_are_refused(source, into, message):
     def body(bootstrap):
         with pytest.raises(UsageError, match=message):
-            Communicator(bootstrap, [[0]]).all_reduce(source, into)
+            Communicator(bootstrap, everybody(bootstrap), [[0]]).all_reduce(source, into)
         return True
 
     assert on_ranks(1, body) == [True]

@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 import pytest
-from tests.collectives.wiring import nets, over_each_transport
+from tests.collectives.wiring import everybody, nets, over_each_transport
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import transports as native
 from railgauge.collectives.communicator import Communicator
-from railgauge.topo.errors import PeerLostError, RunError, UnavailableError
+from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
 from railgauge.transports.fault import Fault
 
 TWO_RINGS = [[0, 1], [0, 1]]
@@ -25,7 +25,7 @@ def _loopback(monkeypatch):
 @over_each_transport
 def test_a_rank_that_never_calls_is_named_by_all(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1, 2]], nets(transport, [[0, 1, 2]]))
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1, 2]], nets(transport, [[0, 1, 2]]))
         if bootstrap.rank == 1:
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
         with pytest.raises(RunError, match="rank 1 did not take part") as caught:
@@ -40,7 +40,7 @@ def test_a_rank_that_never_calls_is_named_by_all(transport):
 @over_each_transport
 def test_different_counts_are_an_error_not_wrong_data(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]))
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]))
         with pytest.raises(RunError, match=r"different counts|nothing moved|rank 0 sent|rank 1 sent"):
             comm.all_reduce(np.ones(64 if bootstrap.rank else 32, np.float32))
         return True
@@ -55,7 +55,7 @@ def test_a_stalled_channel_does_not_hold_the_other(transport):
     seen = []
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, TWO_RINGS, nets(transport, TWO_RINGS), fault)
+        comm = Communicator(bootstrap, everybody(bootstrap), TWO_RINGS, nets(transport, TWO_RINGS), fault)
         comm.arm_fault()
         stalled, other = [ends.previous for ends in comm.rings]
         if bootstrap.rank == 1:
@@ -81,7 +81,7 @@ def watch(happened, then):
 @over_each_transport
 def test_connections_say_what_moved(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]))
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]))
         comm.all_reduce(np.ones(1000, np.float32))
         ends = comm.rings[0]
         return ends.next.via, ends.next.peer, ends.next.bytes, ends.previous.bytes
@@ -99,7 +99,7 @@ def test_a_flipped_bit_is_in_the_result(transport):
     fault = Fault(kind="flip", rank=0, channel=0, message=0)
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, [[0, 1]], nets(transport, [[0, 1]]), fault)
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]), fault)
         comm.arm_fault()
         return int((comm.all_reduce(np.ones(100, np.float32)) != 2).sum())
 
@@ -110,7 +110,7 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
     rings = [[0, 1, 2]]
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, rings, nets("NET/Socket", rings))
+        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets("NET/Socket", rings))
         if bootstrap.rank == 1:
             comm._connector.proxy.abort()  # what a killed process leaves: its sockets closed, and nobody at work
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
@@ -126,7 +126,7 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
 def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are():
     def body(bootstrap):
         with pytest.raises(UnavailableError, match=r"the plan names NET/Socket/9, but this process may use lo:"):
-            Communicator(bootstrap, [[0, 1]], [[[9, 9], [9, 9]]])
+            Communicator(bootstrap, everybody(bootstrap), [[0, 1]], [[[9, 9], [9, 9]]])
         return True
 
     assert on_ranks(2, body) == [True, True]
@@ -136,7 +136,7 @@ def test_ranks_that_were_given_other_plans_are_told_so():
     def body(bootstrap):
         plan = nets("NET/Socket" if bootstrap.rank else "SHM", [[0, 1]])
         try:
-            Communicator(bootstrap, [[0, 1]], plan)
+            Communicator(bootstrap, everybody(bootstrap), [[0, 1]], plan)
         except BaseException as error:
             bootstrap.fail(str(error))
             return str(error)
@@ -149,3 +149,20 @@ def test_memory_that_cannot_be_opened_is_an_error(descriptor):
     with pytest.raises(Exception, match=r"segment|memory") as caught:
         native.Doorbell.open(descriptor)
     assert caught.value.exit_status in (2, UnavailableError.exit_status)
+
+
+@over_each_transport
+def test_one_that_closes_at_once_has_sent_all_and_takes_no_more(transport):
+    rings = [[0, 1, 2]]
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets(transport, rings))
+        result = comm.all_reduce(np.ones(1 << 20, np.float32))
+        comm.close()
+        comm.close()
+        with pytest.raises(UsageError, match="closed"):
+            comm.all_reduce(result)
+        bootstrap.barrier()
+        return bool((result == 3).all())
+
+    assert on_ranks(3, body) == [True] * 3

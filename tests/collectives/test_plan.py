@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.collectives.made_up_machines import QUIET, node
+from tests.collectives.wiring import everybody
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.plan import join_nodes, make_plan, nodes_of
@@ -17,7 +18,7 @@ LO = {"lo": 10_000}
 
 
 def peers_on(hosts: list[str], **facts):
-    here = replace(this_peer(0, ""), settings={})
+    here = replace(this_peer(0), settings={})
     return [replace(here, rank=rank, host=host, host_id=host, **facts) for rank, host in enumerate(hosts)]
 
 
@@ -86,7 +87,7 @@ def test_channels_searched_for_one_node_alone_cannot_be_joined(tmp_path):
 
 
 def test_all_ranks_get_the_same_plan():
-    plans = on_ranks(3, lambda bootstrap: make_plan(bootstrap, None, QUIET, {}))
+    plans = on_ranks(3, lambda bootstrap: make_plan(bootstrap, everybody(bootstrap), None, QUIET, {}))
     assert plans[0] == plans[1] == plans[2]
     assert plans[0].transports == [["SHM"] * 3] * len(plans[0].rings)
 
@@ -94,7 +95,7 @@ def test_all_ranks_get_the_same_plan():
 def test_what_one_node_cannot_do_ends_the_others_too(tmp_path):
     def body(bootstrap):
         try:
-            return make_plan(bootstrap, str(tmp_path / "nosuch.txt"), QUIET, {})
+            return make_plan(bootstrap, everybody(bootstrap), str(tmp_path / "nosuch.txt"), QUIET, {})
         except BaseException as error:
             bootstrap.fail(str(error))
             raise

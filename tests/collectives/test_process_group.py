@@ -2,14 +2,21 @@
 """Programs that meet by `railgauge.init_process_group`, started by hand as processes of their own."""
 
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
+import time
+from datetime import timedelta
 
 import pytest
 
 import railgauge
+from railgauge.collectives.communicator import Communicator
 from railgauge.topo.errors import UsageError
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.store.tcp_store import TCPStore
 
 PROGRAM = """
 import sys
@@ -27,10 +34,16 @@ with railgauge.init_process_group(url, timeout=timedelta(seconds=30), **given) a
 """
 
 
-def start(url, rank, size, **env):
+BREAK_PLAN = """
+import railgauge.collectives.process_group as process_group
+process_group.make_plan = lambda *arguments: 1 / 0
+"""
+
+
+def start(url, rank, size, program=PROGRAM, **env):
     kept = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", PROGRAM, url, str(rank), str(size)],
+        [sys.executable, "-P", "-c", program, url, str(rank), str(size)],
         env=kept | env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -85,6 +98,43 @@ def test_a_failing_rank_ends_the_others():
     assert failed.returncode == 1
     assert other.returncode != 0
     assert "rank 1" in err
+
+
+@pytest.mark.parametrize("interrupted", [0, 1])
+def test_ctrl_c_while_others_are_awaited_ends_all_that_are_there(interrupted):
+    port = free_port()
+    here = [start(f"tcp://127.0.0.1:{port}", rank, 3) for rank in range(2)]
+    store = TCPStore("127.0.0.1", port, timeout=timedelta(seconds=30))
+    store.wait(["railgauge/hub", "railgauge/process/1"])
+    here[interrupted].send_signal(signal.SIGINT)
+    began = time.monotonic()
+    errors = [process.communicate(timeout=50)[1] for process in here]
+    assert time.monotonic() - began < 15  # of 30 s
+    assert "KeyboardInterrupt" in errors[interrupted]
+    assert re.search(rf"(rank {interrupted}|process {interrupted} on \S+): KeyboardInterrupt", errors[1 - interrupted])
+    store.close()
+
+
+def test_an_exception_while_connecting_ends_the_others_at_once():
+    url = f"tcp://127.0.0.1:{free_port()}"
+    failing = PROGRAM.replace("url, rank", f"{BREAK_PLAN}url, rank", 1)
+    processes = [start(url, 0, 2), start(url, 1, 2, program=failing)]
+    began = time.monotonic()
+    other, own = [process.communicate(timeout=50)[1] for process in processes]
+    assert time.monotonic() - began < 20
+    assert "ZeroDivisionError: division by zero" in own
+    assert "rank 1: ZeroDivisionError: division by zero" in other
+
+
+def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_this_rank_leaves(monkeypatch):
+    order = []
+    for kind in (Bootstrap, Communicator):
+        close = kind.close
+        monkeypatch.setattr(kind, "close", lambda self, close=close: (order.append(type(self)), close(self)))
+    group = railgauge.init_process_group("hash://", 0, 1)
+    group.close()
+    group.close()
+    assert order == [Communicator, Bootstrap]
 
 
 @pytest.mark.parametrize(

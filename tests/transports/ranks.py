@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.meeting import Meeting, meet
+from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.store import Store
 
@@ -49,8 +49,9 @@ def on_processes(count: int, body: Callable[[Bootstrap], Any], store: Store, **o
 
 def meet_on(store: Store, process: int, processes: int, **others: Any) -> Meeting:
     """meet() with what most tests do not care for."""
-    usual = {"ranks_per_process": 1, "timeout_s": 20.0, "secret": b"s", "version": "1", "environ": LOOPBACK}
-    return meet(store, process=process, processes=processes, **(usual | others))
+    settings = {"timeout_s": 20.0, "secret": b"s", "version": "1", "environ": LOOPBACK} | others
+    share = Share(process=process, processes=processes, ranks_per_process=settings.pop("ranks_per_process", 1))
+    return meet(store, share, **settings)
 
 
 def in_threads(count: int, body: Callable[[int], Any]) -> list[Any]:

@@ -2,7 +2,9 @@
 """Ranks that have met: exchanges, and how a run ends when one of them does not go on."""
 
 import random
+import re
 import socket
+import time
 
 import pytest
 from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
@@ -72,6 +74,7 @@ def test_a_failing_rank_ends_all_with_its_reason():
 def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
     def body(bootstrap):
         bootstrap.blocked_on = lambda: {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]
+        bootstrap.barrier()
         if bootstrap.rank == 0:
             bootstrap.fail("nothing moved", waits=(1, False))
         with pytest.raises(PeerLostError, match="rank 2 did not take part: rank 0: nothing moved") as caught:
@@ -113,13 +116,56 @@ def test_a_rank_that_does_not_come_to_an_exchange_is_named():
     assert on_ranks(3, body, timeout_s=1.5) == [1, 1, 1]
 
 
+def test_one_that_has_left_is_not_waited_for():
+    def body(bootstrap):
+        bootstrap.barrier()
+        if bootstrap.rank == 1:
+            return None
+        began = time.monotonic()
+        with pytest.raises(PeerLostError, match=r"rank 1 on \S+ left while others wait for it") as caught:
+            bootstrap.barrier()
+        assert time.monotonic() - began < 15
+        return caught.value.rank
+
+    assert on_ranks(3, body, timeout_s=40.0) == [1, None, 1]
+
+
+def test_one_that_leaves_while_others_wait_is_named():
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            time.sleep(0.3)  # the others are in the barrier by then, in this order or the other
+            return None
+        with pytest.raises(PeerLostError, match=r"rank 1 on \S+ left while others wait for it") as caught:
+            bootstrap.barrier()
+        return caught.value.rank
+
+    assert on_ranks(3, body, timeout_s=40.0) == [1, None, 1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "problem"), [((1, 2), f"at most {MAX_PAYLOAD} fit"), ((1, 1), "rank 1 on .* sent what no rank sends")]
+)
+def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem):
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            for number in numbers:
+                bootstrap._send(pack_contribution(number, 20.0, bytes(MAX_PAYLOAD * 5 // 8)))
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert re.search(problem, on_ranks(2, body)[0])
+
+
+def test_each_wait_on_the_connection_may_take_the_timeout():
+    assert on_ranks(2, lambda b: b._sock.gettimeout(), timeout_s=17.0) == [17.0, 17.0]
+
+
 def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     """Rank 2 proves the secret, says hello, contributes, and reads nothing while the others exchange megabytes."""
     store = HashStore()
     meetings = [meet_on(store, process, 3) for process in range(2)]
-    hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow", "pid": 1}
+    hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow"}
     with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
-        authenticate(slow, b"s", HUB, deadline=meetings[0].deadline)
+        authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
         slow.sendall(b"".join(pack_contribution(number, 20.0, b"") for number in range(1, 6)))
 

@@ -2,7 +2,12 @@
 """Data connections are taken from those that prove the session's secret and are expected, and from no one else."""
 
 import contextlib
+import errno
+import re
 import socket
+import struct
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
-from railgauge.transports.data_connection import Name, connect
+from railgauge.transports import data_listener, tcp
+from railgauge.transports.data_connection import Name, connect, set_options
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.interface import Interface
@@ -101,8 +107,7 @@ def test_strangers_are_dropped_logged_and_harm_nothing(stranger, caplog):
             sender = dial(address)
         with sender, listener.taken(WANTED) as receiver:
             assert receiver.getpeername() == sender.getsockname()
-    assert "data connection of 127.0.0.1:" in caplog.text
-    assert "refused" in caplog.text
+    assert "data connection refused of 127.0.0.1:" in caplog.text
 
 
 def test_one_that_says_nothing_holds_up_nobody():
@@ -137,6 +142,97 @@ def test_any_bytes_on_the_port_leave_it_working(pieces):
         listener.taken(WANTED).close()
 
 
+def test_no_more_strangers_than_a_limit_are_held(monkeypatch):
+    monkeypatch.setattr(data_listener, "MOST_STRANGERS", 2)
+    with listening() as (listener, address), listener.accepting({WANTED}, soon(), never):
+        silent = [socket.create_connection(address, 5) for _ in range(3)]  # the third takes the place of the expected
+        with socket.create_connection(address, 5) as one_more:
+            assert one_more.recv(1) == b""
+        silent.pop().close()
+        while dial_refused(address):
+            time.sleep(0.02)
+        for sock in silent:
+            sock.close()
+
+
+def dial_refused(address):
+    """Try once; whether there was no room."""
+    try:
+        dial(address).close()
+    except PeerLostError:
+        return True
+    return False
+
+
+def test_an_option_that_cannot_be_set_loses_only_that_connection(monkeypatch):
+    broken = threading.Event()
+
+    def set_second(sock, timeout_s):
+        if not broken.is_set():
+            broken.set()
+            raise OSError(errno.EINVAL, "Invalid argument")
+        set_options(sock, timeout_s)
+
+    monkeypatch.setattr(data_listener, "set_options", set_second)
+    with listening() as (listener, address):
+        with listener.accepting({WANTED}, soon(), never):
+            first = dial(address)
+            first.settimeout(5)
+            assert first.recv(1) == b""
+            second = dial(address)
+        with first, second, listener.taken(WANTED) as receiver:
+            assert receiver.getpeername() == second.getsockname()
+
+
+OUT_OF_FILES = """
+import os, resource, socket, time
+from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_listener import DataListener
+from railgauge.transports.interface import Interface
+
+LO, WANTED = Interface("lo", "127.0.0.1", socket.AF_INET, "a test"), Name(0, 1, 0)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+listener = DataListener(b"s", 20.0)
+address = listener.address(LO)
+with listener.accepting({WANTED}, time.monotonic() + 20, lambda: False):
+    sock, held = socket.socket(), []
+    while True:
+        try:
+            held.append(os.dup(0))
+        except OSError:
+            break
+    used = time.process_time()
+    sock.connect(address)  # the kernel takes it; there is no descriptor to accept it with
+    time.sleep(1.0)
+    used = time.process_time() - used
+    for descriptor in held:
+        os.close(descriptor)
+    sock.close()
+    sender = connect(WANTED, address, LO, b"s", deadline=time.monotonic() + 10, timeout_s=20.0)
+print(listener.taken(WANTED).getpeername() == sender.getsockname(), used < 0.5)
+"""
+
+
+def test_without_descriptors_it_rests_and_goes_on_when_some_are_free():
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", OUT_OF_FILES], capture_output=True, text=True, timeout=40, check=False
+    )
+    assert done.stdout == "True True\n", done.stderr
+
+
+@pytest.mark.parametrize(("interface", "host"), [(LO, "127.0.0.1"), (LO6, "[::1]")], ids=["IPv4", "IPv6"])
+def test_a_sender_that_is_gone_by_the_time_its_name_is_asked_breaks_nothing(interface, host):
+    with listening(interface) as (listener, address):
+        with listener.accepting({WANTED}, soon(), never):
+            sender = dial(address, interface=interface)
+        with listener.taken(WANTED) as receiver:
+            assert tcp.peer_name(receiver) == f"{host}:{sender.getsockname()[1]}"
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sender.close()  # with a reset, as from a killed host
+            while tcp.peer_name(receiver) != "a peer that is gone":
+                time.sleep(0.01)
+
+
 def test_a_rank_that_does_not_come_is_named():
     with (
         listening(timeout_s=0.3) as (listener, _),
@@ -158,13 +254,13 @@ def test_the_wait_ends_with_the_run():
         pass
 
 
-def test_nobody_there_is_said_with_both_addresses():
-    with socket.create_server(("127.0.0.1", 0)) as free:
+@pytest.mark.parametrize(("interface", "there"), [(LO, "127.0.0.1"), (LO6, "[::1]")], ids=["IPv4", "IPv6"])
+def test_nobody_there_is_said_with_both_addresses(interface, there):
+    with tcp.listen(interface.address) as free:
         address = free.getsockname()[:2]
-    with pytest.raises(
-        PeerLostError, match=r"cannot connect from lo \(127.0.0.1\) to rank 0 at 127.0.0.1:\d+: .*refused"
-    ) as caught:
-        dial(address)
+    where = rf"from lo \({interface.address}\) to rank 0 at {re.escape(there)}:\d+"
+    with pytest.raises(PeerLostError, match=rf"cannot connect {where}: .*refused") as caught:
+        dial(address, interface=interface)
     assert caught.value.rank == 0
 
 

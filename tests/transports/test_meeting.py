@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes meet, or say within the timeout who is missing or wrong, on every rank that can know."""
 
+import itertools
 import json
 import logging
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from tests.hosts.netns import make_hosts
@@ -17,21 +19,24 @@ from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
 from railgauge.transports import hub
+from railgauge.transports.frame import Kind, pack
 from railgauge.transports.handshake import HUB, MAGIC, authenticate
+from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.rank_names import name_ranks
-from railgauge.transports.reach import HubPlace
 from railgauge.transports.store.file_store import FileStore
 from railgauge.transports.store.hash_store import HashStore
+from railgauge.transports.store.prefix_store import PrefixStore
+from railgauge.transports.store.tcp_store import TCPStore
 
 PROCESS = """
 import sys
-from railgauge.transports.meeting import meet
+from railgauge.transports.meeting import Share, meet
 from railgauge.transports.store.file_store import FileStore
 process, processes, timeout_s, path = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
 environ = dict(item.split("=") for item in sys.argv[5:])
 try:
-    meeting = meet(FileStore(path), process=process, processes=processes, ranks_per_process=1, timeout_s=timeout_s,
-                   secret=b"s", version="1", environ=environ)
+    share = Share(process=process, processes=processes, ranks_per_process=1)
+    meeting = meet(FileStore(path), share, timeout_s=timeout_s, secret=b"s", version="1", environ=environ)
     bootstrap = meeting.join(process)
     print(bootstrap.all_gather(process), meeting.place, flush=True)
     bootstrap.close()
@@ -78,8 +83,10 @@ def test_ranks_that_do_not_come_are_named_to_all_who_have():
 
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
     for text in texts(come((1, 4), (3, 4), timeout_s=0.7)):
-        assert text.startswith("PeerLostError: waited 0.7 s for process 0 of 4, which has not come")
-        assert "here are processes 1 and 3, on" in text or "here are process" in text
+        assert text == (
+            "PeerLostError: waited 0.7 s for process 0 of 4, which has not come; "
+            f"here are processes 1 and 3, on {socket.gethostname()}"
+        )
 
 
 def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
@@ -133,7 +140,7 @@ def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
     assert isinstance(there, AuthenticationError)
     assert re.search(r"rank 1 on .*: the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
     assert str(there) in str(here)
-    assert re.search(r"127\.0\.0\.1:\d+ was refused: its job secret differs", caplog.text)
+    assert re.search(r"refused 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
 
 
 def test_a_process_without_an_interface_tells_the_others():
@@ -143,6 +150,21 @@ def test_a_process_without_an_interface_tells_the_others():
     errors = come((0, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), (1, 2), timeout_s=30.0)
     assert isinstance(errors[0], UnavailableError)
     assert re.search("process 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
+
+
+def test_ctrl_c_while_process_0_is_awaited_is_told_to_it_when_it_comes():
+    class Interrupted(HashStore):
+        def wait(self, keys, timeout=None):
+            raise KeyboardInterrupt
+
+        def set(self, key, value):
+            store.set(key, value)
+
+    store = HashStore()
+    with pytest.raises(KeyboardInterrupt):
+        meet_on(Interrupted(), 1, 2)
+    (error,) = come((0, 2), store=store, timeout_s=30.0)
+    assert re.search(r"process 1 on \S+: KeyboardInterrupt", str(error))
 
 
 def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
@@ -165,7 +187,16 @@ def test_a_hub_on_another_hosts_loopback_is_said_at_once():
         meet_on(store, 1, 2)
 
 
-@pytest.mark.parametrize("value", [b"", b"x", b"[" * 3000, b'{"address": "a"}', b"{}" * 4000, b'"\xff"'])
+FAR = HubPlace(address="10.0.0.1", port=1, interface="eth0", host="gpu-01", network="n", key="00").to_dict()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(b"", b"x", b"[" * 3000, b'{"address": "a"}', b"{}" * 4000, b'"\xff"'),
+        *(json.dumps(FAR | {"port": port}).encode() for port in (-1, 0, 65536, 10**30)),
+    ],
+)
 def test_what_is_no_address_in_the_store_is_said(value):
     store = HashStore()
     store.set("railgauge/hub", value)
@@ -230,19 +261,84 @@ def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
     meeting.close()
 
 
-def test_failing_while_others_are_awaited_ends_all():
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     store = HashStore()
-    meetings = [meet_on(store, process, 3) for process in range(2)]
-    thread = threading.Timer(0.3, meetings[1].fail, ["interrupted"])
+    meetings = [meet_on(store, process, 4, timeout_s=40.0) for process in range(3)]
+    thread = threading.Timer(0.3, meetings[failing].fail, ["interrupted"])
     thread.start()
-    with pytest.raises(RunError, match=r"process 1 on \S+: interrupted"):
-        meetings[0].join(0)
+    began = time.monotonic()
+    for error in in_threads(3, lambda process: meetings[process].join(process)):
+        assert isinstance(error, RunError)
+        assert re.search(rf"process {failing} on \S+: interrupted", str(error))
     thread.join()
     meetings[0].close()
+    assert time.monotonic() - began < 15
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number):
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_processes_meet_in_whatever_order_they_come(order):
+    store = HashStore()
+
+    def process_main(turn):
+        time.sleep(0.05 * turn)
+        meeting = meet_on(store, order[turn], 3, ranks_per_process=1)
+        bootstrap = meeting.join(order[turn])
+        got = bootstrap.all_gather(bootstrap.rank)
+        bootstrap.close()
+        meeting.close()
+        return got
+
+    assert in_threads(3, process_main) == [[0, 1, 2]] * 3
+
+
+def test_a_rank_refused_at_the_hub_is_in_the_message_about_the_missing():
+    meeting = meet_on(HashStore(), 0, 2, timeout_s=1.5)
+    with socket.create_connection((meeting.place.address, meeting.place.port)) as stranger:
+        with pytest.raises(AuthenticationError):
+            authenticate(stranger, b"another", HUB, deadline=time.monotonic() + 5)
+        with pytest.raises(PeerLostError) as caught:
+            meeting.join(0)
+    meeting.close()
+    assert re.fullmatch(
+        r"waited 1.5 s for rank 1 of 2; last heard from \S+; refused: 127\.0\.0\.1, its job secret differs, .*",
+        str(caught.value),
+    )
+
+
+def test_a_rank_refused_at_the_store_is_in_the_message_about_the_missing():
+    store = TCPStore("127.0.0.1", 0, is_master=True, secret=b"s")
+    with pytest.raises(AuthenticationError):
+        TCPStore("127.0.0.1", store.port, timeout=timedelta(seconds=5), secret=b"another")
+    meeting = meet_on(PrefixStore("job", store), 0, 2, timeout_s=1.0)
+    with pytest.raises(PeerLostError, match=r"rank 1 of 2; .*; refused: 127\.0\.0\.1, its job secret differs"):
+        meeting.join(0)
+    meeting.close()
+    store.close()
+
+
+def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog):
+    monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
+    meeting = meet_on(HashStore(), 0, 1)
+    bootstrap = meeting.join(0)
+    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=5) as again:
+        authenticate(again, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+        again.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J"}))
+        while again.recv(100):
+            pass
+        time.sleep(0.5)
+    assert bootstrap.all_gather(1) == [1]
+    bootstrap.close()
+    meeting.close()
+    assert "refused rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
+    assert "said too little" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("number", "problem"),
+    [(signal.SIGKILL, r"rank 1 on \S+ is gone: its process ended"), (signal.SIGINT, "rank 1: KeyboardInterrupt")],
+)
+def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number, problem):
     path = tmp_path / "store"
     victim = subprocess.Popen(
         process_command(1, 3, 30, path, "NCCL_SOCKET_IFNAME=lo"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -256,7 +352,7 @@ def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number)
         victim.send_signal(number)
 
     threading.Thread(target=kill_once_joined).start()
-    with pytest.raises(PeerLostError, match=r"rank 1 on \S+ is gone: its process ended"):
+    with pytest.raises(RunError, match=problem):
         meeting.join(0)
     victim.wait(10)
     meeting.close()

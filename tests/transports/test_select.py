@@ -6,7 +6,7 @@ import pytest
 from railgauge.transports.peer import host_id, this_peer
 from railgauge.transports.select import transport_name, why_not_shm
 
-HERE = replace(this_peer(0, "doorbell"), host="gpu-01", host_id="a/1/2", shm_device=7, settings={})
+HERE = replace(this_peer(0), host="gpu-01", host_id="a/1/2", shm_device=7, settings={})
 
 
 def test_ranks_of_one_host_share_memory():

@@ -14,6 +14,7 @@ from railgauge.topo.fleet.alike import Alike, Key, alike, with_all_settings
 from railgauge.topo.fleet.design import description, designs
 from railgauge.topo.fleet.folder import Unread
 from railgauge.topo.fleet.node import Node, Sheet
+from railgauge.topo.fleet.node_names import folded
 from railgauge.topo.fleet.report import Difference, Group, Names, Report, Split, Subject
 from railgauge.topo.fleet.routes import Routed, route_changes
 from railgauge.topo.fleet.vote import Ballot, Vote, is_made_up
@@ -185,7 +186,7 @@ def _told_twice(nodes: Iterable[Node]) -> list[str]:
     for node in nodes:
         hosts.setdefault(node.host, []).append(node.name)
     return [
-        f"{', '.join(sorted(names, key=natural))}: all of them are of the host {host}"
+        f"{folded(names)}: all of them are of the host {host}"
         for host, names in sorted(hosts.items())
         if host and len(names) > 1
     ]

@@ -5,7 +5,8 @@ import socket
 import time
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UsageError, WaitTimeoutError
-from railgauge.transports import handshake
+from railgauge.transports import handshake, tcp
+from railgauge.transports.addresses import host_and_port
 from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.store import MAX_VALUE
 from railgauge.transports.store.torch_wire import INT64, LENGTH, Query
@@ -78,7 +79,7 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
 
     Raises:
         UsageError: that is no host name, or no port.
-        AuthenticationError: the server has another job secret, or wants one where there is none.
+        AuthenticationError: the server has another job secret, wants one where there is none, or has none.
         WaitTimeoutError: nobody answered as a store does within the timeout; the message has the last reason.
     """
     if not 0 < port < 65536:
@@ -93,7 +94,7 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
             raise UsageError(f"{host!r} is no host name") from None
         if (left := deadline - time.monotonic()) <= 0:
             raise WaitTimeoutError(
-                f"waited {timeout_s:g} s for the store of rank 0 at {_place(host, port)}: {_reason(problem)}"
+                f"waited {timeout_s:g} s for the store of rank 0 at {host_and_port(host, port)}: {_reason(problem)}"
             )
         time.sleep(min(pause_s, left))
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
@@ -102,10 +103,9 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
 def _attempt(host: str, port: int, secret: bytes, deadline: float) -> Connection:
     sock = _reach(host, port, deadline)
     try:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secret:
-            handshake.authenticate(sock, secret, handshake.STORE, deadline=deadline)
-        connection = Connection(sock, f"the store at {_place(host, port)}")
+            _prove(sock, secret, host, port, deadline)
+        connection = Connection(sock, f"the store at {host_and_port(host, port)}")
         connection.send(wire.OPENING + wire.pack(Query.GETNUMKEYS), deadline)
         _check_greeting(connection.receive(INT64.size, deadline), host, port)
     except BaseException:
@@ -114,19 +114,39 @@ def _attempt(host: str, port: int, secret: bytes, deadline: float) -> Connection
     return connection
 
 
+def _prove(sock: socket.socket, secret: bytes, host: str, port: int, deadline: float) -> None:
+    """Prove the secret to a server that may be PyTorch's, which closes the connection or waits for more."""
+    now = time.monotonic()
+    try:
+        handshake.authenticate(sock, secret, handshake.STORE, deadline=now + (deadline - now) / 2)
+    except (PeerLostError, WaitTimeoutError):
+        if _is_open_to_all(host, port, deadline):
+            raise AuthenticationError(
+                f"the store at {host_and_port(host, port)} has no job secret (PyTorch's have none), and here is one: "
+                f"start all processes with the same RAILGAUGE_SECRET, or all without"
+            ) from None
+        raise
+
+
+def _is_open_to_all(host: str, port: int, deadline: float) -> bool:
+    """Whether a store answers there that asks for no secret."""
+    try:
+        _attempt(host, port, b"", deadline).close()
+    except (OSError, RunError, AuthenticationError):
+        return False
+    return True
+
+
 def _reach(host: str, port: int, deadline: float) -> socket.socket:
-    """A TCP connection to the first address that takes one."""
+    """A TCP connection to the first address that takes one; they share the time, since one may swallow all packets."""
     problem: OSError = ConnectionRefusedError("refused")
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        sock = socket.socket(family, kind, protocol)
-        sock.settimeout(max(deadline - time.monotonic(), 0.001))
+    addresses = [address for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        now = time.monotonic()
         try:
-            sock.connect(address)
-            if sock.getsockname() != sock.getpeername():  # a port of ours may meet itself before the server listens
-                return sock
+            return tcp.connect(address, now + (deadline - now) / left)
         except OSError as error:
             problem = error
-        sock.close()
     raise problem
 
 
@@ -134,8 +154,8 @@ def _check_greeting(answer: bytes, host: str, port: int) -> None:
     """Look at the answer to the first GETNUMKEYS."""
     if answer == handshake.MAGIC:
         raise AuthenticationError(
-            f"the store at {_place(host, port)} wants the job secret, and there is none here: set RAILGAUGE_SECRET "
-            f"(or RAILGAUGE_SECRET_FILE) to that of rank 0"
+            f"the store at {host_and_port(host, port)} wants the job secret, and there is none here: "
+            f"set RAILGAUGE_SECRET (or RAILGAUGE_SECRET_FILE) to that of rank 0"
         )
     if not 0 <= INT64.unpack(answer)[0] < 2**32:
         raise PeerLostError(f"what answers there is no store (it says {answer!r})")
@@ -154,7 +174,3 @@ def _reason(problem: Exception) -> str:
             return f"{problem.strerror or problem}: is that the address of rank 0 (MASTER_ADDR), is the network up?"
         case _:
             return f"{problem}; does another program listen there?"
-
-
-def _place(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -17,6 +17,7 @@ from railgauge.topo.errors import UnavailableError, WaitTimeoutError
 
 FLOCK = struct.Struct("hhqqi4x")
 """struct flock of 64-bit Linux: type, whence, start, length (0: to the end), pid."""
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 FIRST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.02
 
@@ -25,13 +26,15 @@ def try_lock(fd: int, start: int) -> bool:
     """Lock one byte for ourselves, unless somebody has it.
 
     Raises:
-        UnavailableError: the filesystem keeps no locks.
+        UnavailableError: the filesystem keeps no locks. OSError: the file cannot be reached any more.
     """
     try:
         _call(fd, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, start, 1)
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return False
+        if error.errno not in NO_LOCKS:
+            raise
         raise UnavailableError(
             f"{_path(fd)} cannot be locked: {error.strerror}: this filesystem keeps no locks as it is mounted "
             f"(Lustre: -o flock; NFS: lockd has to run); take a file elsewhere, or tcp://"

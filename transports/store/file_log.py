@@ -8,6 +8,7 @@ record   kind (1 byte) | key length (4) | value length (4) | key | value        
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import IntEnum
 
 from railgauge.topo.errors import InputError, RunError
@@ -39,6 +40,8 @@ class FileLog:
         self._fd = fd
         self._run = b""
         self._at = 0
+        self._may_be_remote = os.major(os.fstat(fd).st_dev) == 0
+        """On no block device of this host: NFS, Lustre and the like, but tmpfs too."""
 
     def is_empty(self) -> bool:
         """Whether nothing is in it.
@@ -57,6 +60,10 @@ class FileLog:
         self._run = os.urandom(RUN)
         self._at = 0
         self._write(MAGIC + self._run)
+
+    def rewind(self) -> None:
+        """Read from the beginning the next time."""
+        self._at = 0
 
     def clear(self) -> None:
         """Leave the file empty."""
@@ -124,10 +131,19 @@ class FileLog:
             written = os.pwrite(self._fd, data, self._at)
             while written < len(data):
                 written += os.pwrite(self._fd, data[written:], self._at + written)
+            if self._may_be_remote:
+                os.fdatasync(self._fd)  # NFS tells of a full disk only now
         except OSError as error:
-            os.ftruncate(self._fd, self._at)
+            self._cut_off()
             raise InputError(f"cannot be written: {error.strerror}", self._path) from None
         self._at += len(data)
+
+    def _cut_off(self) -> None:
+        """Take away what was half written, which would end the others too."""
+        with suppress(OSError):
+            os.fdatasync(self._fd)  # on NFS some of it may still be on its way
+        with suppress(OSError):
+            os.ftruncate(self._fd, self._at)
 
     def _broken(self, what: str) -> InputError:
         return InputError(

@@ -19,9 +19,9 @@ from time import sleep
 from railgauge.topo.errors import Error, InputError, UsageError
 from railgauge.transports.store.file_lock import is_locked, locked, try_lock, unlock
 from railgauge.transports.store.file_log import FileLog, Kind
-from railgauge.transports.store.local_store import LocalStore
 from railgauge.transports.store.store import DEFAULT_TIMEOUT
 from railgauge.transports.store.values import Values
+from railgauge.transports.store.values_store import ValuesStore
 
 MUTEX = 1 << 30
 MEMBERS = MUTEX + 1
@@ -29,7 +29,7 @@ NOBODY = 65534
 """The owner that an NFS server gives to the files of a client's root (root_squash)."""
 
 
-class FileStore(LocalStore):
+class FileStore(ValuesStore):
     """The names and places of torch.distributed.FileStore; `world_size` processes use the file, -1: any number.
 
     Raises:
@@ -49,7 +49,7 @@ class FileStore(LocalStore):
         self._fd = _open(self._path)
         self._log = FileLog(self._path, self._fd)
         try:
-            with locked(self._fd, MUTEX, timeout.total_seconds()):
+            with self._locked():
                 self._join()
         except BaseException:
             os.close(self._fd)
@@ -80,7 +80,9 @@ class FileStore(LocalStore):
 
     def _join(self) -> None:
         """Be one of the run that has the file open, or begin a new one."""
-        if self._log.is_empty() or not is_locked(self._fd, MEMBERS):
+        is_empty = self._log.is_empty()
+        _make_private(self._fd, self._path)  # known by now to be no other file of the user's
+        if is_empty or not is_locked(self._fd, MEMBERS):
             self._log.begin()
         else:
             self._catch_up()
@@ -104,10 +106,28 @@ class FileStore(LocalStore):
         with self._thread_lock:
             if self._fd < 0:
                 raise UsageError(f"the store in {self._path} is closed")
+            with self._locked():
+                try:
+                    self._catch_up()
+                    yield self._values
+                    self._write_changes()
+                except BaseException:
+                    self._read_anew()
+                    raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
             with locked(self._fd, MUTEX, self.timeout.total_seconds()):
-                self._catch_up()
-                yield self._values
-                self._write_changes()
+                yield
+        except OSError as error:  # of NFS: a file that was removed on another host, a server that is gone
+            raise InputError(f"cannot be used as a store: {error.strerror}", self._path) from None
+
+    def _read_anew(self) -> None:
+        """Forget what was read: what the values say may not have come to be in the file."""
+        self._values = Values()
+        self._members = []
+        self._log.rewind()
 
     def _catch_up(self) -> None:
         for kind, key, value in self._log.read():
@@ -135,20 +155,27 @@ class FileStore(LocalStore):
 
 
 def _open(path: str) -> int:
-    """Open or make the file, which is its owner's alone."""
+    """Open or make the file."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         raise InputError(f"cannot be opened as a store: {error.strerror}: do all hosts see its folder?", path) from None
     try:
-        owner = os.fstat(fd).st_uid
-        if owner not in {os.geteuid(), NOBODY if os.geteuid() == 0 else os.geteuid()}:
-            raise InputError(f"belongs to another user (uid {owner}): take a file of your own", path)
-        os.fchmod(fd, 0o600)
-    except OSError as error:
-        os.close(fd)
-        raise InputError(f"cannot be made private: {error.strerror}", path) from None
-    except InputError:
+        _check_owner(fd, path)
+    except BaseException:
         os.close(fd)
         raise
     return fd
+
+
+def _check_owner(fd: int, path: str) -> None:
+    owner = os.fstat(fd).st_uid
+    if owner not in {os.geteuid(), NOBODY if os.geteuid() == 0 else os.geteuid()}:
+        raise InputError(f"belongs to another user (uid {owner}): take a file of your own", path)
+
+
+def _make_private(fd: int, path: str) -> None:
+    try:
+        os.fchmod(fd, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be made private: {error.strerror}", path) from None

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from railgauge.transports.store.local_store import LocalStore
 from railgauge.transports.store.store import DEFAULT_TIMEOUT
 from railgauge.transports.store.values import Values
+from railgauge.transports.store.values_store import ValuesStore
 
 
-class HashStore(LocalStore):
+class HashStore(ValuesStore):
     """A dictionary; threads that share the object meet in it."""
 
     def __init__(self, timeout: timedelta = DEFAULT_TIMEOUT) -> None:

@@ -9,11 +9,10 @@ import socket
 from collections.abc import Iterable
 
 from railgauge.topo.errors import Error, UsageError
+from railgauge.transports import tcp
 from railgauge.transports.addresses import local_addresses
 from railgauge.transports.interface import bootstrap_interface
 
-BACKLOG = 4096
-"""Connections that wait to be taken; the kernel has its own limit too (net.core.somaxconn)."""
 LOOPBACK_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 
 logger = logging.getLogger("railgauge.store")
@@ -89,23 +88,12 @@ def _beyond_loopback(host: str) -> list[str]:
 
 def _bind(host: str, address: str, port: int) -> socket.socket | None:
     """A listening socket; None where the address is not this host's."""
-    family, *_, full = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
     try:
-        sock = socket.socket(family, socket.SOCK_STREAM)
-    except OSError:
-        return None  # no IPv6 here
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind(full)
-        sock.listen(BACKLOG)
+        return tcp.listen(address, port)
     except OSError as error:
-        sock.close()
-        if error.errno == errno.EADDRNOTAVAIL:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):  # the latter: no IPv6 here
             return None
         raise UsageError(_refusal(host, address, port, error)) from None
-    return sock
 
 
 def _refusal(host: str, address: str, port: int, error: OSError) -> str:

@@ -29,6 +29,10 @@ class PrefixStore(Store):
         """See Store."""
         self._store.set_timeout(timeout)
 
+    def refused(self) -> list[str]:
+        """See Store."""
+        return self._store.refused()
+
     def set(self, key: str, value: bytes | str) -> None:
         """See Store."""
         self._store.set(self._within(key), value)

@@ -52,10 +52,8 @@ class ServedValues(Generic[AskerT]):
         """Do what is asked; return the others to whom there is something to say now.
 
         Raises:
-            WireError: that cannot be asked, or not for so much. UsageError: as of Values.
+            WireError: it asks for too much at once. UsageError: as of Values.
         """
-        if query not in self._do:
-            raise WireError(f"{query.name} out of place")
         self._do[query](asker, *fields)
         changed = [key for key in self._values.take_changes() if key in self._waiters]
         return [woken for key in changed if self._values.get(key) is not None for woken in self._wake(key)]

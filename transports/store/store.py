@@ -40,6 +40,10 @@ class Store(ABC):
         """Change how long waits may take."""
         self._timeout = timeout
 
+    def refused(self) -> list[str]:
+        """Who was refused by the server of the store, and why, where this process serves it."""
+        return []
+
     @abstractmethod
     def set(self, key: str, value: bytes | str) -> None:
         """Put a value, in place of one that may be there; once this returns, all see it."""

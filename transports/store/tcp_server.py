@@ -6,9 +6,7 @@ python -m railgauge.transports.store.tcp_server --host 10.0.0.1 --port 29500
 
 import argparse
 import errno
-import logging
 import os
-import resource
 import selectors
 import signal
 import socket
@@ -18,12 +16,12 @@ import time
 from collections.abc import Sequence
 
 from railgauge.topo.errors import AuthenticationError, Error, UsageError
-from railgauge.transports import handshake
+from railgauge.transports import handshake, tcp
+from railgauge.transports.complaints import Complaints
 from railgauge.transports.secret import job_secret
-from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.listen import listen
 from railgauge.transports.store.served_values import Asker, ServedValues
-from railgauge.transports.store.torch_wire import Query, RequestReader, WireError
+from railgauge.transports.store.torch_wire import RequestReader, WireError
 
 RECEIVE = 256 * 1024
 FLUSH_AT = 64 * 1024
@@ -35,23 +33,19 @@ LOOK_S = 1.0
 PAUSE_S = 0.2
 """How long no connection is taken after the process ran out of file descriptors."""
 
-logger = logging.getLogger("railgauge.store")
-
 
 class Client(Asker):
     """The server's view of one connection."""
 
-    __slots__ = ("handshake", "known", "name", "proved", "reader", "since", "sock", "writing")
+    __slots__ = ("handshake", "name", "proved", "reader", "since", "sock", "writing")
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self.sock = sock
-        self.name = handshake.peer_name(sock)
+        self.name = tcp.peer_name(sock)
         self.handshake: handshake.ServerHandshake | None = None
         self.proved = False
         """It knows the job secret, or none is wanted."""
-        self.known = False
-        """It has sent VALIDATE."""
         self.since = time.monotonic()
         self.reader = RequestReader()
         self.writing = False
@@ -70,6 +64,7 @@ class StoreServer:
         self._newcomers: set[Client] = set()
         self._next_look = 0.0
         self._resume: float | None = None
+        self._complaints = Complaints("railgauge.store")
         self._selector = selectors.DefaultSelector()
         self._bell, self._ear = socket.socketpair()
         self._stopped = False
@@ -82,6 +77,10 @@ class StoreServer:
             self._selector.register(sock, selectors.EVENT_READ)
         self._selector.register(self._ear, selectors.EVENT_READ)
         self._thread.start()
+
+    def refused(self) -> list[str]:
+        """The first clients that were dropped, and why."""
+        return list(self._complaints.refused)
 
     def stop(self) -> None:
         """End at once; the clients see their connections closed."""
@@ -125,6 +124,7 @@ class StoreServer:
         if now < self._next_look:
             return
         self._next_look = now + LOOK_S
+        self._newcomers = {client for client in self._newcomers if not client.reader.opened}
         for client in [client for client in self._newcomers if now - client.since > NEWCOMER_S]:
             self._drop(client, f"it did not say within {NEWCOMER_S:g} s that it is a store's client")
 
@@ -133,7 +133,7 @@ class StoreServer:
             try:
                 sock, _ = listener.accept()
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE) and not _allow_more_files():
+                if error.errno in (errno.EMFILE, errno.ENFILE) and not tcp.allow_many_files():
                     self._rest()
                 return
             sock.setblocking(False)
@@ -144,7 +144,9 @@ class StoreServer:
             self._selector.register(sock, selectors.EVENT_READ, client)
 
     def _rest(self) -> None:
-        logger.warning("the store takes no connections for now: too many open files (ulimit -n)")
+        if self._resume:
+            return  # another listening socket met the same
+        self._complaints.log("the store takes no connections for now: too many open files (ulimit -n)")
         for sock in self._listeners:
             self._selector.unregister(sock)
         self._resume = time.monotonic() + PAUSE_S
@@ -153,7 +155,7 @@ class StoreServer:
         if client not in self._clients:
             return
         if why:
-            logger.warning("the store dropped %s: %s", client.name, why)
+            self._complaints.refuse("the store dropped", client.name, why)
         self._values.forget(client)
         self._clients.discard(client)
         self._newcomers.discard(client)
@@ -196,15 +198,9 @@ class StoreServer:
 
     def _answer(self, client: Client) -> None:
         """Do what the client asks for, as far as it takes the answers."""
-        while request := client.reader.next():
-            if client.known:
-                for woken in self._values.handle(client, *request):
-                    self._flush(woken)
-            elif request != (Query.VALIDATE, [wire.MAGIC]):
-                raise WireError("it is no store's client")
-            else:
-                client.known = True
-                self._newcomers.discard(client)
+        while client in self._clients and (request := client.reader.next()):
+            for woken in self._values.handle(client, *request):
+                self._flush(woken)
             if len(client.out) >= FLUSH_AT and not self._flush(client):
                 return
         self._flush(client)
@@ -224,15 +220,6 @@ class StoreServer:
             events = selectors.EVENT_WRITE if client.writing else selectors.EVENT_READ
             self._selector.modify(client.sock, events, client)
         return not client.out
-
-
-def _allow_more_files() -> bool:
-    """Raise this process's limit of open files as far as it may; whether that was possible."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == hard:
-        return False
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return True
 
 
 def main() -> int:

@@ -71,6 +71,10 @@ class TCPStore(Store):
             self.close()
             raise
 
+    def refused(self) -> list[str]:
+        """See Store."""
+        return self._server.refused() if self._server else []
+
     def set(self, key: str, value: bytes | str) -> None:
         """See Store."""
         self._tell(pack(Query.SET, _key(key), as_value(value)))
@@ -195,8 +199,11 @@ class TCPStore(Store):
         host = self._server.addresses[0][0] if self._server else self.host
         connection = connect(host, self.port, self._secret, self.timeout.total_seconds())
         with self._lock:
-            self._all.add(connection)
-        return connection
+            if not self._closed:
+                self._all.add(connection)
+                return connection
+        connection.close()
+        raise UsageError("the store was closed meanwhile")
 
     def _let_go(self, connection: Connection) -> None:
         with self._lock:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wire protocol of PyTorch's TCPStore (TCPStoreBackend.hpp and TCPStoreLibUvBackend.cpp of torch 2.1 to 2.13).
 
-A connection begins with VALIDATE and its magic number; after it, each request is a byte that says which, then fields.
-Integers have the byte order of the host in torch; here it is little-endian, that of all hosts with GPUs.
+A connection begins with OPENING, which is torch's request VALIDATE (0) and its magic number; torch's server too closes
+one that begins otherwise. After it, each request is a byte that says which, then fields. Integers have the byte order
+of the host in torch; here it is little-endian, that of all hosts with GPUs.
 
     SET          key value                          (no answer)
     COMPARE_SET  key value value                    value
@@ -27,7 +28,7 @@ from railgauge.transports.store.store import MAX_KEY, MAX_VALUE
 
 INT64 = struct.Struct("<q")
 LENGTH = struct.Struct("<Q")
-MAGIC = struct.pack("<I", 0x3C85F7CE)
+OPENING = b"\x00" + struct.pack("<I", 0x3C85F7CE)
 MAX_KEYS = 128 * 1024
 """Keys of one request; MAX_KEY_COUNT of torch's server."""
 MAX_REQUEST = 64 * 1024 * 1024
@@ -40,7 +41,6 @@ STOP_WAITING, WAIT_CANCELED = b"\x00", b"\x01"
 class Query(IntEnum):
     """Which request it is."""
 
-    VALIDATE = 0
     SET = 1
     COMPARE_SET = 2
     GET = 3
@@ -57,7 +57,6 @@ class Query(IntEnum):
 
 
 FIELDS = {
-    Query.VALIDATE: "4",
     Query.SET: "kv",
     Query.COMPARE_SET: "kvv",
     Query.GET: "k",
@@ -75,8 +74,6 @@ FIELDS = {
 """What follows: k a key, v a value, 4 and 8 so many bytes; # a count, of what stands behind it."""
 FIXED = {"4": 4, "8": 8, "#": 8}
 LIMITS = {"k": MAX_KEY, "v": MAX_VALUE}
-
-OPENING = bytes([Query.VALIDATE]) + MAGIC
 
 
 class WireError(ValueError):
@@ -97,6 +94,8 @@ class RequestReader:
     """Takes requests out of a stream in whatever pieces it comes; reads no byte of them twice."""
 
     def __init__(self) -> None:
+        self.opened = False
+        """OPENING has come."""
         self._buffer = bytearray()
         self._at = 0
         self._query: Query | None = None
@@ -114,8 +113,10 @@ class RequestReader:
         """The next request and its fields (counts left out); None until more has arrived.
 
         Raises:
-            WireError: there is no such request, or something in it is too long or too many.
+            WireError: this is no store's client, there is no such request, or something in it is too long or too many.
         """
+        if not self.opened and not self._open():
+            return None
         if self._query is None:
             if self._at == len(self._buffer):
                 return None
@@ -126,6 +127,14 @@ class RequestReader:
         query, self._query = self._query, None
         assert query is not None
         return query, self._fields
+
+    def _open(self) -> bool:
+        begin = bytes(self._buffer[: len(OPENING)])
+        if not OPENING.startswith(begin):
+            raise WireError(f"it is no store's client: it begins with {begin!r}")
+        self.opened = begin == OPENING
+        self._at = len(OPENING) if self.opened else 0
+        return self.opened
 
     def _begin(self, code: int) -> None:
         try:

@@ -65,6 +65,9 @@ class SocketProxy:
     def abort(self) -> None:
         """Close all sockets at once, whatever was posted."""
 
+    def close(self) -> None:
+        """Send what was posted, unless told to abort, and close all sockets."""
+
 class SocketReceiver(Receiver):
     def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
 

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.collectives.launch.hostfile import hosts_from
 from railgauge.collectives.launch.launch import (
     NAMES,
     Ended,
     Launch,
-    environment_with_secret,
+    environment,
+    exit_on_signals,
     launcher,
     run_command,
     variables_of,
 )
+from railgauge.collectives.launch.place import find_place
 from railgauge.topo.errors import UsageError
 
 ENV = {"NCCL_DEBUG": "INFO", "GLOO_SOCKET_IFNAME": "eth0", "HOME": "/root", "RAILGAUGE_SECRET": "s3cret"}
@@ -61,31 +64,56 @@ def test_the_secret_is_never_among_the_variables():
 
 def test_a_job_has_the_secret_that_is_set_or_a_new_one(monkeypatch):
     monkeypatch.setenv("RAILGAUGE_SECRET", "s3cret")
-    assert environment_with_secret()["RAILGAUGE_SECRET"] == "s3cret"
+    assert environment(asked())["RAILGAUGE_SECRET"] == "s3cret"
     monkeypatch.delenv("RAILGAUGE_SECRET")
-    drawn = {environment_with_secret()["RAILGAUGE_SECRET"] for _ in range(3)}
+    drawn = {environment(asked())["RAILGAUGE_SECRET"] for _ in range(3)}
     assert len(drawn) == 3
     assert all(len(secret) == 64 for secret in drawn)
 
 
 @pytest.mark.parametrize(("status", "told"), [(0, 0), (2, 2), (4, 4), (130, 130), (1, 4), (137, 4), (255, 4)])
 def test_a_status_that_is_not_railgauges_is_4_with_a_word(status, told, capfd):
-    ended = run_command([sys.executable, "-c", f"print('out'); raise SystemExit({status})"])
+    ended = run_command([sys.executable, "-c", f"print('out'); raise SystemExit({status})"], os.environ)
     assert ended.status == told
     assert ended.reported
     assert capfd.readouterr().out == "out\n"
     assert (ended.message is None) == (status == told)
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("ssh: connect to host gpu-09 port 22: No route to host\nRemote host: gpu-09", "No route to host"),
+        ("gpu-08: all is well\n  Remote daemon: 1 on node gpu-09\nbye", "status 213: Remote daemon: 1 on node gpu-09"),
+        ("gpu-099 and gpu-09x failed", "its own words are above"),
+    ],
+)
+def test_the_host_that_failed_is_named_in_one_line(said, words, capfd):
+    command = ["sh", "-c", 'echo "$0" >&2; exit 213', said]
+    ended = run_command(command, os.environ, hosts_from("gpu-08,gpu-09"))
+    assert ended.status == 4
+    assert words in ended.message
+    assert "\n" not in ended.message
+    assert capfd.readouterr().err == said + "\n"
+
+
+def test_what_a_launcher_leaves_behind_does_not_hold_up_its_end():
+    left = "(trap '' TERM HUP; exec setsid sleep 20 >/dev/null) & exit 1"
+    started = time.monotonic()
+    run_command(["sh", "-c", left], os.environ, hosts_from("gpu-08"))
+    assert time.monotonic() - started < 15
+
+
 def test_a_command_that_prints_nothing_has_reported_nothing():
-    assert run_command(["true"]) == Ended(0, None, reported=False)
+    assert run_command(["true"], os.environ) == Ended(0, None, reported=False)
 
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 INTERRUPTED = f"""
 import sys
+import os
 from railgauge.collectives.launch.launch import run_command
-run_command(["sh", "-c", "{sys.executable} -c \\"$0\\" & wait", {STUBBORN!r}])
+run_command(["sh", "-c", "{sys.executable} -c \\"$0\\" & wait", {STUBBORN!r}], os.environ)
 """
 
 
@@ -103,6 +131,62 @@ def test_a_signal_ends_the_whole_group(number, status):
     while group_lives(group):
         assert time.monotonic() < deadline, "the group outlives its launcher"
         time.sleep(0.02)
+
+
+AT_THE_START = """
+import os, signal, subprocess, sys
+from railgauge.collectives.launch.launch import run_command
+start = subprocess.Popen
+def interrupted(*args, **options):
+    process = start(*args, **options)
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return process
+subprocess.Popen = interrupted
+run_command(["sleep", "60"], os.environ)
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -2)])
+def test_a_signal_that_comes_while_the_launcher_starts_leaves_no_child(number, status):
+    command = [sys.executable, "-P", "-c", AT_THE_START, str(int(number))]
+    ran = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    assert ran.returncode == status
+    assert not group_lives(int(ran.stdout))
+
+
+def test_a_second_interrupt_kills_what_does_not_follow_the_first():
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", INTERRUPTED.replace("SIGINT", "SIGTERM")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout.readline() == b"up\n"
+        group = group_of_child(process.pid)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        process.wait(20)
+    assert not group_lives(group)
+
+
+def test_a_hangup_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with exit_on_signals():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_the_ranks_environment_has_no_place_of_the_launchers_own(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("MASTER_ADDR", "gpu-01")
+    exported = environment(asked())
+    assert find_place({name: value for name, value in exported.items() if name != "SLURM_PROCID"}) is None
+    assert exported["MASTER_ADDR"] == "gpu-01"
 
 
 def group_of_child(pid):

@@ -101,6 +101,29 @@ def test_railgauge_launches_here_and_shows_the_command(mpi):
 
 
 @pytest.mark.parametrize("mpi", MPIS)
+def test_the_shown_command_runs_without_a_secret_and_the_document_has_what_was_typed(mpi):
+    path = on_path(peer(mpi))
+    typed = [*SMALL, "--launcher", "mpirun", "-np", "2", "-xNCCL_DEBUG=WARN"]
+    pasted = launch(*shlex.split(launch(*typed, "--dry-run", PATH=path).stdout), PATH=path)
+    assert document(pasted)["ranks"] == 2
+    assert "RAILGAUGE" not in pasted.stderr
+    assert document(launch(*typed, PATH=path))["command"] == typed[typed.index("run") :]
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_a_host_that_is_not_reached_is_named_in_one_line_with_status_4(mpi, tmp_path):
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\necho 'ssh: connect to host 10.77.9.9 port 22: No route to host' >&2\nexit 255\n")
+    agent.chmod(0o755)
+    env = {"PRTE_MCA_plm_ssh_agent": str(agent), "HYDRA_LAUNCHER_EXEC": str(agent), "PATH": on_path(peer(mpi))}
+    got = launch(*SMALL, "--launcher", "mpirun", "--hosts", "10.77.9.9:2", **env)
+    assert got.returncode == 4
+    said = [line for line in got.stderr.splitlines() if line.startswith("railgauge run: mpirun ended with status")]
+    assert len(said) == 1
+    assert said[0].endswith(": ssh: connect to host 10.77.9.9 port 22: No route to host")
+
+
+@pytest.mark.parametrize("mpi", MPIS)
 def test_a_failed_run_is_status_4_with_a_document(mpi):
     path = on_path(peer(mpi))
     got = launch(*SMALL, "--launcher", "mpirun", "--ranks", "2", "--min-busbw", "1e6", PATH=path)
@@ -132,8 +155,8 @@ class started:
     """A long run of two ranks by --launcher mpirun: the launcher, and the pids of the ranks once they measure."""
 
     def __init__(self, mpi):
-        self.mark = f"--timeout 5.{time.monotonic_ns()}"
-        long_run = command("run", "all_reduce", "-b", "8", "-e", "8", "-N", "0", *self.mark.split())
+        self.mark = f"5.{time.monotonic_ns()}"
+        long_run = command("run", "all_reduce", "-b", "8", "-e", "8", "-N", "0", "--timeout", self.mark)
         self.launcher = subprocess.Popen(
             [*long_run, "--launcher", "mpirun", "--ranks", "2"],
             env=clean_environment(PATH=on_path(peer(mpi))),
@@ -154,7 +177,7 @@ class started:
         self.launcher.stdout.close()
 
     def pids(self):
-        return pids_with("\0".join(self.mark.split()))
+        return pids_with(self.mark)
 
 
 def is_rank(pid):

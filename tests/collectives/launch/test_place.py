@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.collectives.launch.place import Place, find_place
+from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation
 from railgauge.topo.errors import UsageError
 
 ENV = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}
@@ -158,3 +160,32 @@ def test_any_environment_is_a_place_none_or_a_usage_error(env):
     except UsageError:
         return
     assert found is None or 0 <= found.process < found.processes
+
+
+JUNK = st.one_of(TEXTS, st.from_regex(r"[0-9]{1,3}\(x[0-9]{1,12}\)", fullmatch=True), st.just("9" * 5000), st.just("٣"))
+
+
+@settings(deadline=None)
+@given(st.sampled_from([ENV, OPEN_MPI, MPICH, SLURM, TORCHRUN]), st.data())
+def test_any_value_of_a_launchers_variable_is_read_or_named(env, data):
+    name = data.draw(st.sampled_from(sorted(set(env) - {"PMIX_RANK", "PMIX_NAMESPACE"})))
+    value = data.draw(JUNK)
+    found, error = read(find_place, env | {name: value})
+    if error is None:
+        assert found is None or 0 <= found.process < found.processes
+    else:
+        assert name in error or re.fullmatch("-?[0-9]*", value)  # none is as if unset, a number may be of another world
+
+
+@given(JUNK)
+def test_an_allocations_tasks_are_a_number_or_named(value):
+    tasks, error = read(tasks_of_allocation, {"SLURM_NTASKS": value})
+    assert tasks >= 1 if error is None else "SLURM_NTASKS" in error
+
+
+def read(reader, env):
+    """What it reads, or what it says instead."""
+    try:
+        return reader(env), None
+    except UsageError as error:
+        return None, str(error)

@@ -3,8 +3,10 @@
 
 import fcntl
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -96,10 +98,10 @@ def test_the_first_hosts_name_has_to_be_known_on_the_others():
 @pytest.mark.usefixtures("scripted_ssh")
 def test_the_folder_of_a_meeting_file_has_to_be_there(tmp_path):
     hosts = hosts_from("localhost,127.0.0.1")
-    check(Launch(argv=["run", "--init-method", f"file://{tmp_path}/meet"], processes=2, hosts=hosts), "localhost")
+    check(Launch(argv=["run"], init_method=f"file://{tmp_path}/meet", processes=2, hosts=hosts), "localhost")
     assert not list(tmp_path.glob(".railgauge*"))
     with pytest.raises(UnavailableError, match="/no/such/folder: No such file"):
-        check(Launch(argv=["run", "--init-method=file:///no/such/folder/meet"], processes=2, hosts=hosts), "localhost")
+        check(Launch(argv=["run"], init_method="file:///no/such/folder/meet", processes=2, hosts=hosts), "localhost")
 
 
 def test_a_probe_tells_a_lock_that_is_seen_from_one_that_is_not(tmp_path):
@@ -120,6 +122,27 @@ def test_a_probe_tells_a_lock_that_is_seen_from_one_that_is_not(tmp_path):
             str(absent): "No such file or directory",
         },
     }
+
+
+def test_when_the_preflight_is_ended_nothing_of_it_is_left(tmp_path):
+    script, pids = tmp_path / "ssh", tmp_path / "pids"
+    script.write_text(f"#!/bin/sh\necho $$ >> {pids}\nexec sleep 50\n")
+    script.chmod(0o755)
+    asked = ["--hosts", "gpu-01,gpu-02", "--init-method", f"file://{tmp_path}/meet"]
+    with subprocess.Popen([*RUN, *asked], env=os.environ | {"RAILGAUGE_SSH": str(script)}) as launcher:
+        until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+        assert list(tmp_path.glob(".railgauge-preflight-*"))
+        launcher.terminate()
+        assert launcher.wait(20) == 143
+    assert not list(tmp_path.glob(".railgauge-preflight-*"))
+    until(lambda: not any(Path("/proc", pid).exists() for pid in pids.read_text().split()))
+
+
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
 
 
 def test_hosts_that_cannot_be_logged_in_to_are_named_and_nothing_starts(tmp_path):

@@ -86,9 +86,24 @@ def test_what_is_no_host_is_never_handed_to_ssh(node):
 
 
 def test_ssh_never_asks_and_gives_up():
-    command = ssh_command("gpu-01", ["echo", "a b"])
+    command = ssh_command("gpu-01", ["echo", "a b"], 60)
     assert command[-2:] == ["gpu-01", "echo 'a b'"]
     assert {"-T", "-oBatchMode=yes", "-oConnectTimeout=10"} < set(command)
+
+
+@pytest.mark.parametrize(("timeout_s", "connect", "alive"), [(60, 10, 15), (20, 10, 7), (3, 3, 1), (0.5, 1, 1)])
+def test_a_host_that_answers_nothing_is_given_up_within_the_timeout(timeout_s, connect, alive):
+    options = {f"-oConnectTimeout={connect}", f"-oServerAliveInterval={alive}", "-oServerAliveCountMax=3"}
+    assert options < set(ssh_command("gpu-01", ["true"], timeout_s))
+
+
+def test_output_that_was_handed_on_is_not_kept():
+    handed = {}
+    results = run_on(
+        ["a", "b"], ["echo", "hello"], timeout_s=20, on_done=lambda node, result: handed.update({node: result.stdout})
+    )
+    assert handed == {"a": b"hello\n", "b": b"hello\n"}
+    assert [result.stdout for result in results.values()] == [b"", b""]
 
 
 def test_no_ssh_is_named(monkeypatch):

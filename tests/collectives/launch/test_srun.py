@@ -68,6 +68,7 @@ def test_a_run_without_hosts_leaves_them_to_slurm(cluster):
     assert ran.returncode == 0, ran.stderr
     document = json.loads(ran.stdout)
     assert (document["ranks"], document["status"]) == (3, "ok")
+    assert document["command"][-5:] == ["--launcher", "srun", "--ranks", "3", "--json"]
 
 
 def test_tasks_that_srun_starts_are_the_ranks_of_one_job(cluster):
@@ -94,6 +95,18 @@ def test_dry_run_prints_the_srun_that_would_run_and_no_secret(cluster):
     assert {"--ntasks=2", "--nodelist=rg-node2,rg-node2", "--export=ALL,NCCL_DEBUG=WARN"} < set(words)
     assert words[-len(RUN) :] == RUN
     assert "not-to-be-seen" not in ran.stdout + ran.stderr
+    pasted = hosts.run(0, ["sh", "-c", ran.stdout], env=environ)
+    assert pasted.returncode == 0, pasted.stderr
+    assert on(pasted.stdout) == ["rg-node2", "rg-node2"]
+
+
+def test_the_only_task_of_a_step_may_start_ranks_but_one_of_several_may_not(cluster):
+    hosts, environ = cluster
+    ran = hosts.run(0, ["srun", "-n1", "--mpi=none", *RUN, "--ranks", "2", "--json"], env=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["ranks"] == 2
+    ran = hosts.run(0, ["srun", "-n2", "--mpi=none", *RUN, "-xA=1"], env=environ)
+    assert "srun started 2 processes of 1 ranks each, and ranks start no others" in ran.stderr
 
 
 def test_what_srun_refuses_is_told_in_its_words(cluster):

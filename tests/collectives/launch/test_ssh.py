@@ -93,6 +93,7 @@ def test_json_is_one_document_and_a_hostfile_says_where(cluster, tmp_path):
     assert ran.returncode == 0, ran.stderr
     document = json.loads(ran.stdout)
     assert (document["ranks"], document["nodes"], document["status"]) == (2, 2, "ok")
+    assert document["command"] == [*RUN[4:], *asked]
     assert "-np 2 of 5 slots: 1 on 10.77.0.1, 1 on fd77::2" in ran.stderr
 
 
@@ -108,6 +109,18 @@ def test_dry_run_prints_what_would_run_and_nothing_secret(cluster):
     assert remote[remote.index("railgauge.collectives.launch.ssh_host") + 1 :] == ["2", "5", os.getcwd(), *RUN[4:]]
     assert "not-to-be-seen" not in ran.stdout + ran.stderr
     assert not railgauge_processes(hosts)
+
+
+def test_the_shown_commands_run(cluster):
+    hosts, environ = cluster
+    shown = hosts.run(0, [*RUN, *ON_BOTH, "--dry-run"], env=environ).stdout.splitlines()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pasted = [hosts.start(0, ["sh", "-c", line], env=environ, **pipes) for line in shown]
+    for process in pasted:
+        process.stdin.write(b"c0ffee\n\n")
+        process.stdin.flush()
+    assert [process.wait(WITHIN_S) for process in pasted] == [0, 0], pasted[0].stderr.read()
+    assert b"# Out of bounds values : 0 OK" in pasted[0].stdout.read()
 
 
 def test_variables_reach_the_ranks_and_the_secret_stands_in_no_command_line(cluster):
@@ -183,7 +196,7 @@ def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(t
     environ = os.environ | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([*command, *arguments], env=environ, cwd=tmp_path, **pipes) as host:
-        host.stdin.write(b"c0ffee\n")
+        host.stdin.write(b"c0ffee\n\n")
         host.stdin.flush()
         assert b"/no/such/folder: No such file or directory: files are" in host.stderr.readline()
         _, errors = host.communicate(timeout=WITHIN_S)

@@ -85,7 +85,8 @@ def test_railgauge_launches_and_shows_the_command():
     assert "NCCL_DEBUG=WARN" in shown.stdout
     words = shlex.split(shown.stdout)
     assert words[words.index("--nproc-per-node") + 1] == "2"
-    assert document(launch(*SMALL, *options, PATH=path, **QUIET))["ranks"] == 2
+    assert document(launch(*words, PATH=path, **QUIET))["ranks"] == 2
+    assert document(launch(*SMALL, *options, PATH=path, **QUIET))["command"] == [*SMALL[SMALL.index("run") :], *options]
 
 
 def test_a_killed_rank_ends_the_job_and_nothing_is_left():

@@ -112,4 +112,4 @@ def test_interfaces_of_containers_are_not_odd_and_a_bond_that_is_missing_is():
 
 def test_files_of_one_host_are_told():
     nodes = [replace(node, host="gpu-1") for node in fleet("", "")]
-    assert compare(nodes).warnings == ("n1, n2: all of them are of the host gpu-1",)
+    assert compare(nodes).warnings == ("n[1-2]: all of them are of the host gpu-1",)

@@ -76,6 +76,13 @@ def test_the_file_is_its_owners_alone(path):
         os.umask(old)
 
 
+def test_a_store_that_others_could_read_is_made_private(path):
+    with open(path, "w"):
+        os.chmod(path, 0o644)
+    with FileStore(path):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
 def test_what_a_killed_run_left_is_begun_anew(path):
     with holder(path, 2) as process:
         process.kill()
@@ -131,10 +138,12 @@ def test_a_fork_does_not_end_its_parents_part(path):
 def test_a_file_of_something_else_is_left_alone(path, content):
     with open(path, "wb") as file:
         file.write(content)
+    os.chmod(path, 0o640)
     with pytest.raises(InputError, match="is no store: it begins with"):
         FileStore(path)
     with open(path, "rb") as file:
         assert file.read() == content
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
 
 
 @pytest.mark.parametrize("cut", [1, 20, 33, 45])
@@ -199,6 +208,74 @@ def test_a_full_disk_is_told_and_leaves_the_file_as_it_was(path, monkeypatch):
             with pytest.raises(InputError, match=r"cannot be written: No space left"):
                 other.set("a", "2")
         assert store.get("a") == b"1"
+
+
+WRITE_TOO_MUCH = """
+import resource, sys
+from railgauge.topo.errors import InputError
+from railgauge.transports.store import FileStore
+with FileStore(sys.argv[1]) as store:
+    store.set("a", "1")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        store.set("big", b"x" * 100_000)
+    except InputError as error:
+        print(error)
+    print(store.check(["big"]), store.get("a"))
+    store.set("small", "fits")
+"""
+
+
+def test_a_write_that_fails_is_undone_for_all(path):
+    with FileStore(path) as store:
+        command = [sys.executable, "-c", WRITE_TOO_MUCH, path]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert done.stdout == f"{path}: cannot be written: File too large\nFalse b'1'\n", done.stderr
+        assert store.get("small") == b"fits"
+        assert not store.check(["big"])
+
+
+def test_a_full_disk_that_is_told_late_is_noticed_too(tmp_path, monkeypatch):
+    """NFS takes what is written, and says at fsync(2) that the server had no place for it."""
+
+    def full(fd):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "major", lambda device: 0)
+    with FileStore(str(tmp_path / "store")) as store, FileStore(str(tmp_path / "store")) as other:
+        store.set("a", "1")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", full)
+            with pytest.raises(InputError, match=r"cannot be written: No space left"):
+                other.set("a", "2")
+        assert (store.get("a"), other.get("a")) == (b"1", b"1")
+
+
+def test_what_is_interrupted_within_a_change_is_not_taken_for_done(path, monkeypatch):
+    def interrupt(records):
+        raise KeyboardInterrupt
+
+    with FileStore(path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(store._log, "add", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                store.set("a", "1")
+        assert not store.check(["a"])
+
+
+def test_a_file_that_can_be_reached_no_more_is_told(path, monkeypatch):
+    def stale(*arguments):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with FileStore(path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pread", stale)
+            with pytest.raises(InputError, match=r"store: cannot be used as a store: Stale file handle"):
+                store.get("a")
+        with monkeypatch.context() as patch:
+            patch.setattr(file_lock.fcntl, "fcntl", stale)
+            with pytest.raises(InputError, match=r"store: cannot be used as a store: Stale file handle"):
+                store.get("a")
 
 
 def test_a_filesystem_without_locks_is_told(path, monkeypatch):

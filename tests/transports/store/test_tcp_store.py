@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UsageError, WaitTimeoutError
-from railgauge.transports.store import TCPStore, listen, tcp_server
+from railgauge.transports.store import TCPStore, connection, listen, tcp_server, tcp_store
 from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.torch_wire import LENGTH, Query, pack
 
@@ -178,6 +178,42 @@ def test_a_client_with_a_secret_refuses_a_server_without(master):
         TCPStore("127.0.0.1", master.port, timeout=LONG, secret=b"mine")
 
 
+@pytest.mark.parametrize("how", ["end", "reset", "silence"])
+def test_a_store_that_knows_no_proof_is_told_as_such(how, monkeypatch):
+    def like_torchs():
+        strange, _ = listener.accept()
+        with strange:
+            if how != "silence":
+                strange.recv(1 if how == "reset" else 100)
+                strange.close()
+            known, _ = listener.accept()
+            with known:
+                assert known.recv(100) == wire.OPENING + pack(Query.GETNUMKEYS)
+                known.sendall(wire.INT64.pack(0))
+
+    monkeypatch.setattr(connection, "ATTEMPT_S", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        server = pool.submit(like_torchs)
+        with pytest.raises(AuthenticationError, match=r"has no job secret .PyTorch's.*RAILGAUGE_SECRET"):
+            TCPStore("127.0.0.1", listener.getsockname()[1], timeout=LONG, secret=b"mine")
+        server.result(20)
+
+
+def test_a_server_that_closes_on_its_way_out_is_followed_by_the_right_one():
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        port = listener.getsockname()[1]
+        client = pool.submit(TCPStore, "127.0.0.1", port, timeout=LONG, secret=b"mine")
+        for _ in range(5):
+            sock, _ = listener.accept()
+            sock.recv(1)  # what is left unread makes it a reset
+            sock.close()
+        kept = os.dup(listener.fileno())
+        with TCPStore("127.0.0.1", port, is_master=True, master_listen_fd=kept, secret=b"mine") as master:
+            client.result(20).set("a", "1")
+            assert master.get("a") == b"1"
+            client.result().close()
+
+
 def test_no_secret_is_in_a_message(caplog):
     refused = pytest.raises(AuthenticationError)
     with TCPStore("127.0.0.1", 0, is_master=True, secret=b"hush-hush") as master, refused as raised:
@@ -248,6 +284,51 @@ def test_closing_ends_the_waits_of_other_threads(master):
         client.close()
         with pytest.raises(PeerLostError):
             waiting.result(20)
+
+
+def test_a_connection_that_is_made_while_the_store_closes_is_closed_too(master, monkeypatch):
+    client, made, real = TCPStore("127.0.0.1", master.port, timeout=LONG), [], tcp_store.connect
+
+    def connect_while_closing(*arguments):
+        made.append(real(*arguments))
+        client.close()
+        return made[-1]
+
+    monkeypatch.setattr(tcp_store, "connect", connect_while_closing)
+    with client._connection(), pytest.raises(UsageError, match="was closed"):
+        client.get("never")
+    assert made[0]._sock.fileno() == -1
+
+
+def test_an_address_that_swallows_packets_leaves_time_for_the_next(monkeypatch):
+    real = socket.getaddrinfo
+
+    def two_addresses(host, port, *rest, **named):
+        hosts = ("127.0.0.2", "127.0.0.1") if host == "gpu-01" else (host,)
+        return [info for one in hosts for info in real(one, port, *rest, **named)]
+
+    monkeypatch.setattr(connection, "ATTEMPT_S", 1.0)
+    with (
+        TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG, secret=b"s") as master,
+        socket.create_server(("127.0.0.2", master.port), backlog=0),
+        contextlib.ExitStack() as crowd,
+    ):
+        while fill_backlog("127.0.0.2", master.port, crowd):
+            pass
+        monkeypatch.setattr(socket, "getaddrinfo", two_addresses)
+        with TCPStore("gpu-01", master.port, timeout=timedelta(seconds=5), secret=b"s") as client:
+            client.set("a", "1")
+        assert master.get("a") == b"1"
+
+
+def fill_backlog(host, port, crowd):
+    """One more that waits to be taken; False once the kernel drops what comes."""
+    sock = crowd.enter_context(socket.socket())
+    sock.settimeout(0.3)
+    with contextlib.suppress(TimeoutError):
+        sock.connect((host, port))
+        return True
+    return False
 
 
 def test_a_store_that_is_let_go_closes_its_port():

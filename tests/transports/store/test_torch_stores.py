@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.topo.errors import PeerLostError, WaitTimeoutError
+from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
 from railgauge.transports.store import TCPStore
 
 TORCH = Path(__file__).parents[3] / "build/peers/torch/bin/python"
@@ -114,15 +114,30 @@ def test_the_same_script_has_the_same_answers(tmp_path):
     assert all(len(said) > 30 for said in ours.values())
 
 
-@pytest.mark.parametrize("use_libuv", [True, False])
-def test_our_client_at_torchs_server(use_libuv):
-    serve = f"""
+def torchs_server(use_libuv):
+    return torch(f"""
 import sys, torch.distributed
 store = torch.distributed.TCPStore("127.0.0.1", 0, None, True, use_libuv={use_libuv})
 print(store.port, flush=True)
 sys.stdin.read()
-"""
-    with torch(serve) as server, TCPStore("127.0.0.1", int(server.stdout.readline()), timeout=LONG) as store:
+""")
+
+
+@pytest.mark.parametrize("use_libuv", [True, False])
+def test_our_client_with_a_secret_is_told_that_torchs_server_has_none(use_libuv):
+    with torchs_server(use_libuv) as server:
+        port = int(server.stdout.readline())
+        with pytest.raises(AuthenticationError, match="has no job secret"):
+            TCPStore("127.0.0.1", port, timeout=LONG, secret=b"mine")
+        server.communicate("", timeout=20)
+
+
+@pytest.mark.parametrize("use_libuv", [True, False])
+def test_our_client_at_torchs_server(use_libuv):
+    with (
+        torchs_server(use_libuv) as server,
+        TCPStore("127.0.0.1", int(server.stdout.readline()), timeout=LONG) as store,
+    ):
         store.multi_set(["a", "b"], ["1", b"\xff"])
         store.append("a", "0")
         assert store.multi_get(["b", "a"]) == [b"\xff", b"10"]

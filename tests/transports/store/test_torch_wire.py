@@ -4,27 +4,10 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.transports.store.wire_requests import any_requests, cut, encode
 
 from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.torch_wire import LENGTH, Query, RequestReader, WireError, pack
-
-short = st.binary(max_size=30)
-KEYED = [Query.GET, Query.DELETE_KEY]
-PAIRED = [Query.SET, Query.APPEND]
-requests = st.one_of(
-    st.tuples(st.sampled_from(KEYED), st.tuples(short)),
-    st.tuples(st.sampled_from(PAIRED), st.tuples(short, short)),
-    st.tuples(st.just(Query.COMPARE_SET), st.tuples(short, short, short)),
-    st.tuples(st.sampled_from([Query.GETNUMKEYS, Query.CANCEL_WAIT]), st.just(())),
-    st.tuples(st.sampled_from([Query.WAIT, Query.CHECK, Query.MULTI_GET]), st.lists(short).map(tuple)),
-    st.tuples(st.just(Query.MULTI_SET), st.lists(st.tuples(short, short)).map(lambda pairs: sum(pairs, ()))),
-)
-
-
-def encode(query, fields):
-    if wire.FIELDS[query].startswith("#"):
-        return pack(query, len(fields) // len(wire.FIELDS[query][1:]), *fields)
-    return pack(query, *fields)
 
 
 def read_all(reader):
@@ -32,19 +15,27 @@ def read_all(reader):
         yield request
 
 
-@given(st.lists(requests), st.integers(1, 40))
+def opened_reader():
+    reader = RequestReader()
+    reader.feed(wire.OPENING)
+    assert reader.next() is None
+    assert reader.opened
+    return reader
+
+
+@given(st.lists(any_requests()), st.integers(1, 40))
 def test_requests_survive_any_cutting(sent, step):
     stream = wire.OPENING + b"".join(encode(*request) for request in sent)
     reader, got = RequestReader(), []
-    for at in range(0, len(stream), step):
-        reader.feed(stream[at : at + step])
+    for piece in cut(stream, [step]):
+        reader.feed(piece)
         got += read_all(reader)
-    assert got == [(Query.VALIDATE, [wire.MAGIC]), *((query, list(fields)) for query, fields in sent)]
+    assert got == [(query, list(fields)) for query, fields in sent]
 
 
 @given(st.lists(st.binary(max_size=80), max_size=8))
 def test_any_bytes_are_requests_or_an_error(pieces):
-    reader = RequestReader()
+    reader = opened_reader()
     with contextlib.suppress(WireError):
         for piece in pieces:
             reader.feed(piece)
@@ -66,15 +57,26 @@ def test_any_bytes_are_requests_or_an_error(pieces):
     ids=["unknown", "long key", "giant key", "long value", "many keys", "giant count"],
 )
 def test_what_goes_beyond_the_limits_is_refused_before_it_arrives(stream):
-    reader = RequestReader()
+    reader = opened_reader()
     reader.feed(stream)
     with pytest.raises(WireError):
         reader.next()
 
 
+@given(st.binary(min_size=1).filter(lambda begin: not wire.OPENING.startswith(begin[:5])))
+def test_what_does_not_begin_as_a_client_is_refused_at_its_first_wrong_byte(begin):
+    wrong = next(n for n, (got, wanted) in enumerate(zip(begin, wire.OPENING, strict=False)) if got != wanted)
+    reader = RequestReader()
+    reader.feed(begin[:wrong])
+    assert reader.next() is None
+    reader.feed(begin[wrong : wrong + 1])
+    with pytest.raises(WireError, match="no store's client"):
+        reader.next()
+
+
 def test_the_fields_of_a_request_are_limited_together(monkeypatch):
     monkeypatch.setattr(wire, "MAX_REQUEST", 100)
-    reader = RequestReader()
+    reader = opened_reader()
     reader.feed(pack(Query.WAIT, 3, b"k" * 40, b"k" * 40, b"k" * 40))
     with pytest.raises(WireError, match="too many"):
         reader.next()

@@ -45,7 +45,9 @@ void bind_end(nb::module_& m, const char* name) {
 void bind_socket(nb::module_& m) {
   nb::class_<Proxy>(m, "SocketProxy", "Moves the messages of all of a rank's sockets, in a thread.")
       .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
-      .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.");
+      .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.")
+      .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
+           "Send what was posted, unless told to abort, and close all sockets.");
   bind_end<socket::SocketReceiver, Receiver>(m, "SocketReceiver");
   bind_end<socket::SocketSender, Sender>(m, "SocketSender");
 }

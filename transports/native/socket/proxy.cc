@@ -40,10 +40,12 @@ Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger
   thread_ = std::thread([this] { run(); });
 }
 
-Proxy::~Proxy() {
+Proxy::~Proxy() { close(); }
+
+void Proxy::close() {
   ending_ = true;
   stir();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Proxy::add(std::shared_ptr<Wire> wire) {

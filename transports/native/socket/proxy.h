@@ -21,8 +21,9 @@ class Proxy {
  public:
   // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
-  // Sends what was posted, unless told to abort, and closes all sockets.
   ~Proxy();
+  // Sends what was posted, unless told to abort, and closes all sockets. Harmless a second time.
+  void close();
 
   void add(std::shared_ptr<Wire> wire);
   // The rank has filled or emptied a slot.

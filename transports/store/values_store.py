@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What HashStore and FileStore share: their values are in this process, for its threads or in step with a file."""
+"""A store that has its Values in this process: a HashStore for its threads, a FileStore in step with its file."""
 
 import time
 from abc import abstractmethod
@@ -14,7 +14,7 @@ FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.1
 
 
-class LocalStore(Store):
+class ValuesStore(Store):
     """Every operation of a store, over values that one has to oneself for a moment."""
 
     @abstractmethod

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+from railgauge.transports import complaints
+from railgauge.transports.complaints import MOST, PERIOD_S, Complaints
+
+
+def test_so_many_are_logged_of_an_hour_and_the_last_says_so(caplog, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(complaints.time, "monotonic", lambda: now[0])
+    strangers = Complaints("railgauge.test")
+    for number in range(5 * MOST):
+        strangers.log(f"stranger {number}")
+    assert [record.getMessage() for record in caplog.records] == [
+        *(f"stranger {number}" for number in range(MOST - 1)),
+        f"stranger {MOST - 1}; others are not logged for an hour",
+    ]
+    caplog.clear()
+    now[0] += PERIOD_S + 1
+    strangers.log("stranger of another hour")
+    assert caplog.messages == ["stranger of another hour"]

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is logged about strangers at a port, limited: a port scan shall not fill a disk."""
+
+import time
+
+MOST = 20
+"""So many lines are logged of each PERIOD_S."""
+PERIOD_S = 3600.0
+
+
+class Complaints:
+    """Warnings of one listener to the logger of this name; the last line before it falls silent says so."""
+
+    def __init__(self, logger: str) -> None:
+        self._logger = logger
+        self._since = time.monotonic()
+        self._logged = 0
+        self.refused: dict[str, None] = {}
+        """The first who were refused, and why; said again when somebody does not come."""
+
+    def refuse(self, what: str, peer: str, why: str) -> None:
+        """Log what was done to whom (HOST:PORT, or a rank and its host), and keep it in `refused`."""
+        if len(self.refused) < MOST:
+            self.refused[f"{peer.rpartition(':')[0] or peer}, {why}"] = None
+        self.log(f"{what} {peer}: {why}")
+
+    def log(self, message: str) -> None:
+        """Log the message, unless there were too many lately."""
+        now = time.monotonic()
+        if now - self._since > PERIOD_S:
+            self._since, self._logged = now, 0
+        self._logged += 1
+        if self._logged > MOST:
+            return
+        import logging  # takes a while, and most runs have nothing to complain about
+
+        more = "; others are not logged for an hour" if self._logged == MOST else ""
+        logging.getLogger(self._logger).warning("%s%s", message, more)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the hub listens, as process 0 tells it through the store."""
+
+import hmac
+import ipaddress
+from dataclasses import asdict, dataclass, field
+
+from railgauge.topo.errors import RunError
+from railgauge.topo.sources.printable import all_printable
+from railgauge.transports.addresses import host_and_port
+from railgauge.transports.shape import fits, read_json
+
+LONGEST = 4000
+LONGEST_TROUBLE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubPlace:
+    """An address, and what it takes to go there."""
+
+    address: str
+    port: int
+    interface: str
+    host: str
+    network: str
+    """What its loopback addresses are limited to (`peer.network_id`)."""
+    key: str = field(repr=False)
+    """Random: with the job secret it makes the hub's, so that whoever joins has been told through the store."""
+
+    def secret(self, job_secret: bytes) -> bytes:
+        """What both ends of a connection to the hub prove to know."""
+        return hmac.digest(job_secret, b"hub" + self.key.encode(), "sha256")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only its own host, or network namespace, reaches it."""
+        return ipaddress.ip_address(self.address).is_loopback
+
+    def to_dict(self) -> dict[str, object]:
+        """For the store."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """For messages: `10.0.0.1:4711 (eth0 of gpu-01)`."""
+        return f"{host_and_port(self.address, self.port)} ({self.interface} of {self.host})"
+
+
+SHAPE = {"address": str, "port": int, "interface": str, "host": str, "network": str, "key": str}
+
+
+def read_place(text: bytes, key: str) -> HubPlace:
+    """What process 0 told. RunError: it cannot begin, or it is no address."""
+    try:
+        value = all_printable(read_json(text[:LONGEST], dict))
+        if fits(value, {"trouble": str}):
+            raise RunError(value["trouble"][:LONGEST_TROUBLE])
+        if fits(value, SHAPE):
+            ipaddress.ip_address(value["address"])
+            if 0 < value["port"] < 65536:
+                return HubPlace(**value)
+    except ValueError:
+        pass
+    raise RunError(f"the store holds no address at {key}: does another program use it?")
