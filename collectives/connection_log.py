@@ -6,27 +6,29 @@ import os
 from railgauge.collectives.communicator import Communicator
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.wire import Wire
 
 
 def log_connections(comm: Communicator, log: NcclLog) -> None:
     """Log this rank's connections, over the network at both ends, and that all are made."""
-    for ends in comm.rings:
-        if ends.next and ends.previous:
-            _log(log, ends.channel, (comm.rank, ends.next.peer), "send", ends.next.via)
-            if ends.previous.via.startswith(NET_SOCKET):
-                _log(log, ends.channel, (ends.previous.peer, comm.rank), "receive", ends.previous.via)
+    for wire, end in comm.ends.items():
+        if wire.source == comm.rank:
+            _log(log, wire, "send", end.via)
+        elif end.via.startswith(NET_SOCKET):
+            _log(log, wire, "receive", end.via)
     log.info("INIT", "Connected all rings", also="COLL")
+    if comm.trees:
+        log.info("INIT", "Connected all trees", also="COLL")
     log.info(
         "INIT",
-        f"{len(comm.rings)} coll channels; rank {comm.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE",
+        f"{comm.rings} coll channels; rank {comm.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE",
     )
 
 
-def _log(log: NcclLog, channel: int, ranks: tuple[int, int], direction: str, via: str) -> None:
-    source, target = ranks
+def _log(log: NcclLog, wire: Wire, direction: str, via: str) -> None:
     shown = f"[{direction}] via" if via.startswith(NET_SOCKET) else "via"
     log.info(
         "INIT",
-        f"Channel {channel:02d}/0 : {source}[{source}] -> {target}[{target}] {shown} {via}",
+        f"Channel {wire.channel:02d}/0 : {wire.source}[{wire.source}] -> {wire.target}[{wire.target}] {shown} {via}",
         also=via.split("/")[0],
     )

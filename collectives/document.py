@@ -10,7 +10,6 @@ from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
-from railgauge.collectives.plan import Plan
 from railgauge.collectives.table import average_busbw
 from railgauge.topo.errors import RunError
 from railgauge.transports.bootstrap import Bootstrap
@@ -43,40 +42,34 @@ class Connection:
         }
 
 
-def connections_of(comm: Communicator, bootstrap: Bootstrap, plan: Plan) -> list[Connection]:
+def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]:
     """Gather all ranks' connections, by channel and sender, beside what was planned for them.
 
     Raises:
         RunError: the two ends of a connection disagree on what went over it.
     """
-    own = [
-        {
-            "channel": e.channel,
-            "to": e.next.peer,
-            "via": e.next.via,
-            "sent": e.next.bytes,
-            "from": e.previous.peer,
-            "received": e.previous.bytes,
-        }
-        for e in comm.rings
-        if e.next and e.previous
+    mine = [
+        (wire.channel, wire.source, wire.target, wire.planned, end.via, end.bytes) for wire, end in comm.ends.items()
     ]
-    everybody = bootstrap.all_gather(own)
-    received = {
-        (end["channel"], end["from"], rank): end["received"] for rank, ends in enumerate(everybody) for end in ends
-    }
+    sent: dict[tuple[int, int, int], tuple[str, str, int]] = {}
+    received: dict[tuple[int, int, int], int] = {}
+    for rank, ends in enumerate(bootstrap.all_gather(mine)):
+        for channel, source, target, planned, via, moved in ends:
+            if source == rank:
+                sent[channel, source, target] = (planned, via, moved)
+            else:
+                received[channel, source, target] = moved
     connections = [
         Connection(
-            channel=end["channel"],
-            from_rank=rank,
-            to_rank=end["to"],
-            via=end["via"],
-            planned=plan.transports[end["channel"]][plan.rings[end["channel"]].index(rank)],
-            bytes_sent=end["sent"],
-            bytes_received=received[end["channel"], rank, end["to"]],
+            channel=name[0],
+            from_rank=name[1],
+            to_rank=name[2],
+            via=via,
+            planned=planned,
+            bytes_sent=moved,
+            bytes_received=received[name],
         )
-        for rank, ends in enumerate(everybody)
-        for end in ends
+        for name, (planned, via, moved) in sent.items()
     ]
     for c in connections:
         if c.bytes_sent != c.bytes_received:

@@ -4,12 +4,8 @@
 """
 
 import enum
-from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Dtype(enum.IntEnum):
@@ -93,16 +89,21 @@ def parse_redops(text: str) -> list[Redop]:
     raise UsageError(f"-o {text}: no such operator; there are {', '.join(o.label for o in Redop)} and all")
 
 
-def dtype_of(array: "np.ndarray") -> Dtype:
-    """Find the element type of a NumPy array; ml_dtypes' bfloat16 is known too.
+DLPACK = {
+    (2, 16): Dtype.HALF,
+    (4, 16): Dtype.BFLOAT16,
+    (2, 32): Dtype.FLOAT,
+    (2, 64): Dtype.DOUBLE,
+    (0, 8): Dtype.INT8,
+    (1, 8): Dtype.UINT8,
+    (0, 32): Dtype.INT32,
+    (1, 32): Dtype.UINT32,
+    (0, 64): Dtype.INT64,
+    (1, 64): Dtype.UINT64,
+}
+"""By DLPack's type code and bits (DLDataTypeCode of dlpack.h)."""
 
-    Raises:
-        UsageError: the engine does not have this type.
-    """
-    name = array.dtype.name
-    for dtype in Dtype:
-        if name == dtype.label:
-            return dtype
-    if name in OTHER_NAMES:
-        return OTHER_NAMES[name]
-    raise UsageError(f"arrays of {name} are not supported; there are {', '.join(d.label for d in Dtype)}")
+
+def dtype_of_bits(code: int, bits: int) -> Dtype | None:
+    """The element type that DLPack calls so; None when the engine does not have it."""
+    return DLPACK.get((code, bits))

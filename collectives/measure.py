@@ -17,7 +17,7 @@ from railgauge._native import collectives as native
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 
@@ -102,7 +102,7 @@ class Meter:
         everybody = self._bootstrap.all_gather([asdict(way) for way in ways])
         timings = [self._combine([Sample(**ranks[i]) for ranks in everybody], count * dtype.bytes) for i in (0, 1)]
         self._note_wrong([[Sample(**way) for way in ranks] for ranks in everybody], count, dtype, op)
-        channels = self._comm.channels_for(count * dtype.bytes)
+        algorithm, channels = self._comm.choice(Collective.ALL_REDUCE, count, dtype)
         return Row(
             bytes=count * dtype.bytes,
             count=count,
@@ -111,10 +111,10 @@ class Meter:
             root=-1,
             out_of_place=timings[0],
             in_place=timings[1],
-            algorithm=str(Algorithm.RING),
+            algorithm=str(algorithm),
             protocol="simple",
             channels=channels,
-            predicted_busbw_gb_per_s=self._predicted * channels / len(self._comm.rings),
+            predicted_busbw_gb_per_s=self._predicted * channels / self._comm.rings,
         )
 
     def _way(self, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool) -> Sample:
@@ -140,9 +140,10 @@ class Meter:
         times = self._job.iterations * self._job.aggregate
         self._bootstrap.barrier()
         before = time.thread_time()
-        seconds = self._comm.repeat_all_reduce(source.memory, into.memory, count, dtype, op, ahead + times)
-        cpu_seconds = (time.thread_time() - before) / (ahead + times)
-        return sum(seconds[ahead:]) / times, cpu_seconds
+        seconds = self._comm.repeat(
+            Collective.ALL_REDUCE, source.memory, into.memory, count, dtype, op, ahead=ahead, times=times
+        )
+        return seconds, (time.thread_time() - before) / (ahead + times)
 
     def _verify(
         self, source: Buffer, into: Buffer, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
@@ -154,7 +155,7 @@ class Meter:
         if self._job.fault and not self._armed:
             self._comm.arm_fault()
             self._armed = True
-        self._comm.repeat_all_reduce(source.memory, into.memory, count, dtype, op, 1)
+        self._comm.repeat(Collective.ALL_REDUCE, source.memory, into.memory, count, dtype, op)
         return native.check_pattern(into.memory, count, self._comm.size, int(dtype), int(op), seed)
 
     def _fill(self, data: Buffer, count: int, dtype: Dtype, op: Redop, seed: int) -> None:

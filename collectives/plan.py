@@ -9,21 +9,32 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from railgauge.collectives.node import Node
 from railgauge.collectives.node_detection import detect_node
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.joined import Joined, join
+from railgauge.topo.channels.joined_tree import JoinedTree
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.connect import Nets
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import transport_name, why_not_shm
+from railgauge.transports.wire import Nets
 
 PLAN_WITHIN_S = 60.0
 """A node may take this much longer than the timeout to be scanned: NVML can need many seconds."""
 ANY_SOCKET: Nets = [0, 0]
 """Within a node the plan names no NIC: the first interface carries what cannot go through shared memory."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tree:
+    """A tree over all ranks: by rank its parent (-1: the root) and how the steps to and from it go."""
+
+    parents: list[int]
+    up: list[Nets]
+    down: list[Nets]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +45,8 @@ class Plan:
     """For each channel the ranks in ring order."""
     nets: list[list[Nets]]
     """For each channel and place in its ring how the step to the next rank goes."""
+    trees: list[Tree]
+    """The double tree of each channel: all first ones, then all second ones."""
     gb_per_s: float
     """Predicted bus bandwidth of all channels together, in GB/s."""
     cpus: list[list[int]]
@@ -76,7 +89,7 @@ def make_plan(
     joined = None
     if bootstrap.rank == 0:
         joined = asdict(join_nodes(nodes, [Node.unpack(everybody[ranks[0]]) for ranks in nodes], peers))
-    plan = Plan(**bootstrap.broadcast(joined, limit_s=limit_s))
+    plan = _received(bootstrap.broadcast(joined, limit_s=limit_s))
     _log(plan, peers, bootstrap.rank, log)
     return plan
 
@@ -101,10 +114,26 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
     return Plan(
         rings=[[order[rank] for rank in ring.ranks] for ring in joined.rings],
         nets=[[_step(edge, joined, described, order, peers) for edge in ring.edges] for ring in joined.rings],
+        trees=[_tree(tree, joined, described, order, peers) for tree in joined.trees],
         gb_per_s=joined.gb_per_s,
         cpus=[cores[order.index(rank)] for rank in range(len(order))],
         nodes=len(nodes),
     )
+
+
+def _received(facts: dict[str, Any]) -> Plan:
+    return Plan(**facts | {"trees": [Tree(**tree) for tree in facts["trees"]]})
+
+
+def _tree(tree: JoinedTree, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Tree:
+    size = len(order)
+    found = Tree(parents=[-1] * size, up=[None] * size, down=[None] * size)
+    for edge in tree.edges:
+        child = order[edge.source]
+        found.parents[child] = order[edge.target]
+        found.up[child] = _step(edge, joined, described, order, peers)
+        found.down[child] = _step(edge.reversed(), joined, described, order, peers)
+    return found
 
 
 def _step(edge: Edge, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Nets:

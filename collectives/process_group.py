@@ -93,7 +93,7 @@ def init_process_group(
 def _connect(bootstrap: Bootstrap) -> Communicator:
     peers = exchange(bootstrap, this_peer(bootstrap.rank))
     plan = make_plan(bootstrap, peers, None, NcclLog(bootstrap.rank))
-    return Communicator(bootstrap, peers, plan.rings, plan.nets)
+    return Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees)
 
 
 def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:

@@ -137,7 +137,7 @@ class _Rank:
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes = plan.nodes
         self._check_fault(bootstrap.world_size, len(plan.rings))
-        comm = Communicator(bootstrap, peers, plan.rings, plan.nets, self._job.fault)
+        comm = Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, fault=self._job.fault)
         log_connections(comm, self._log)
         _bind(plan.cpus[self.rank])
         self._measure_on(comm, bootstrap, plan, outcome)
@@ -147,7 +147,7 @@ class _Rank:
         meter = Meter(comm, bootstrap, self._job, plan.gb_per_s)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
-        outcome.connections = connections_of(comm, bootstrap, plan)
+        outcome.connections = connections_of(comm, bootstrap)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects the channels of a plan: every rank opens a FIFO to the next rank of each ring, and takes one from the
-previous, over shared memory or a socket, as the plan says. The receiver offers it, the bootstrap carries the offer.
+"""Connects wires: for each that ends here a FIFO is offered, and for each that begins here one is opened, over shared
+memory or a socket. The bootstrap carries the offers.
 """
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
@@ -19,6 +18,7 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.select import NET_SOCKET
 from railgauge.transports.tcp import peer_name
+from railgauge.transports.wire import Wire
 
 SLOTS = 4
 SLOT_BYTES = 256 << 10
@@ -26,34 +26,9 @@ SLOT_BYTES = 256 << 10
 REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
 
-Nets: TypeAlias = list[int] | None
-"""How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
-Offer: TypeAlias = str | list[str | int] | None
-"""What a receiver tells its sender: a segment's descriptor, or [address, port]; None in a ring of one."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RingEnds:
-    """One rank's two connections on one ring; both None in a ring of one."""
-
-    channel: int
-    position: int
-    ranks: int
-    next: native.Sender | None
-    previous: native.Receiver | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Stop:
-    """This rank on one ring: its neighbours, and how the steps from and to them go."""
-
-    channel: int
-    position: int
-    ranks: int
-    previous: int
-    next: int
-    arrives: Nets
-    leaves: Nets
+Offer: TypeAlias = str | list[str | int]
+"""What a receiver tells its sender: a segment's descriptor, or [address, port]."""
+End: TypeAlias = native.Sender | native.Receiver
 
 
 class Connector:
@@ -66,87 +41,104 @@ class Connector:
         self._doorbells = {bootstrap.rank: doorbell}
         self._descriptors: list[str] = []
         self._interfaces: list[Interface] = []
-        self._listener = DataListener(bootstrap.session, bootstrap.timeout_s)
         self.proxy: native.SocketProxy | None = None
 
-    def connect(self, rings: list[list[int]], nets: list[list[Nets]]) -> list[RingEnds]:
-        """Connect this rank on every ring (ranks in ring order), each step as `nets` says. All ranks do it together.
+    def connect(self, wires: Iterable[Wire]) -> dict[Wire, End]:
+        """Connect this rank's wires, and return their ends here. All ranks do it together, with the same wires.
 
         Raises:
             UnavailableError: a network interface that the plan names is not here.
             PeerLostError: a neighbour cannot be reached, or its memory not be opened.
         """
-        stops = [
-            _stop(number, *pair, self._bootstrap.rank) for number, pair in enumerate(zip(rings, nets, strict=True))
-        ]
+        rank = self._bootstrap.rank
+        listener = DataListener(self._bootstrap.session, self._bootstrap.timeout_s)
         try:
-            return self._connect(stops)
-        finally:
-            self._listener.close()
-
-    def _connect(self, stops: list[_Stop]) -> list[RingEnds]:
-        rank, bootstrap = self._bootstrap.rank, self._bootstrap
-        self._descriptors = bootstrap.all_gather(self._doorbell.descriptor)
-        segments = {s.channel: self._shm_receiver(s) for s in stops if s.ranks > 1 and s.arrives is None}
-        offers = bootstrap.all_gather([self._offer(stop, segments) for stop in stops])
-        expected = {Name(s.channel, s.previous, rank) for s in stops if s.arrives}
-        deadline = time.monotonic() + bootstrap.timeout_s
-        with self._listener.accepting(expected, deadline, lambda: bootstrap.failure is not None):
-            senders = [self._sender(stop, offers[stop.next][stop.channel]) for stop in stops]
-        return [
-            RingEnds(
-                channel=stop.channel,
-                position=stop.position,
-                ranks=stop.ranks,
-                next=sender,
-                previous=self._net_receiver(stop) if stop.arrives else segments.get(stop.channel),
+            ours = [wire for wire in wires if rank in (wire.source, wire.target)]
+            return self._connect(
+                [wire for wire in ours if wire.source == rank], [wire for wire in ours if wire.target == rank], listener
             )
-            for stop, sender in zip(stops, senders, strict=True)
+        finally:
+            listener.close()
+
+    def board(self, place_bytes: int) -> native.Board:
+        """Make this rank's board, and open those of all others, which share memory with it. All ranks do it together.
+
+        Raises:
+            PeerLostError: another's memory cannot be opened.
+        """
+        rank, board = self._bootstrap.rank, native.Board(place_bytes)
+        self._tell_doorbells()
+        descriptors = self._bootstrap.all_gather(board.descriptor)
+        peers = [
+            (peer, "", None) if peer == rank else (peer, descriptor, self._doorbell_of(peer))
+            for peer, descriptor in enumerate(descriptors)
         ]
+        opened(None, lambda: board.open(peers))
+        return board
 
-    def _offer(self, stop: _Stop, segments: dict[int, native.ShmReceiver]) -> Offer:
-        if stop.arrives:
-            return list(self._listener.address(self._interface(stop.arrives[1])))
-        return segments[stop.channel].descriptor if stop.channel in segments else None
+    def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
+        bootstrap = self._bootstrap
+        self._tell_doorbells()
+        segments = {wire: self._shm_receiver(wire) for wire in arriving if wire.devices is None}
+        everybody = bootstrap.all_gather(
+            [(wire.channel, wire.source, self._offer(wire, segments, listener)) for wire in arriving]
+        )
+        offers = {
+            Name(channel, source, target): offer
+            for target, offers in enumerate(everybody)
+            for channel, source, offer in offers
+        }
+        expected = {_name(wire) for wire in arriving if wire.devices}
+        deadline = time.monotonic() + bootstrap.timeout_s
+        with listener.accepting(expected, deadline, lambda: bootstrap.failure is not None):
+            senders: dict[Wire, End] = {wire: self._sender(wire, offers.get(_name(wire))) for wire in leaving}
+        taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.devices}
+        return senders | segments | taken
 
-    def _shm_receiver(self, stop: _Stop) -> native.ShmReceiver:
-        return native.ShmReceiver(stop.previous, self._doorbell_of(stop.previous), SLOTS, SLOT_BYTES)
+    def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
+        if wire.devices:
+            return list(listener.address(self._interface(wire.devices[1])))
+        return segments[wire].descriptor
 
-    def _net_receiver(self, stop: _Stop) -> native.SocketReceiver:
-        assert stop.arrives
-        sock = self._listener.taken(Name(stop.channel, stop.previous, self._bootstrap.rank))
-        address, via = peer_name(sock), f"{NET_SOCKET}/{stop.arrives[1]}"
-        return native.SocketReceiver(self._proxy(), sock.detach(), stop.previous, address, via, SLOTS, SLOT_BYTES)
+    def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
+        return native.ShmReceiver(wire.source, self._doorbell_of(wire.source), SLOTS, SLOT_BYTES)
 
-    def _sender(self, stop: _Stop, offer: Offer) -> native.Sender | None:
-        if stop.ranks == 1:
-            return None
-        sender = self._net_sender(stop, offer) if stop.leaves else self._shm_sender(stop, offer)
+    def _net_receiver(self, wire: Wire, listener: DataListener) -> native.SocketReceiver:
+        assert wire.devices
+        sock = listener.taken(_name(wire))
+        address, via = peer_name(sock), f"{NET_SOCKET}/{wire.devices[1]}"
+        return native.SocketReceiver(self._proxy(), sock.detach(), wire.source, address, via, SLOTS, SLOT_BYTES)
+
+    def _sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
+        sender = self._net_sender(wire, offer) if wire.devices else self._shm_sender(wire, offer)
         fault = self._fault
-        if fault and (fault.rank, fault.channel) == (self._bootstrap.rank, stop.channel):
+        if fault and (fault.rank, fault.channel) == (wire.source, wire.channel):
             return native.FaultySender(sender, fault.kind, fault.message, fault.seconds)
         return sender
 
-    def _shm_sender(self, stop: _Stop, offer: Offer) -> native.Sender:
+    def _shm_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, str):
-            raise UsageError(f"rank {stop.next} offers no shared memory on channel {stop.channel}: another plan?")
-        doorbell = self._doorbell_of(stop.next)
-        return opened(stop.next, lambda: native.ShmSender(stop.next, doorbell, offer))
+            raise UsageError(f"rank {wire.target} offers no shared memory on channel {wire.channel}: another plan?")
+        doorbell = self._doorbell_of(wire.target)
+        return opened(wire.target, lambda: native.ShmSender(wire.target, doorbell, offer))
 
-    def _net_sender(self, stop: _Stop, offer: Offer) -> native.Sender:
-        if not isinstance(offer, list) or not stop.leaves:
-            raise UsageError(f"rank {stop.next} offers no address on channel {stop.channel}: another plan?")
-        host, port, rank, timeout_s = str(offer[0]), int(offer[1]), self._bootstrap.rank, self._bootstrap.timeout_s
+    def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
+        if not isinstance(offer, list) or not wire.devices:
+            raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: another plan?")
+        host, port, timeout_s = str(offer[0]), int(offer[1]), self._bootstrap.timeout_s
         sock = connect(
-            Name(stop.channel, rank, stop.next),
+            _name(wire),
             (host, port),
-            self._interface(stop.leaves[0]),
+            self._interface(wire.devices[0]),
             self._bootstrap.session,
             deadline=time.monotonic() + timeout_s * REACH_SHARE,
             timeout_s=timeout_s,
         )
-        address, via = host_and_port(host, port), f"{NET_SOCKET}/{stop.leaves[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), stop.next, address, via, SLOTS, SLOT_BYTES)
+        address, via = host_and_port(host, port), f"{NET_SOCKET}/{wire.devices[0]}"
+        return native.SocketSender(self._proxy(), sock.detach(), wire.target, address, via, SLOTS, SLOT_BYTES)
+
+    def _tell_doorbells(self) -> None:
+        self._descriptors = self._descriptors or self._bootstrap.all_gather(self._doorbell.descriptor)
 
     def _doorbell_of(self, rank: int) -> native.Doorbell:
         if rank not in self._doorbells:
@@ -168,26 +160,20 @@ class Connector:
         return self.proxy
 
 
-def _stop(channel: int, ring: list[int], nets: list[Nets], rank: int) -> _Stop:
-    position = ring.index(rank)
-    alone = len(ring) == 1
-    return _Stop(
-        channel=channel,
-        position=position,
-        ranks=len(ring),
-        previous=ring[position - 1],
-        next=ring[(position + 1) % len(ring)],
-        arrives=None if alone else nets[position - 1],
-        leaves=None if alone else nets[position],
-    )
+def _name(wire: Wire) -> Name:
+    return Name(wire.channel, wire.source, wire.target)
 
 
 T = TypeVar("T")
 
 
-def opened(rank: int, open_it: Callable[[], T]) -> T:
-    """What `open_it` opens of a peer's memory; a peer that has just died is a lost peer, not an absent device."""
+def opened(rank: int | None, open_it: Callable[[], T]) -> T:
+    """What `open_it` opens of a peer's memory; a peer that has just died is a lost peer, not an absent device.
+
+    `rank` is the peer, None when it may be any.
+    """
     try:
         return open_it()
     except UnavailableError as error:
-        raise PeerLostError(f"rank {rank}'s shared memory cannot be opened: {error}", rank) from None
+        whose = "a rank's" if rank is None else f"rank {rank}'s"
+        raise PeerLostError(f"{whose} shared memory cannot be opened: {error}", rank) from None

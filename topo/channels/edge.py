@@ -16,3 +16,8 @@ class Edge:
     target: int
     nets: tuple[int, int] | None = None
     leaves_rail: bool = False
+
+    def reversed(self) -> "Edge":
+        """The step back, by the same NICs."""
+        nets = self.nets and (self.nets[1], self.nets[0])
+        return Edge(source=self.target, target=self.source, nets=nets, leaves_rail=self.leaves_rail)

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -109,7 +110,49 @@ void all_to_all_v(Communicator& self, const Input& source, const Lengths& to,
 
 }  // namespace
 
+// What there is to know of a caller's array before it is used.
+struct ArrayFacts {
+  int code, bits;  // DLPack's
+  std::size_t count;
+  std::uintptr_t address;
+  bool on_host, contiguous, read_only;
+};
+
+bool is_contiguous(const nb::ndarray<nb::ro>& array) {
+  std::int64_t expected = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) != 1 && array.stride(i) != expected) return array.size() == 0;
+    expected *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+std::optional<ArrayFacts> describe_array(nb::handle object) {
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(object, array)) return std::nullopt;
+  nb::ndarray<> writable;
+  auto dtype = array.dtype();
+  return ArrayFacts{dtype.code,
+                    dtype.bits * dtype.lanes,
+                    array.size(),
+                    reinterpret_cast<std::uintptr_t>(array.data()),
+                    array.device_type() == nb::device::cpu::value,
+                    is_contiguous(array),
+                    !nb::try_cast(object, writable)};
+}
+
 void bind_communicator(nb::module_& m) {
+  nb::class_<ArrayFacts>(m, "ArrayFacts", "What there is to know of an array.")
+      .def_ro("code", &ArrayFacts::code, "DLPack's code of the element type")
+      .def_ro("bits", &ArrayFacts::bits)
+      .def_ro("count", &ArrayFacts::count)
+      .def_ro("address", &ArrayFacts::address)
+      .def_ro("on_host", &ArrayFacts::on_host)
+      .def_ro("contiguous", &ArrayFacts::contiguous)
+      .def_ro("read_only", &ArrayFacts::read_only);
+  m.def("describe_array", &describe_array, "object"_a,
+        "Look at what exports DLPack or the buffer protocol; None for anything else.");
+
   nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
       .def(
           "__init__",

@@ -8,22 +8,85 @@ from numpy.typing import NDArray
 import railgauge._native.transports
 
 
-class RingChannel:
-    """A channel as one rank sees it."""
+class ArrayFacts:
+    """What there is to know of an array."""
 
-    def __init__(self, position: int, ranks: int, next: railgauge._native.transports.Sender | None, previous: railgauge._native.transports.Receiver | None) -> None: ...
+    @property
+    def code(self) -> int:
+        """DLPack's code of the element type"""
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def on_host(self) -> bool: ...
+
+    @property
+    def contiguous(self) -> bool: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+def describe_array(object: object) -> ArrayFacts | None:
+    """
+    Look at what exports DLPack or the buffer protocol; None for anything else.
+    """
+
+class RingChannel:
+    """A ring as one rank sees it."""
+
+    def __init__(self, position: int, order: Sequence[int], next: railgauge._native.transports.Sender | None, previous: railgauge._native.transports.Receiver | None) -> None: ...
+
+class TreeEdge:
+    """Both connections with a neighbour in a tree."""
+
+    def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
+
+class TreeChannel:
+    """A tree as one rank sees it."""
+
+    def __init__(self, parent: TreeEdge, children: Sequence[TreeEdge]) -> None: ...
+
+class Pair:
+    """Both connections with another rank, for point to point."""
+
+    def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
 
 class Communicator:
-    """One rank's connected channels, and operations on them."""
+    """One rank's connections, and operations on them."""
 
-    def __init__(self, doorbell: railgauge._native.transports.Doorbell, channels: Sequence[RingChannel], timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
 
-    def all_reduce(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, iterations: int = 1) -> list[float]:
+    def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
+
+    @property
+    def has_pairs(self) -> bool: ...
+
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int]]) -> None:
         """
-        Reduce over all ranks, `iterations` times; return the seconds each took.
+        How to run a collective: (up to so many bytes, algorithm, most channels), the last one for all above.
         """
 
-    def channels_for(self, bytes: int) -> int: ...
+    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
+        """(algorithm, channels) for so many elements"""
+
+    def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
+        """
+        Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
+        """
+
+    def all_to_all_v(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], to: Sequence[tuple[int, int]], destination: Annotated[NDArray, dict(order='C', device='cpu')], from_: Sequence[tuple[int, int]], dtype: int) -> None:
+        """Send and receive parts (offset, count), one for each rank."""
+
+    @property
+    def operation(self) -> str:
+        """the operation that this rank is in, or was in last"""
 
     @property
     def blocked_on(self) -> tuple[int, bool]:

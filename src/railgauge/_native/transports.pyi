@@ -47,6 +47,23 @@ class ShmReceiver(Receiver):
 class ShmSender(Sender):
     def __init__(self, peer: int, peer_doorbell: Doorbell, descriptor: str) -> None: ...
 
+class Board:
+    """Where the ranks of a host show each other data."""
+
+    def __init__(self, place_bytes: int) -> None: ...
+
+    @property
+    def descriptor(self) -> str: ...
+
+    def open(self, peers: Sequence[tuple[int, str, Doorbell | None]]) -> None:
+        """
+        Map the others' boards: (rank, descriptor, doorbell) of all; "" and None for the own.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """bytes that this rank has shown"""
+
 class FaultySender(Sender):
     def __init__(self, sender: Sender, kind: str, message: int, seconds: float) -> None: ...
 

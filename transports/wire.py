@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One-way connections as the plan has them: between which ranks, for which channel, over which transport."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from railgauge.transports.select import transport_name
+
+Nets: TypeAlias = list[int] | None
+"""How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """From rank `source` to rank `target`; (channel, source, target) is its name, the same on both ends."""
+
+    channel: int
+    source: int
+    target: int
+    devices: tuple[int, int] | None
+    """The socket devices that it leaves and enters by; None through shared memory."""
+
+    @property
+    def planned(self) -> str:
+        """The transport as NCCL's log names it."""
+        return transport_name(None if self.devices is None else list(self.devices))
+
+
+def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
+    """A wire whose way is given as plans give it."""
+    return Wire(channel, source, target, None if nets is None else (nets[0], nets[1]))
+
+
+def ring_wires(channel: int, ring: list[int], nets: list[Nets]) -> list[Wire]:
+    """The steps of a ring, ranks in ring order; none for a ring of one."""
+    if len(ring) == 1:
+        return []
+    following = [*ring[1:], ring[0]]
+    return [wire(channel, *step) for step in zip(ring, following, nets, strict=True)]
+
+
+def tree_wires(channel: int, parents: list[int], up: list[Nets], down: list[Nets]) -> list[Wire]:
+    """The steps of a tree, to and from each rank's parent (-1: it is the root)."""
+    pairs = [(rank, parent) for rank, parent in enumerate(parents) if parent >= 0]
+    return [
+        each
+        for rank, parent in pairs
+        for each in (wire(channel, rank, parent, up[rank]), wire(channel, parent, rank, down[rank]))
+    ]
