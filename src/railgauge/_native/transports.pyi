@@ -55,7 +55,7 @@ class Board:
     @property
     def descriptor(self) -> str: ...
 
-    def open(self, peers: Sequence[tuple[int, str, Doorbell | None]]) -> None:
+    def open(self, peers: list[tuple[int, str, Doorbell | None]]) -> None:
         """
         Map the others' boards: (rank, descriptor, doorbell) of all; "" and None for the own.
         """
