@@ -13,19 +13,21 @@ class Collective(StrEnum):
     BROADCAST = "broadcast"
     REDUCE = "reduce"
     ALL_TO_ALL = "alltoall"
+    GATHER = "gather"
+    SCATTER = "scatter"
     SEND_RECV = "sendrecv"
 
     def factor(self, ranks: int) -> float:
-        """Bus bandwidth over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
+        """Bus bandwidth over algorithm bandwidth (nccl-tests: doc/PERFORMANCE.md, GetBw of each collective)."""
         if self is Collective.ALL_REDUCE:
             return 2 * (ranks - 1) / ranks
-        shared = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
-        return (ranks - 1) / ranks if self in shared else 1.0
+        whole = (Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)
+        return 1.0 if self in whole else (ranks - 1) / ranks
 
     @property
     def in_pairs(self) -> bool:
         """Whether it is sends and receives between pairs, with neither ring nor tree."""
-        return self in (Collective.ALL_TO_ALL, Collective.SEND_RECV)
+        return self in (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER, Collective.SEND_RECV)
 
 
 class Algorithm(StrEnum):

@@ -33,7 +33,6 @@ void Communicator::all_reduce(const void* source, void* destination, std::size_t
     return;
   }
 
-  const ReduceKernels& kernels = reduce_kernels();
   const int used = channels_for(bytes);
   // In place the destination has just been read, so its lines are at hand: streaming costs a tenth
   // there.
@@ -49,10 +48,8 @@ void Communicator::all_reduce(const void* source, void* destination, std::size_t
     Primitives moves{
         .previous = channel.previous.get(),
         .next = channel.next.get(),
-        .combine = kernels.combine[static_cast<int>(dtype)][static_cast<int>(op)],
-        .combine_twice = kernels.combine_twice[static_cast<int>(dtype)][static_cast<int>(op)],
-        .divide = op == Redop::kAvg ? kernels.divide[static_cast<int>(dtype)] : nullptr,
-        .divisor = channel.ranks,
+        .combine = combine_all(dtype, op),
+        .divisor = op == Redop::kAvg ? channel.ranks : 0,
         .element_bytes = element,
         .stream = stream,
     };

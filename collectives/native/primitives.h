@@ -7,8 +7,7 @@
 //   recv_reduce_send    previous op source -> next
 //   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
 //
-// A move carries at most one slot. Where it has two targets the data passes once: written to both,
-// or block by block into the slot and, still in the first-level cache, on to the destination.
+// A move carries at most one slot. Where it has two targets the data passes once, written to both.
 #pragma once
 
 #include <cstring>
@@ -24,10 +23,8 @@ namespace railgauge {
 struct Primitives {
   Receiver* previous;
   Sender* next;
-  ReduceKernels::Combine combine;
-  ReduceKernels::CombineTwice combine_twice;
-  ReduceKernels::Divide divide;  // nullptr: the reduction ends as it is
-  int divisor;
+  CombineAll combine;
+  int divisor;  // of what a reduction ends with; 0: it stays as it is
   std::size_t element_bytes;
   bool stream;  // write destinations past the caches
 
@@ -45,6 +42,9 @@ struct Primitives {
 
   void copy(void* out, const void* in, std::size_t bytes) const {
     stream ? stream_copy(out, in, bytes) : static_cast<void>(std::memcpy(out, in, bytes));
+  }
+  void copy_twice(void* out, void* also, const void* in, std::size_t bytes) const {
+    combine_all(Dtype::kUint8, Redop::kSum)(out, also, &in, 1, bytes, 0, stream);
   }
 };
 
@@ -81,12 +81,16 @@ class Primitives::Move final : public Wait {
       std::memcpy(slot_, source_, bytes);
     } else if constexpr (kind == kRecv) {
       primitives_.copy(destination_, message_.data, bytes);
-    } else if constexpr (kind == kRecvReduceSend) {
-      primitives_.combine(slot_, message_.data, source_, count_);
-    } else if (kind == kRecvReduceCopySend && !primitives_.divide && !primitives_.stream) {
-      primitives_.combine_twice(slot_, destination_, message_.data, source_, count_);
+    } else if constexpr (kind == kRecvCopySend) {
+      primitives_.copy_twice(destination_, slot_, message_.data, bytes);
     } else {
-      by_block();
+      const void* inputs[] = {message_.data, source_};
+      if constexpr (kind == kRecvReduceSend) {
+        primitives_.combine(slot_, nullptr, inputs, 2, count_, 0, false);
+      } else {
+        primitives_.combine(destination_, slot_, inputs, 2, count_, primitives_.divisor,
+                            primitives_.stream);
+      }
     }
     if constexpr (kSends) primitives_.next->post(bytes);
     if constexpr (kReceives) primitives_.previous->pop();
@@ -95,7 +99,6 @@ class Primitives::Move final : public Wait {
  private:
   static constexpr bool kReceives = kind != kSend;
   static constexpr bool kSends = kind != kRecv;
-  static constexpr std::size_t kBlockBytes = 4096;
 
   // All ranks run the same plan, so a message of another size means that they were called
   // differently.
@@ -105,24 +108,6 @@ class Primitives::Move final : public Wait {
                 "rank " + std::to_string(primitives_.previous->peer()) + " sent " +
                     std::to_string(message_.bytes) + " bytes where " + std::to_string(bytes) +
                     " were due: were the ranks called with different counts or types?");
-  }
-
-  void by_block() {
-    std::size_t block = kBlockBytes / primitives_.element_bytes;
-    for (std::size_t at = 0; at < count_; at += block) {
-      std::size_t count = count_ - at < block ? count_ - at : block;
-      std::size_t offset = at * primitives_.element_bytes,
-                  bytes = count * primitives_.element_bytes;
-      if constexpr (kind == kRecvCopySend) {
-        std::memcpy(slot_ + offset, message_.data + offset, bytes);
-      } else {
-        primitives_.combine(slot_ + offset, message_.data + offset, source_ + offset, count);
-      }
-      if constexpr (kind == kRecvReduceCopySend) {
-        if (primitives_.divide) primitives_.divide(slot_ + offset, count, primitives_.divisor);
-      }
-      primitives_.copy(destination_ + offset, slot_ + offset, bytes);
-    }
   }
 
   const Primitives& primitives_;
