@@ -156,10 +156,10 @@ class Meter:
             self._comm.arm_fault()
             self._armed = True
         self._comm.repeat(Collective.ALL_REDUCE, source.memory, into.memory, count, dtype, op)
-        return native.check_pattern(into.memory, count, self._comm.size, int(dtype), int(op), seed)
+        return native.check_reduced(native.Pattern(self._comm.size, dtype, op, seed), into.memory, count)
 
     def _fill(self, data: Buffer, count: int, dtype: Dtype, op: Redop, seed: int) -> None:
-        native.fill_pattern(data.memory, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
+        native.fill_pattern(native.Pattern(self._comm.size, dtype, op, seed), self._comm.rank, data.memory, count)
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
         """All ranks' samples as -a says; -C shows CPU time, bandwidth is always by the clock."""

@@ -57,8 +57,8 @@ Dtype dtype_from(int number) {
   return static_cast<Dtype>(number);
 }
 
-// Runs an operation `ahead` times and then `times` times; returns the seconds that one of the latter
-// took.
+// Runs an operation `ahead` times and then `times` times; returns the seconds that one of the
+// latter took.
 double run(Communicator& self, int collective, const Input& source, const Output& destination,
            std::size_t count, int dtype, int op, int root, int ahead, int times) {
   if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
