@@ -31,7 +31,7 @@ class RunOutput:
             self._print(text)
         elif self._shows_progress and not text.startswith("#"):
             self._rows += 1
-            total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.redops) * self._job.cycles
+            total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.operators) * self._job.cycles
             print(f"\r{self._rows}/{total} sizes measured", end="", file=sys.stderr, flush=True)
 
     def finish(self, document: RunDocument | None, error: Exception | None) -> int:
