@@ -2,7 +2,8 @@
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
@@ -13,13 +14,14 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS, WITHIN_PLACE, Extent, extent
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import why_not_shm
 from railgauge.transports.wire import Nets, Wire
 
 SPIN_S = 2e-3
@@ -29,8 +31,6 @@ NET_SPIN_S = 50e-6
 """The same over sockets, where a turn takes longer than waking from sleep does."""
 CROWDED_SPIN_S = 5e-6
 """The same with more ranks (and their proxies) than cores, where polling takes time from the one that is waited for."""
-MIN_CHANNEL_BYTES = 64 << 10
-"""A channel carries this much before another one is used: less is over sooner than a second one has begun."""
 STREAM_BYTES = 32 << 20
 """Results of this size and more are written past the caches, which could not keep them anyway."""
 
@@ -59,12 +59,15 @@ class Communicator:
         only: Algorithm | None = None,
         fault: Fault | None = None,
         environ: Mapping[str, str] | None = None,
+        measured: Iterable[Timed] = (),
+        net_gb_per_s: float = inf,
     ) -> None:
         """Connect the `peers`, which are all ranks, over `rings`, each the ranks in ring order; all give the same.
 
         `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`); without it, through
         shared memory. `trees` are connected if they are used. `only` runs everything that it can; a `fault` comes on a
-        ring, so that rings run everything that they can.
+        ring, so that rings run everything that they can. `measured` (tuning_file.py) and `net_gb_per_s`, which all
+        rings together pass on between nodes (`Plan.gb_per_s`), serve to choose algorithms.
 
         Raises:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
@@ -77,15 +80,11 @@ class Communicator:
         self._closed = False
         self._connections = Connections(bootstrap, peers, fault)
         bootstrap.on_abort = self._connections.abort
-        setting = Setting(
-            ranks=self.size,
-            nodes=len({peer.host_id for peer in peers}),
-            rings=len(rings),
-            trees=len(trees),
-            one_host=all(why_not_shm(peers[0], peer) is None for peer in peers),
-            only=Algorithm.RING if fault else only,
+        setting = Setting.of(
+            peers, rings=len(rings), trees=len(trees), only=Algorithm.RING if fault else only, net_gb_per_s=net_gb_per_s
         )
-        choices = choose(setting, os.environ if environ is None else environ)
+        self.host_ranks = setting.host_ranks
+        choices = choose(setting, os.environ if environ is None else environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._native = self._connect(
             rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting

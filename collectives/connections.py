@@ -63,11 +63,13 @@ class Connections:
 
     def sender(self, channel: int, target: int) -> Sender | None:
         """This rank's end of the wire to `target`; None where there is none."""
-        return next((end for wire, end in self._of(channel) if wire.target == target), None)  # type: ignore[return-value]
+        ends = self._of(channel, self._rank, target)
+        return next(iter(ends), None)  # type: ignore[return-value]
 
     def receiver(self, channel: int, source: int) -> Receiver | None:
         """This rank's end of the wire from `source`; None where there is none."""
-        return next((end for wire, end in self._of(channel) if wire.source == source), None)  # type: ignore[return-value]
+        ends = self._of(channel, source, self._rank)
+        return next(iter(ends), None)  # type: ignore[return-value]
 
     def abort(self) -> None:
         """Wake this rank, and close its sockets."""
@@ -80,8 +82,8 @@ class Connections:
         if self._connector.proxy:
             self._connector.proxy.close()
 
-    def _of(self, channel: int) -> list[tuple[Wire, End]]:
-        return [(wire, end) for wire, end in self.ends.items() if wire.channel == channel]
+    def _of(self, *name: int) -> list[End]:
+        return [end for wire, end in self.ends.items() if (wire.channel, wire.source, wire.target) == name]
 
     def _ring(self, channel: int, ring: list[int]) -> native.RingChannel:
         place = ring.index(self._rank)

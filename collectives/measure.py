@@ -19,8 +19,9 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.expectation import expected
 from railgauge.collectives.job import Job
 from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, bytes_of, count_of, extent
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.predict.host_cost import host_cost
 from railgauge.transports.bootstrap import Bootstrap
 
 POISON = 0xA5
@@ -89,6 +90,14 @@ class Row:
     predicted_busbw_gb_per_s: float
 
 
+def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algorithm, size: int) -> float:
+    """What the cost model says of `size` bytes by an algorithm, in GB/s; 0 of one rank alone, which moves nothing."""
+    if comm.size == 1:
+        return 0.0
+    time_us = host_cost(comm.host_ranks, collective, algorithm, size).time_us
+    return size / time_us / 1e3 * collective.factor(comm.size)
+
+
 class Buffer:
     """Page-aligned memory, in huge pages where the system has them; the engine takes it as bytes."""
 
@@ -112,11 +121,10 @@ class Buffer:
 class Meter:
     """Measures one collective on one rank; all ranks call it with the same arguments."""
 
-    def __init__(self, comm: Communicator, bootstrap: Bootstrap, job: Job, predicted_gb_per_s: float) -> None:
+    def __init__(self, comm: Communicator, bootstrap: Bootstrap, job: Job) -> None:
         self._comm = comm
         self._bootstrap = bootstrap
         self._job = job
-        self._predicted = predicted_gb_per_s
         self._source, self._destination = (Buffer(max(job.sizes)) for _ in range(2))
         self._armed = False
         self.first_wrong: str | None = None
@@ -142,7 +150,7 @@ class Meter:
             algorithm=str(algorithm),
             protocol="simple",
             channels=channels,
-            predicted_busbw_gb_per_s=self._predicted * channels / self._comm.rings,
+            predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
         )
 
     def _way(self, case: Case, seed: int, in_place: bool) -> Sample:

@@ -21,7 +21,8 @@ from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
-from railgauge.collectives.plan import Plan, make_plan
+from railgauge.collectives.plan import make_plan
+from railgauge.collectives.tuning_file import measured_for
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -140,14 +141,23 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         if self._job.root >= bootstrap.world_size:
             raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
-        comm = Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, fault=self._job.fault)
+        comm = Communicator(
+            bootstrap,
+            peers,
+            plan.rings,
+            plan.nets,
+            plan.trees,
+            fault=self._job.fault,
+            measured=measured_for(bootstrap, plan.nodes),
+            net_gb_per_s=plan.gb_per_s,
+        )
         log_connections(comm, self._log)
         _bind(plan.cpus[self.rank])
-        self._measure_on(comm, bootstrap, plan, outcome)
+        self._measure_on(comm, bootstrap, outcome)
         comm.close()  # before the others are told that this rank leaves
 
-    def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, plan: Plan, outcome: Outcome) -> None:
-        meter = Meter(comm, bootstrap, self._job, plan.gb_per_s)
+    def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
+        meter = Meter(comm, bootstrap, self._job)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
         outcome.connections = connections_of(comm, bootstrap)

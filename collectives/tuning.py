@@ -1,33 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """How each collective is run, by size: which algorithm, over how many channels.
 
-On one host the direct exchanges need the fewest steps at any size: all ranks see each other's boards. Between hosts
-the planned rings and trees carry the data, and pairs what goes from one rank to another.
+The quickest is chosen, by the cost model that `graph predict` shows too or by what `run --tune` has measured, among
+what can run it here and what NCCL_ALGO leaves. NCCL_MAX_NCHANNELS bounds the channels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict.host_choice import Times, candidates, modelled, quickest
+from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
+from railgauge.topo.settings.steering import read_steering
+from railgauge.transports.peer import Peer
+from railgauge.transports.select import why_not_shm
 
 ALGORITHMS = (Algorithm.RING, Algorithm.TREE, Algorithm.ONE_SHOT, Algorithm.TWO_SHOT, Algorithm.PAIRS)
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
-ON_CHANNELS = (
-    Collective.ALL_REDUCE,
-    Collective.ALL_GATHER,
-    Collective.REDUCE_SCATTER,
-    Collective.BROADCAST,
-    Collective.REDUCE,
-)
-"""What rings run; the others go from rank to rank."""
-IN_TWO_SHOTS = (Collective.ALL_REDUCE, Collective.REDUCE)
-ONE_SHOT_BYTES = 16 << 10
-"""Up to here one step with all data is quicker than two with the least, for three ranks and more."""
-TREE_BYTES = 64 << 10
-"""Up to here the fewer steps of a tree count for more than what it moves, on three nodes and more."""
-ANY_SIZE = 1 << 62
+NO_SETTINGS = read_allowed({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,55 +42,78 @@ class Setting:
     trees: int
     one_host: bool
     """All ranks share memory."""
-    only: Algorithm | None = None
+    only: Algorithm | None
     """Where it can, this one runs everything."""
+    cores: int
+    """That the ranks of a node have together."""
+    net_gb_per_s: float
+    """What all channels together pass on from one node to the next."""
+
+    @classmethod
+    def of(
+        cls,
+        peers: Sequence[Peer],
+        *,
+        rings: int,
+        trees: int,
+        only: Algorithm | None = None,
+        net_gb_per_s: float = inf,
+    ) -> "Setting":
+        """Of ranks that know each other; the node with the fewest cores counts."""
+        cores: dict[str, set[int]] = {}
+        for peer in peers:
+            cores.setdefault(peer.host_id, set()).update(peer.cpus)
+        return cls(
+            ranks=len(peers),
+            nodes=len(cores),
+            rings=rings,
+            trees=trees,
+            one_host=all(why_not_shm(peers[0], peer) is None for peer in peers),
+            only=only,
+            cores=max(1, min(len(each) for each in cores.values())),
+            net_gb_per_s=net_gb_per_s,
+        )
+
+    @property
+    def host_ranks(self) -> HostRanks:
+        """As the cost model takes it."""
+        return HostRanks(ranks=self.ranks, nodes=self.nodes, cores=self.cores, net_gb_per_s=self.net_gb_per_s)
 
 
-def choose(setting: Setting, settings: Mapping[str, str]) -> dict[Collective, list[Choice]]:
+def choose(
+    setting: Setting, settings: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
+) -> dict[Collective, list[Choice]]:
     """The choices for every collective, by growing size; the last one is for all above.
 
-    `settings` are NCCL_ALGO and others, which leave the direct exchanges out.
+    `settings` are NCCL_ALGO and others. `measured` times (tuning_file.py) count instead of the model, where they are of
+    what may be used.
 
     Raises:
         UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
     """
-    allowed = read_allowed(settings)
-    return {collective: _choices(collective, setting, allowed) for collective in NUMBERS}
+    allowed, most = read_allowed(settings), read_steering(settings).max_channels
+    channels = {Algorithm.RING: min(setting.rings, most), Algorithm.TREE: min(setting.trees, most)}
+    found = {}
+    for collective in NUMBERS:
+        usable = usable_for(collective, setting, allowed)
+        known = (measured or {}).get(collective, {})
+        times = {one: known[one] for one in usable if known.get(one)}
+        runs = quickest(times or modelled(setting.host_ranks, collective, usable))
+        found[collective] = [Choice(up_to, one, channels.get(one, 1)) for up_to, one in runs]
+    return found
 
 
-def _choices(collective: Collective, setting: Setting, allowed: Allowed) -> list[Choice]:
-    ring = Choice(ANY_SIZE, Algorithm.RING, setting.rings)
-    tree = Choice(ANY_SIZE, Algorithm.TREE, setting.trees)
-    pairs, shots = Choice(ANY_SIZE, Algorithm.PAIRS, 1), _shots(collective, setting)
-    has_tree = collective is Collective.ALL_REDUCE and setting.trees > 0
-    forced = {Algorithm.RING: ring, Algorithm.TREE: tree, Algorithm.PAIRS: pairs}.get(setting.only or Algorithm.DIRECT)
-    if collective not in ON_CHANNELS:
-        return [pairs] if forced or not shots else shots
-    if forced is tree and has_tree:
-        return [tree]
-    if forced or not (shots or allowed.algorithm(collective, Algorithm.RING)):
-        return [ring]
-    if shots and allowed.algorithms.get(collective) is None:
-        return shots
-    if has_tree and not allowed.algorithm(collective, Algorithm.RING):
-        return [tree]
-    if has_tree and setting.nodes > 2 and allowed.algorithm(collective, Algorithm.TREE):
-        return [Choice(TREE_BYTES, Algorithm.TREE, setting.trees), ring]
-    return [ring]
-
-
-def _shots(collective: Collective, setting: Setting) -> list[Choice]:
-    if not setting.one_host:
-        return []
-    one = Choice(ANY_SIZE, Algorithm.ONE_SHOT, 1)
-    two = Choice(ANY_SIZE, Algorithm.TWO_SHOT, 1)
-    if collective not in IN_TWO_SHOTS or setting.only is Algorithm.ONE_SHOT:
-        return [one]
-    if setting.only is Algorithm.TWO_SHOT:
-        return [two]
-    return [one] if setting.ranks == 2 else [Choice(ONE_SHOT_BYTES, Algorithm.ONE_SHOT, 1), two]
+def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
+    """What may run it: `only` that one where it can, or else one like it; never nothing."""
+    one_host, trees = setting.one_host, setting.trees > 0
+    if setting.only is None:
+        return candidates(collective, allowed, one_host=one_host, trees=trees)
+    there = candidates(collective, NO_SETTINGS, one_host=one_host, trees=trees)
+    like = [one for one in there if (one in ON_BOARDS) == (setting.only in ON_BOARDS)]
+    return [setting.only] if setting.only in there else (like or there)[:1]
 
 
 def uses(choices: Mapping[Collective, list[Choice]], algorithm: Algorithm) -> bool:
     """Whether anything is run by it."""
     return any(choice.algorithm is algorithm for found in choices.values() for choice in found)
+

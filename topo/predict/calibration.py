@@ -18,6 +18,12 @@ CHANNEL_GB_PER_S = 19.5
 PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 224 of 240 GB/s)
 PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency
 PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
-# A step of railgauge's own ring through shared memory: 8 B between 2 ranks take 0.3 us
-# (benchmarks/host_collectives/results/2-core-epyc-turin-vm.jsonl).
-HOST_STEP_US = 0.15
+
+# Ranks on host memory, railgauge's own engine.
+HOST_STEP_US = 0.12  # from one core to another
+HOST_MESSAGE_US = 0.02  # each message of another rank that is looked at
+HOST_SWITCH_US = 2.0  # a step where ranks share cores, for each that does: one sleeps, the next wakes
+HOST_NET_STEP_US = 25.0  # a step over TCP
+HOST_GB_PER_S = 40.0  # what a core puts out and takes in together, within its caches
+HOST_MEMORY_GB_PER_S = 10.0  # of buffers, beyond the caches
+HOST_CACHE_BYTES = 1 << 20  # of a core, its second level

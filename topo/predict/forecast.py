@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a prediction: for each size the time, the bandwidths, what runs, and what limits."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.predict import host_choice
 from railgauge.topo.predict.cost import Cost, cost
+from railgauge.topo.predict.host_cost import host_cost
+from railgauge.topo.predict.host_plan import host_ranks, switches_us
 from railgauge.topo.predict.limit import Limit, Limits
 from railgauge.topo.predict.nccl_model import channels_used, choose
 from railgauge.topo.predict.pairs import pair_cost
@@ -53,35 +56,62 @@ def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: 
         raise UnavailableError("one rank alone exchanges nothing: --nodes 2, or a machine with more ranks")
     passing = Passing(plan)
     limits = Limits(passing, collective)
-    rows = tuple(_row(passing, collective, size, allowed, limits) for size in sizes)
-    return Forecast(plan=plan, collective=collective, rows=rows)
+    row = (_host_row if plan.on_host else _gpu_row)(passing, collective, allowed, limits)
+    return Forecast(plan=plan, collective=collective, rows=tuple(row(size) for size in sizes))
 
 
-def _row(passing: Passing, collective: Collective, size: int, allowed: Allowed, limits: Limits) -> Row:
+def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
+    """Rows of ranks on host memory: railgauge's own engine, which chooses by the same model."""
+    plan, where = passing.plan, host_ranks(passing, collective)
+    usable = host_choice.candidates(collective, allowed, one_host=plan.nodes == 1, trees=True)
+    runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
+
+    def row(size: int) -> Row:
+        algorithm = host_choice.chosen(runs, size)
+        found = host_cost(where, collective, algorithm, size)
+        found = replace(found, latency_us=found.latency_us + switches_us(plan, collective, algorithm))
+        channels = len(plan.graphs.ring.channels) if algorithm in (Algorithm.RING, Algorithm.TREE) else 1
+        return Row(
+            size=size,
+            cost=found,
+            busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
+            algorithm=algorithm,
+            protocol=Protocol.SIMPLE,
+            channels=host_choice.channels_used(size, channels),
+            limit=limits.on_host(found, where, algorithm, size),
+        )
+
+    return row
+
+
+def _gpu_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
+    """Rows of GPUs: NCCL's choice."""
     plan = passing.plan
-    algorithm, protocol = _chosen(plan, collective, size, allowed)
-    if algorithm is Algorithm.DIRECT:
-        found, channels = pair_cost(plan, collective, size), len(plan.graphs.ring.channels)
-    else:
-        found = cost(passing, collective, size, algorithm, protocol)
-        channels = _channels(plan, size, algorithm, protocol)
-    return Row(
-        size=size,
-        cost=found,
-        busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
-        algorithm=algorithm,
-        protocol=protocol,
-        channels=channels,
-        limit=limits.of(found, algorithm, protocol),
-    )
+
+    def row(size: int) -> Row:
+        algorithm, protocol = _chosen(plan, collective, size, allowed)
+        if algorithm is Algorithm.DIRECT:
+            found, channels = pair_cost(plan, collective, size), len(plan.graphs.ring.channels)
+        else:
+            found = cost(passing, collective, size, algorithm, protocol)
+            channels = channels_used(plan, size, algorithm, protocol)
+        return Row(
+            size=size,
+            cost=found,
+            busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
+            algorithm=algorithm,
+            protocol=protocol,
+            channels=channels,
+            limit=limits.of(found, algorithm, protocol),
+        )
+
+    return row
 
 
 def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
-    """What NCCL takes among GPUs; railgauge's own ranks on the host have the ring."""
+    """What NCCL takes."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE
-    if plan.on_host:
-        return Algorithm.RING, Protocol.SIMPLE
     choice = choose(plan, collective, size, allowed)
     if choice is None:
         raise UsageError(
@@ -89,7 +119,3 @@ def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> 
             "ring (and tree for all_reduce), with LL, LL128 or Simple"
         )
     return choice.algorithm, choice.protocol
-
-
-def _channels(plan: Plan, size: int, algorithm: Algorithm, protocol: Protocol) -> int:
-    return len(plan.graphs.ring.channels) if plan.on_host else channels_used(plan, size, algorithm, protocol)

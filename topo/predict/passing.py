@@ -31,8 +31,6 @@ class Passing:
     def gb_per_s(self, algorithm: Algorithm, protocol: Protocol) -> float:
         """With a protocol."""
         found = self.channels(algorithm)
-        if self.plan.on_host:
-            return found
         reached = found * protocol_share(self.plan, algorithm, protocol)
         return min(reached, most_ll(self.plan)) if protocol is LL else reached
 

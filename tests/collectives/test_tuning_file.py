@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tuning file: what is written is read again, and anything else is an error that says where and what to do."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.transports.ranks import on_ranks
+
+from railgauge.collectives.operation import NUMBERS
+from railgauge.collectives.tuning import ALGORITHMS
+from railgauge.collectives.tuning_file import (
+    Place,
+    Timed,
+    measured_for,
+    read_tuning,
+    this_machine,
+    times_by_collective,
+    tuning_document,
+    tuning_file,
+    with_measured,
+)
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.errors import InputError, RunError
+
+HERE = Place(machine="a machine", ranks=2, nodes=1)
+ALL_REDUCE, ALL_GATHER = Collective.ALL_REDUCE, Collective.ALL_GATHER
+
+
+def timed(collective=ALL_REDUCE, size=8, time_us=1.5):
+    return Timed(collective=collective, algorithm=Algorithm.RING, bytes=size, time_us=time_us)
+
+
+def written(path, tuning):
+    path.write_text(json.dumps(tuning_document(tuning)))
+    return str(path)
+
+
+TIMED = st.builds(
+    Timed,
+    collective=st.sampled_from(list(NUMBERS)),
+    algorithm=st.sampled_from(ALGORITHMS),
+    bytes=st.integers(0, 1 << 40),
+    time_us=st.floats(1e-3, 1e9),
+)
+PLACES = st.builds(Place, machine=st.text(max_size=20), ranks=st.integers(1, 512), nodes=st.integers(1, 64))
+
+
+@given(tuning=st.dictionaries(PLACES, st.lists(TIMED).map(tuple), max_size=3))
+def test_what_is_written_is_read_again(tmp_path_factory, tuning):
+    assert read_tuning(written(tmp_path_factory.mktemp("tuning") / "t.json", tuning)) == tuning
+
+
+def test_a_new_measurement_replaces_what_it_measured_and_leaves_the_rest():
+    elsewhere = Place(machine="another", ranks=2, nodes=1)
+    before = {HERE: (timed(), timed(ALL_GATHER)), elsewhere: (timed(),)}
+    after = with_measured(before, HERE, [timed(size=64)])
+    assert after == {HERE: (timed(ALL_GATHER), timed(size=64)), elsewhere: (timed(),)}
+
+
+def test_times_go_by_collective_algorithm_and_size():
+    found = times_by_collective([timed(), timed(size=64, time_us=2.0), timed(ALL_GATHER)])
+    assert found == {ALL_REDUCE: {Algorithm.RING: {8: 1.5, 64: 2.0}}, ALL_GATHER: {Algorithm.RING: {8: 1.5}}}
+
+
+ENTRY = {"machine": "m", "ranks": 2, "nodes": 1}
+RING = {"collective": "all_reduce", "algorithm": "ring"}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"no json", "Expecting value"),
+        (b"\xff\xfe\x00", "decode"),
+        (b"[]", "indices"),
+        (b'{"entries": []}', "'schema' is missing"),
+        (b'{"schema": "railgauge/run/1"}', "'railgauge/run/1', not 'railgauge/tuning/1'"),
+        (b'{"schema": "railgauge/tuning/1"}', "'entries' is missing"),
+        ([ENTRY], "'measured' is missing"),
+        ([ENTRY | {"measured": [{"collective": "all_reduce"}]}], "'algorithm' is missing"),
+        ([ENTRY | {"measured": [RING | {"algorithm": "magic", "bytes": 8, "time_us": 1}]}], "'magic'"),
+        ([ENTRY | {"measured": [RING | {"bytes": -1, "time_us": 1}]}], "-1 bytes"),
+        ([ENTRY | {"measured": [RING | {"bytes": 8, "time_us": float("nan")}]}], "nan us"),
+        ([ENTRY | {"measured": [RING | {"bytes": 8, "time_us": 0}]}], "0.0 us"),
+        (b"[" * 100_000, "recursion"),
+    ],
+)
+def test_another_file_is_an_error_that_says_why_and_what_to_do(tmp_path, content, says):
+    path = tmp_path / "t.json"
+    data = content if isinstance(content, bytes) else json.dumps({"schema": "railgauge/tuning/1", "entries": content})
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    with pytest.raises(InputError, match=r"t\.json: no tuning file .*--tune") as caught:
+        read_tuning(str(path))
+    assert says in str(caught.value)
+
+
+def test_fields_that_are_not_known_are_passed_over(tmp_path):
+    document = tuning_document({HERE: (timed(),)})
+    document["entries"][0]["measured"][0]["by"] = "somebody"
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(document | {"more": 1}))
+    assert read_tuning(str(path)) == {HERE: (timed(),)}
+
+
+def test_an_empty_file_holds_nothing():
+    assert read_tuning("/dev/null") == {}
+
+
+def test_where_the_file_is():
+    assert tuning_file({"HOME": "/home/me"}) == "/home/me/.cache/railgauge/tuning.json"
+    assert tuning_file({"HOME": "/home/me", "XDG_CACHE_HOME": "/var/me"}) == "/var/me/railgauge/tuning.json"
+    assert tuning_file({"HOME": "/home/me", "RAILGAUGE_TUNING_FILE": "mine.json"}) == "mine.json"
+
+
+def test_rank_0_reads_for_all_and_only_what_is_of_these_ranks(tmp_path):
+    others = {Place(machine=this_machine(), ranks=4, nodes=1): (timed(size=4),), HERE: (timed(size=2),)}
+    here = {Place(machine=this_machine(), ranks=3, nodes=1): (timed(), timed(ALL_GATHER))}
+    ours = {"RAILGAUGE_TUNING_FILE": written(tmp_path / "t.json", others | here)}
+    theirs = {"RAILGAUGE_TUNING_FILE": "/nowhere"}
+    found = on_ranks(3, lambda bootstrap: measured_for(bootstrap, 1, theirs if bootstrap.rank else ours))
+    assert found == [(timed(), timed(ALL_GATHER))] * 3
+
+
+def test_a_file_that_is_named_has_to_be_there_and_the_usual_one_not(tmp_path):
+    assert on_ranks(1, lambda bootstrap: measured_for(bootstrap, 1, {"HOME": str(tmp_path)})) == [()]
+    (error,) = on_ranks(1, lambda bootstrap: measured_for(bootstrap, 1, {"RAILGAUGE_TUNING_FILE": "/nowhere"}))
+    assert isinstance(error, InputError)
+    assert "/nowhere: cannot read it" in str(error)
+
+
+def test_a_rank_0_of_another_version_is_told_apart():
+    def body(bootstrap):
+        if bootstrap.rank == 0:
+            return bootstrap.broadcast([{"collective": "all_reduce"}])
+        with pytest.raises(RunError, match="ranks of two versions"):
+            measured_for(bootstrap, 1, {})
+        return True
+
+    assert on_ranks(2, body)[1] is True

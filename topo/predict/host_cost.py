@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of a collective between ranks on host memory, by railgauge's own engine: steps x latency, and bytes moved /
+bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tuning.py), and each row of `run` has it.
+"""
+
+from dataclasses import dataclass
+from math import ceil, inf
+
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict import calibration
+from railgauge.topo.predict.cost import Cost
+
+ON_BOARDS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
+"""The algorithms of ranks that all share memory."""
+IN_TWO_SHOTS = (Collective.ALL_REDUCE, Collective.REDUCE)
+IN_TREES = (Collective.ALL_REDUCE,)
+
+
+def algorithms(collective: Collective, *, one_host: bool) -> tuple[Algorithm, ...]:
+    """All that the engine has for it; `one_host` says whether all ranks share memory."""
+    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)]
+    wires = [Algorithm.PAIRS] if collective.in_pairs else [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
+    return (*(boards if one_host else []), *wires)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRanks:
+    """Ranks on equal nodes; `cores` are those that the ranks of one node have together.
+
+    `net_gb_per_s`: what all channels together pass on from one node to the next.
+    """
+
+    ranks: int
+    nodes: int = 1
+    cores: int
+    net_gb_per_s: float = inf
+
+    @property
+    def per_node(self) -> int:
+        """Ranks of a node, of the fullest one."""
+        return ceil(self.ranks / self.nodes)
+
+    @property
+    def turns(self) -> int:
+        """How many ranks share a core."""
+        return max(1, ceil(self.per_node / self.cores))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """What one operation comes to for the rank that has most to do.
+
+    steps: that follow one another, `crossings` of them between nodes. messages: of other ranks, to look at. passed:
+    bytes that it puts out and takes in, and `leaving`: bytes that leave a node, both over nccl-tests' size.
+    """
+
+    steps: int
+    crossings: int = 0
+    messages: int = 0
+    passed: float
+    leaving: float = 0.0
+
+
+def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Cost:
+    """The time of `size` bytes (nccl-tests' count); `algorithm` is one that the collective has."""
+    moves = moves_of(where, collective, algorithm)
+    turns, within = where.turns, moves.steps - moves.crossings
+    step = calibration.HOST_STEP_US if turns == 1 else calibration.HOST_SWITCH_US * turns
+    latency = (
+        within * step + moves.crossings * calibration.HOST_NET_STEP_US + moves.messages * calibration.HOST_MESSAGE_US
+    )
+    return Cost(latency_us=latency, transfer_us=max(copying_us(where, moves, size), between_us(where, moves, size)))
+
+
+def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
+    """What the copies and reductions of the cores take, with what has to come from memory and go there."""
+    beyond = max(0, size - calibration.HOST_CACHE_BYTES)
+    ns = size * moves.passed / calibration.HOST_GB_PER_S + beyond / calibration.HOST_MEMORY_GB_PER_S
+    return where.turns * ns / 1e3
+
+
+def between_us(where: HostRanks, moves: Moves, size: int) -> float:
+    """What the network takes."""
+    return size * moves.leaving / where.net_gb_per_s / 1e3
+
+
+def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
+    """What an operation comes to by an algorithm that the collective has."""
+    match algorithm:
+        case Algorithm.RING:
+            return _ring(where, collective)
+        case Algorithm.TREE:
+            return _tree(where)
+        case Algorithm.TWO_SHOT:
+            return _two_shot(where)
+        case _:
+            return _to_each(where, collective)
+
+
+def _ring(where: HostRanks, collective: Collective) -> Moves:
+    """Each part goes round once, of an all-reduce twice; from or to a root all of it does."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    rounds = 2 if collective is Collective.ALL_REDUCE else 1
+    rooted = collective in (Collective.BROADCAST, Collective.REDUCE)
+    once = 1.0 if rooted else rounds * peers * part
+    middle = 2 if where.ranks > 2 or not rooted else 1  # between two ranks one only puts out, one only takes in
+    return Moves(
+        steps=rounds * peers,
+        crossings=rounds * (where.nodes - 1),
+        passed=middle * once,
+        leaving=once if where.nodes > 1 else 0.0,
+    )
+
+
+def _tree(where: HostRanks) -> Moves:
+    """Up and down: a chain within each node, a binary tree over the nodes (`ncclGetBtree`, src/graph/trees.cc)."""
+    levels = (where.nodes - 1).bit_length()
+    return Moves(
+        steps=2 * (where.per_node - 1 + levels),
+        crossings=2 * levels,
+        passed=4.0 if where.ranks > 2 else 2.0,
+        leaving=0.0 if where.nodes == 1 else 1.0 if where.nodes == 2 else 2.0,
+    )
+
+
+def _two_shot(where: HostRanks) -> Moves:
+    """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part)
+
+
+def _to_each(where: HostRanks, collective: Collective) -> Moves:
+    """In one step, over boards or pairs, from each to each or with the root."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    far = where.ranks - where.per_node
+    messages, passed, leaving = {
+        Collective.ALL_REDUCE: (peers, 1.0 + peers, 0.0),
+        Collective.REDUCE: (peers, float(peers), 0.0),
+        Collective.BROADCAST: (1, 1.0, 0.0),
+        Collective.ALL_GATHER: (peers, 1.0, 0.0),
+        Collective.REDUCE_SCATTER: (peers, 2 * peers * part, 0.0),
+        Collective.ALL_TO_ALL: (peers, 2 * peers * part, where.per_node * far * part),
+        Collective.GATHER: (peers, peers * part, far * part),
+        Collective.SCATTER: (1, peers * part, far * part),
+        Collective.SEND_RECV: (1, 2.0, 1.0),
+    }[collective]
+    crosses = where.nodes > 1
+    return Moves(steps=1, crossings=int(crosses), messages=messages, passed=passed, leaving=leaving * crosses)
