@@ -96,7 +96,7 @@ class Communicator:
     def repeat_all_reduce(self, source: Any, into: Any, count: int, dtype: Dtype, op: Redop, times: int) -> list[float]:
         """Run an all-reduce on raw buffers `times` times; return the seconds each took. Errors as in all_reduce."""
         if self._closed:
-            raise UsageError("all_reduce: the communicator is closed")
+            raise UsageError("all_reduce: this group is closed")
         try:
             return self._native.all_reduce(source, into, count, int(dtype), int(op), times)
         except WaitTimeoutError as error:
