@@ -17,7 +17,6 @@ from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageError, WaitTimeoutError
-from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -325,7 +324,7 @@ class Communicator:
             board,
             timeout_s=self._bootstrap.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
-            min_channel_bytes=MIN_CHANNEL_BYTES,
+            min_channel_bytes=1,  # the choices say how many channels
             stream_bytes=STREAM_BYTES,
         )
 

@@ -2,19 +2,19 @@
 """How each collective is run, by size: which algorithm, over how many channels.
 
 The quickest is chosen, by the cost model that `graph predict` shows too or by what `run --tune` has measured, among
-what can run it here and what NCCL_ALGO leaves. NCCL_MAX_NCHANNELS bounds the channels.
+what can run it here and what NCCL_ALGO leaves. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS bound the channels.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_choice import Times, candidates, modelled, quickest
+from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
 from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
-from railgauge.topo.settings.steering import read_steering
+from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import why_not_shm
 
@@ -25,7 +25,7 @@ NO_SETTINGS = read_allowed({})
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Operations of up to `up_to_bytes` are run so; `channels` is the most that a ring or tree uses."""
+    """Operations of up to `up_to_bytes` are run so, over that many channels of a ring or tree."""
 
     up_to_bytes: int
     algorithm: Algorithm
@@ -91,16 +91,30 @@ def choose(
     Raises:
         UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
     """
-    allowed, most = read_allowed(settings), read_steering(settings).max_channels
-    channels = {Algorithm.RING: min(setting.rings, most), Algorithm.TREE: min(setting.trees, most)}
+    allowed, steering = read_allowed(settings), read_steering(settings)
     found = {}
     for collective in NUMBERS:
         usable = usable_for(collective, setting, allowed)
         known = (measured or {}).get(collective, {})
         times = {one: known[one] for one in usable if known.get(one)}
         runs = quickest(times or modelled(setting.host_ranks, collective, usable))
-        found[collective] = [Choice(up_to, one, channels.get(one, 1)) for up_to, one in runs]
+        found[collective] = list(_with_channels(runs, setting, steering))
     return found
+
+
+def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, steering: Steering) -> Iterator[Choice]:
+    """The choices of runs that each reach up to a size: parted where one more channel is worth while."""
+    start = 0
+    for up_to, algorithm in runs:
+        there = {Algorithm.RING: setting.rings, Algorithm.TREE: setting.trees}.get(algorithm, 1)
+        most = min(there, steering.max_channels)
+        least = min(max(1, steering.min_channels), most)
+        for channels in range(least, most):
+            full = (channels + 1) * MIN_CHANNEL_BYTES - 1
+            if start <= full < up_to:
+                yield Choice(full, algorithm, channels)
+        yield Choice(up_to, algorithm, max(least, channels_used(up_to, most)))
+        start = up_to + 1
 
 
 def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
@@ -116,4 +130,3 @@ def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_S
 def uses(choices: Mapping[Collective, list[Choice]], algorithm: Algorithm) -> bool:
     """Whether anything is run by it."""
     return any(choice.algorithm is algorithm for found in choices.values() for choice in found)
-

@@ -24,7 +24,9 @@ def without_effect(settings: Mapping[str, str]) -> list[str]:
     found = [f"{name}={settings[name]} has no effect: {why}" for name, why in ALWAYS.items() if settings.get(name)]
     allowed = read_allowed(settings)
     if any(names is not None and Protocol.SIMPLE not in names for names in allowed.protocols.values()):
-        found.append(f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out simple, the one protocol on host memory: no effect")
+        found.append(
+            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out simple, the one protocol on host memory: no effect"
+        )
     without = [
         str(collective)
         for collective, names in allowed.algorithms.items()

@@ -21,8 +21,11 @@ MEASURED = st.dictionaries(st.sampled_from(list(NUMBERS)), TIMES)
 CHOSEN_BY_HAND = st.sampled_from(["", "Ring", "Tree", "^Tree", "NVLS", "Ring,Tree", "allreduce:tree;broadcast:ring"])
 
 
+NONE_OR_ONE = st.sampled_from([None, *ALGORITHMS])
+
+
 @st.composite
-def settings(draw, only=st.sampled_from([None, *ALGORITHMS])):
+def settings(draw, only=NONE_OR_ONE):
     nodes = draw(st.integers(1, 16))
     return Setting(
         ranks=nodes * draw(st.integers(1 if nodes > 1 else 2, 16)),
@@ -55,14 +58,21 @@ def test_channels_stay_within_what_there_is_and_what_is_allowed(setting, most, m
     there = {Algorithm.RING: setting.rings, Algorithm.TREE: setting.trees}
     for found in choose(setting, {"NCCL_MAX_NCHANNELS": str(most)}, measured).values():
         for choice in found:
-            assert 1 <= choice.channels <= max(1, min(most, there.get(choice.algorithm, 1)))
+            assert 1 <= choice.channels <= min(most, there.get(choice.algorithm, 1))
+
+
+@given(settings(only=st.just(Algorithm.RING)), st.integers(0, 64), st.integers(0, 1 << 24))
+def test_a_size_uses_another_channel_for_each_64_kib_and_never_less_than_asked(setting, least, size):
+    found = choose(setting, {"NCCL_MIN_NCHANNELS": str(least)})[ALL_REDUCE]
+    choice = next(choice for choice in found if size <= choice.up_to_bytes)
+    assert choice.channels == max(min(least, setting.rings), min(setting.rings, max(1, size >> 16)))
 
 
 @given(settings(only=st.none()), MEASURED)
 def test_nccl_algo_counts_over_what_was_measured(setting, measured):
     for collective, found in choose(setting, {"NCCL_ALGO": "Ring"}, measured).items():
         if collective in (ALL_REDUCE, BROADCAST, ALL_GATHER):
-            assert [choice.algorithm for choice in found] == [Algorithm.RING]
+            assert {choice.algorithm for choice in found} == {Algorithm.RING}
 
 
 @given(settings(only=st.sampled_from(ALGORITHMS)), MEASURED, CHOSEN_BY_HAND)
@@ -82,7 +92,8 @@ def test_measured_times_count_instead_of_the_model():
     times = {Algorithm.TREE: {8: 1.0, 1024: 9.0}, Algorithm.RING: {8: 2.0, 1024: 3.0}, Algorithm.PAIRS: {8: 0.1}}
     found = choose(four_ranks(), {}, {ALL_REDUCE: times})
     assert [(c.up_to_bytes, c.algorithm, c.channels) for c in found[ALL_REDUCE]] == [
-        (8, Algorithm.TREE, 4),
+        (8, Algorithm.TREE, 1),
+        ((128 << 10) - 1, Algorithm.RING, 1),
         (ANY_SIZE, Algorithm.RING, 2),
     ]
     assert found[ALL_GATHER] == choose(four_ranks(), {})[ALL_GATHER]

@@ -10,8 +10,16 @@ from railgauge.transports.slots import MOST_SLOT_BYTES, PAGE_BYTES, SLOT_BYTES, 
 
 @pytest.mark.parametrize(
     ("text", "each"),
-    [("", SLOT_BYTES), ("0", SLOT_BYTES), ("-2", SLOT_BYTES), ("much", SLOT_BYTES), ("1", 4096), ("65536", 16384)]
-    + [("0x400000", 1 << 20), (str(1 << 62), MOST_SLOT_BYTES)],
+    [
+        ("", SLOT_BYTES),
+        ("0", SLOT_BYTES),
+        ("-2", SLOT_BYTES),
+        ("much", SLOT_BYTES),
+        ("1", 4096),
+        ("65536", 16384),
+        ("0x400000", 1 << 20),
+        (str(1 << 62), MOST_SLOT_BYTES),
+    ],
 )
 def test_all_slots_together_are_the_buffer(text, each):
     assert slots_of({"NCCL_BUFFSIZE": text}) == (SLOTS, each)

@@ -41,4 +41,3 @@ def cost(passing: Passing, collective: Collective, size: int, algorithm: Algorit
 def launch_us(plan: Plan) -> float:
     """What the start of an operation costs; a thread that drives several GPUs starts them one after the other."""
     return calibration.LAUNCH_US + calibration.LAUNCH_NEXT_US * (plan.per_thread - 1)
-

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages between pairs of GPUs (all-to-all, gather, scatter, sendrecv), by the fullest link within a node and to its NICs.
+"""Messages between pairs of GPUs (all-to-all, gather, scatter, sendrecv), by the fullest link within a node and to its
+NICs.
 
 NCCL has no model of these. Each GPU sends and receives by its own NICs, those of its rail (messages to other rails
 change over within the node: PXN), so that on rails only those beyond a leaf's nodes go over the spines.
@@ -26,7 +27,10 @@ def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
     start = calibration.PAIR_US + launch_us(plan)
     far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
     share = max(within(plan, collective).share, between(plan, collective).share / spine_share(plan, collective))
-    return Cost(latency_us=start + calibration.PEER_US * peers + far, transfer_us=size * share / calibration.PAIR_EFFICIENCY / 1e3)
+    return Cost(
+        latency_us=start + calibration.PEER_US * peers + far,
+        transfer_us=size * share / calibration.PAIR_EFFICIENCY / 1e3,
+    )
 
 
 def within(plan: Plan, collective: Collective) -> Fullest:

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.channels import search
 from railgauge.topo.channels.graph import Channel
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.fabric import Fabric, Kind
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import LinkKind
-from railgauge.topo.predict import forecast
+from railgauge.topo.paths import paths
+from railgauge.topo.predict import Plan, forecast
 from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.predict.load import of_channels
 from railgauge.topo.predict.slow_links import slow_links
@@ -164,17 +166,43 @@ def test_settings_bound_the_channels_that_run():
     assert rows(where, LARGE)[0].channels > rows(few, LARGE)[0].channels == 4
 
 
-def test_host_ranks_have_the_planned_bandwidth():
-    from railgauge.topo.channels import search
-    from railgauge.topo.paths import paths
-    from railgauge.topo.predict import Plan
+def host_plan(name="@intel-2s", ranks=4, nodes=1):
+    system = build_system(load_machine(name).topology, host_ranks=ranks)
+    return Plan(system=system, table=paths(system), graphs=search(system, nodes=nodes), nodes=nodes)
 
-    system = build_system(load_machine("@intel-2s").topology, host_ranks=4)
-    graphs = search(system)
-    where = Plan(system=system, table=paths(system), graphs=graphs, nodes=1)
-    (row,) = rows(where, LARGE)
-    assert row.busbw_gb_per_s == pytest.approx(graphs.ring.total(1), rel=0.01)
-    assert row.limit.device == "NUMA0-NUMA1"
+
+HOSTS = {nodes: host_plan(nodes=nodes) for nodes in (1, 2, 5)}
+
+
+def test_host_ranks_of_one_node_take_turns_on_its_cores():
+    small, large = rows(host_plan(), 8, LARGE)
+    assert (small.algorithm, small.limit.by, small.limit.what) == ("one-shot", "latency", "one step")
+    assert (large.algorithm, large.limit.by, large.limit.device) == ("two-shot", "bandwidth", "cores")
+    cores = sum(len(rank.cpus) for rank in host_plan().system.ranks)
+    (crowded,) = rows(host_plan(ranks=2 * cores), LARGE)
+    assert crowded.limit.what.endswith("a core, which 2 ranks share")
+
+
+def test_host_ranks_of_several_nodes_have_rings_and_trees_and_the_planned_bandwidth():
+    where = host_plan("@laptop", ranks=2, nodes=4)
+    small, large = rows(where, 8, LARGE)
+    assert (small.algorithm, small.limit.by, small.channels) == ("tree", "latency", 1)
+    assert large.limit.device == "NIC0"
+    assert large.busbw_gb_per_s <= 1.01 * where.graphs.ring.total(4)
+    (ring,) = rows(where, LARGE, allowed=RING)
+    assert ring.busbw_gb_per_s == pytest.approx(where.graphs.ring.total(4), rel=0.01)
+    assert ring.channels == len(where.graphs.ring.channels)
+    (pairs,) = rows(where, 8, collective=Collective.ALL_TO_ALL)
+    assert pairs.algorithm == "pairs"
+
+
+@given(COLLECTIVES, st.sampled_from([1, 2, 5]), st.integers(0, 1 << 34))
+def test_rows_of_host_ranks_follow_from_their_times(collective, nodes, size):
+    where = HOSTS[nodes]
+    (row,) = rows(where, size, collective=collective)
+    assert row.time_us > 0
+    assert row.busbw_gb_per_s == pytest.approx(size / row.time_us / 1e3 * collective.factor(where.ranks))
+    assert row.limit.by == ("latency" if row.cost.latency_us > row.cost.transfer_us else "bandwidth")
 
 
 def test_a_node_that_nccl_takes_apart_is_filled_by_its_way_to_the_nics():

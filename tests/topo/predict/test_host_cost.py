@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost model of ranks on host memory, and the choice by it: what has to hold whatever the constants are."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +90,7 @@ TIMES = st.dictionaries(
 def test_choices_reach_further_and_further_and_neighbours_differ(times):
     runs = quickest(times)
     assert runs[-1][0] == ANY_SIZE
-    assert all(a[0] < b[0] and a[1] is not b[1] for a, b in zip(runs, runs[1:], strict=False))
+    assert all(a[0] < b[0] and a[1] is not b[1] for a, b in pairwise(runs))
     for size in {size for by_size in times.values() for size in by_size}:
         there = {one: by_size[size] for one, by_size in times.items() if size in by_size}
         assert WORTH_A_CHANGE * there[chosen(runs, size)] <= min(there.values())
