@@ -35,6 +35,8 @@ COMMANDS = {
     "predict": [
         ("graph", "predict", "--from", "@h200x4", "-f", "1024", "--json"),
         ("graph", "predict", "--from", "@dgx-a100", "--nodes", "64", "--fabric", "rail", "--drop", "NIC1", "--json"),
+        ("graph", "predict", "--from", "@intel-2s", "--ranks", "4", "--device", "cpu", "-f", "1024", "--json"),
+        ("graph", "predict", "alltoall", "--from", "@intel-2s", "--ranks", "4", "--nodes", "2", "--json"),
     ],
     "run": [
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),

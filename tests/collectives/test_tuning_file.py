@@ -2,6 +2,7 @@
 """The tuning file: what is written is read again, and anything else is an error that says where and what to do."""
 
 import json
+from importlib import resources
 
 import pytest
 from hypothesis import given
@@ -50,6 +51,17 @@ PLACES = st.builds(Place, machine=st.text(max_size=20), ranks=st.integers(1, 512
 @given(tuning=st.dictionaries(PLACES, st.lists(TIMED).map(tuple), max_size=3))
 def test_what_is_written_is_read_again(tmp_path_factory, tuning):
     assert read_tuning(written(tmp_path_factory.mktemp("tuning") / "t.json", tuning)) == tuning
+
+
+def test_the_file_is_as_its_schema_says():
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads((resources.files("railgauge") / "cli/schemas/tuning.json").read_text())
+    document = tuning_document({HERE: (timed(), timed(ALL_GATHER, size=0))})
+    jsonschema.Draft202012Validator(schema).validate(document)
+    rows = schema["properties"]["entries"]["items"]["properties"]["measured"]["items"]["properties"]
+    assert rows["collective"]["enum"] == list(NUMBERS)
+    assert rows["algorithm"]["enum"] == list(ALGORITHMS)
+    assert rows.keys() == document["entries"][0]["measured"][0].keys()
 
 
 def test_a_new_measurement_replaces_what_it_measured_and_leaves_the_rest():

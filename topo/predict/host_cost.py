@@ -3,7 +3,7 @@
 bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tuning.py), and each row of `run` has it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from railgauge.topo.algorithm import Algorithm, Collective
@@ -51,7 +51,8 @@ class Moves:
     """What one operation comes to for the rank that has most to do.
 
     steps: that follow one another, `crossings` of them between nodes. messages: of other ranks, to look at. passed:
-    bytes that it puts out and takes in, and `leaving`: bytes that leave a node, both over nccl-tests' size.
+    bytes that it puts out and takes in, and `leaving`: bytes that leave a node, both over nccl-tests' size. rounds: how
+    often all ranks wait for one another while the size grows by what a board's place holds.
     """
 
     steps: int
@@ -59,29 +60,35 @@ class Moves:
     messages: int = 0
     passed: float
     leaving: float = 0.0
+    rounds: float = 0.0
 
 
 def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Cost:
     """The time of `size` bytes (nccl-tests' count); `algorithm` is one that the collective has."""
     moves = moves_of(where, collective, algorithm)
-    turns, within = where.turns, moves.steps - moves.crossings
-    step = calibration.HOST_STEP_US if turns == 1 else calibration.HOST_SWITCH_US * turns
-    latency = (
-        within * step + moves.crossings * calibration.HOST_NET_STEP_US + moves.messages * calibration.HOST_MESSAGE_US
-    )
+    start = 0.0 if algorithm in ON_BOARDS else calibration.HOST_WIRE_US
+    within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
+    steps = within + moves.crossings * calibration.HOST_NET_STEP_US
+    latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
     return Cost(latency_us=latency, transfer_us=max(copying_us(where, moves, size), between_us(where, moves, size)))
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the copies and reductions of the cores take, with what has to come from memory and go there."""
+    """What the copies and reductions of the cores take, with what comes from memory and goes there, and the waits."""
     beyond = max(0, size - calibration.HOST_CACHE_BYTES)
     ns = size * moves.passed / calibration.HOST_GB_PER_S + beyond / calibration.HOST_MEMORY_GB_PER_S
-    return where.turns * ns / 1e3
+    rounds = max(0.0, moves.rounds * size / calibration.HOST_PLACE_BYTES - calibration.HOST_ROUNDS_HIDDEN)
+    return where.turns * ns / 1e3 + rounds * _or_switch(where, calibration.HOST_ROUND_US)
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
     """What the network takes."""
     return size * moves.leaving / where.net_gb_per_s / 1e3
+
+
+def _or_switch(where: HostRanks, alone_us: float) -> float:
+    """What it takes until another rank goes on: `alone_us` on a core of its own, else as many switches as share one."""
+    return alone_us if where.turns == 1 else calibration.HOST_SWITCH_US * where.turns
 
 
 def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
@@ -93,6 +100,9 @@ def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm) -> 
             return _tree(where)
         case Algorithm.TWO_SHOT:
             return _two_shot(where)
+        case Algorithm.ONE_SHOT:
+            moves, by_part = _to_each(where, collective), collective in (Collective.ALL_GATHER, Collective.GATHER)
+            return replace(moves, rounds=1 / where.ranks if by_part else 1.0)
         case _:
             return _to_each(where, collective)
 
@@ -126,7 +136,7 @@ def _tree(where: HostRanks) -> Moves:
 def _two_shot(where: HostRanks) -> Moves:
     """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
-    return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part)
+    return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
 
 
 def _to_each(where: HostRanks, collective: Collective) -> Moves:
