@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 from benchmarks.machine import describe, load
+
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.operation import NUMBERS

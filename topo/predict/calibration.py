@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What measured results add to the models: few constants.
 
-Those of GPUs are added to NCCL's model, and set on the lines of benchmarks/predict/measured.jsonl that say "calibration"
-(4 x H200, 8 x A100, and 2 x H200 with few channels, each on one node) by least squares of the logarithm of the time.
-NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were kept back.
+Those of GPUs are added to NCCL's model, and set on the lines of benchmarks/predict/measured.jsonl that say
+"calibration" (4 x H200, 8 x A100, and 2 x H200 with few channels, each on one node) by least squares of the logarithm
+of the time. NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were
+kept back.
 Those of ranks on host memory are the whole of their model (host_cost.py); docs/tuning.md has the error.
 """
 
@@ -20,14 +21,15 @@ PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 2
 PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency
 PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
 
-# Ranks on host memory, railgauge's own engine: set by hand on `python -m benchmarks.predict.host` with 2 ranks on a VM of
-# 2 cores (AMD EPYC Turin), the least of four runs; docs/tuning.md has the table.
+# Ranks on host memory, railgauge's own engine: set by hand on `python -m benchmarks.predict.host` with 2 ranks on a VM
+# of 2 cores (AMD EPYC Turin), the least of four runs; docs/tuning.md has the table.
 HOST_STEP_US = 0.1  # from one core to another: 8 B by one-shot take 0.11, by two-shot 0.17
 HOST_WIRE_US = 0.1  # before the first step of an operation on a connection: 0.22 for one step, 0.35 for two
 HOST_MESSAGE_US = 0.02  # each further message of another rank that is looked at; assumed
 HOST_SWITCH_US = 5.0  # a step where ranks share cores, for each that does: one sleeps, the next wakes
 HOST_NET_STEP_US = 20.0  # a step over TCP
-# Boards pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: from 512 KiB on 5 to 20%.
+# Boards pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: they were 5 to 20%
+# quicker from 512 KiB on, which is this much for each round after the first few.
 HOST_PLACE_BYTES = 64 << 10
 HOST_ROUND_US = 0.3
 HOST_ROUNDS_HIDDEN = 4
