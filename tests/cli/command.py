@@ -10,9 +10,9 @@ JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """The environment without what a launcher or NCCL may have put there."""
+    """The environment without what a launcher, NCCL or `run --tune` may have put there."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "RAILGAUGE_")) and k not in JOB}
-    return kept | extra
+    return kept | {"RAILGAUGE_TUNING_FILE": "/dev/null"} | extra
 
 
 def command(*args: str) -> list[str]:

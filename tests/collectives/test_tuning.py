@@ -2,7 +2,7 @@
 """The choice of algorithms: always something that can run, by the times where there are some, within the settings."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.collectives.operation import NUMBERS
@@ -25,7 +25,7 @@ NONE_OR_ONE = st.sampled_from([None, *ALGORITHMS])
 
 
 @st.composite
-def settings(draw, only=NONE_OR_ONE):
+def any_setting(draw, only=NONE_OR_ONE):
     nodes = draw(st.integers(1, 16))
     return Setting(
         ranks=nodes * draw(st.integers(1 if nodes > 1 else 2, 16)),
@@ -44,7 +44,8 @@ def can_run(collective, algorithm, setting):
     return algorithm in there and (algorithm is not Algorithm.TREE or setting.trees > 0)
 
 
-@given(settings(), CHOSEN_BY_HAND, MEASURED)
+@settings(deadline=None)
+@given(any_setting(), CHOSEN_BY_HAND, MEASURED)
 def test_every_collective_has_something_that_runs_it_at_any_size(setting, by_hand, measured):
     for collective, found in choose(setting, {"NCCL_ALGO": by_hand}, measured).items():
         assert all(can_run(collective, choice.algorithm, setting) for choice in found)
@@ -53,7 +54,8 @@ def test_every_collective_has_something_that_runs_it_at_any_size(setting, by_han
         assert reaches[-1] == ANY_SIZE
 
 
-@given(settings(), st.integers(1, 64), MEASURED)
+@settings(deadline=None)
+@given(any_setting(), st.integers(1, 64), MEASURED)
 def test_channels_stay_within_what_there_is_and_what_is_allowed(setting, most, measured):
     there = {Algorithm.RING: setting.rings, Algorithm.TREE: setting.trees}
     for found in choose(setting, {"NCCL_MAX_NCHANNELS": str(most)}, measured).values():
@@ -61,21 +63,24 @@ def test_channels_stay_within_what_there_is_and_what_is_allowed(setting, most, m
             assert 1 <= choice.channels <= min(most, there.get(choice.algorithm, 1))
 
 
-@given(settings(only=st.just(Algorithm.RING)), st.integers(0, 64), st.integers(0, 1 << 24))
+@settings(deadline=None)
+@given(any_setting(only=st.just(Algorithm.RING)), st.integers(0, 64), st.integers(0, 1 << 24))
 def test_a_size_uses_another_channel_for_each_64_kib_and_never_less_than_asked(setting, least, size):
     found = choose(setting, {"NCCL_MIN_NCHANNELS": str(least)})[ALL_REDUCE]
     choice = next(choice for choice in found if size <= choice.up_to_bytes)
     assert choice.channels == max(min(least, setting.rings), min(setting.rings, max(1, size >> 16)))
 
 
-@given(settings(only=st.none()), MEASURED)
+@settings(deadline=None)
+@given(any_setting(only=st.none()), MEASURED)
 def test_nccl_algo_counts_over_what_was_measured(setting, measured):
     for collective, found in choose(setting, {"NCCL_ALGO": "Ring"}, measured).items():
         if collective in (ALL_REDUCE, BROADCAST, ALL_GATHER):
             assert {choice.algorithm for choice in found} == {Algorithm.RING}
 
 
-@given(settings(only=st.sampled_from(ALGORITHMS)), MEASURED, CHOSEN_BY_HAND)
+@settings(deadline=None)
+@given(any_setting(only=st.sampled_from(ALGORITHMS)), MEASURED, CHOSEN_BY_HAND)
 def test_the_only_algorithm_runs_all_that_it_can(setting, measured, by_hand):
     for collective, found in choose(setting, {"NCCL_ALGO": by_hand}, measured).items():
         assert len({choice.algorithm for choice in found}) == 1

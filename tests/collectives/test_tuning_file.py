@@ -5,7 +5,7 @@ import json
 from importlib import resources
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transports.ranks import on_ranks
 
@@ -48,6 +48,7 @@ TIMED = st.builds(
 PLACES = st.builds(Place, machine=st.text(max_size=20), ranks=st.integers(1, 512), nodes=st.integers(1, 64))
 
 
+@settings(deadline=None)
 @given(tuning=st.dictionaries(PLACES, st.lists(TIMED).map(tuple), max_size=3))
 def test_what_is_written_is_read_again(tmp_path_factory, tuning):
     assert read_tuning(written(tmp_path_factory.mktemp("tuning") / "t.json", tuning)) == tuning

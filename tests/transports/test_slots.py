@@ -2,7 +2,7 @@
 """NCCL_BUFFSIZE as the size of a connection's slots."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.transports.slots import MOST_SLOT_BYTES, PAGE_BYTES, SLOT_BYTES, SLOTS, slots_of
@@ -25,6 +25,7 @@ def test_all_slots_together_are_the_buffer(text, each):
     assert slots_of({"NCCL_BUFFSIZE": text}) == (SLOTS, each)
 
 
+@settings(deadline=None)
 @given(st.integers(-(1 << 70), 1 << 70))
 def test_any_number_leaves_whole_pages(number):
     count, each = slots_of({"NCCL_BUFFSIZE": str(number)})

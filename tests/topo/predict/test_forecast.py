@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from benchmarks.predict.__main__ import MEASURED, compare
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.predict.planned import plan, planned
 
@@ -56,6 +56,7 @@ def test_constants_meet_what_they_were_set_on():
     assert statistics.median(errors("calibration")) < 0.06
 
 
+@settings(deadline=None)
 @given(
     COLLECTIVES,
     st.sampled_from(["@h200x4", "@dgx-a100", "@dgx-1v"]),
@@ -71,6 +72,7 @@ def test_times_are_positive_and_bandwidths_follow_from_them(collective, name, no
     assert row.limit.by == ("latency" if row.cost.latency_us > row.cost.transfer_us else "bandwidth")
 
 
+@settings(deadline=None)
 @given(COLLECTIVES, st.integers(0, 1 << 34))
 def test_twice_the_bytes_never_take_less_on_a_ring(collective, size):
     allowed = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})
@@ -78,6 +80,7 @@ def test_twice_the_bytes_never_take_less_on_a_ring(collective, size):
     assert one.time_us <= two.time_us
 
 
+@settings(deadline=None)
 @given(
     COLLECTIVES,
     st.sampled_from([Kind.RAIL, Kind.FAT_TREE]),
@@ -196,6 +199,7 @@ def test_host_ranks_of_several_nodes_have_rings_and_trees_and_the_planned_bandwi
     assert pairs.algorithm == "pairs"
 
 
+@settings(deadline=None)
 @given(COLLECTIVES, st.sampled_from([1, 2, 5]), st.integers(0, 1 << 34))
 def test_rows_of_host_ranks_follow_from_their_times(collective, nodes, size):
     where = HOSTS[nodes]

@@ -4,7 +4,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo.algorithm import Algorithm, Collective
@@ -38,6 +38,7 @@ def of(where, collective):
     return algorithms(collective, one_host=where.nodes == 1)
 
 
+@settings(deadline=None)
 @given(ranks(), COLLECTIVES, SIZES)
 def test_every_algorithm_takes_some_time_and_more_bytes_never_less(where, collective, size):
     for algorithm in of(where, collective):
@@ -46,6 +47,7 @@ def test_every_algorithm_takes_some_time_and_more_bytes_never_less(where, collec
         assert 0 <= less.transfer_us <= more.transfer_us
 
 
+@settings(deadline=None)
 @given(ranks(nodes=st.just(1)), COLLECTIVES, SIZES)
 def test_ranks_that_share_cores_are_never_faster(where, collective, size):
     alone = HostRanks(ranks=where.ranks, cores=where.ranks)
@@ -54,6 +56,7 @@ def test_ranks_that_share_cores_are_never_faster(where, collective, size):
         assert shared >= host_cost(alone, collective, algorithm, size).time_us
 
 
+@settings(deadline=None)
 @given(ranks(nodes=st.integers(2, 64)), COLLECTIVES, SIZES)
 def test_a_slower_network_never_makes_it_faster(where, collective, size):
     slow = HostRanks(ranks=where.ranks, nodes=where.nodes, cores=where.cores, net_gb_per_s=where.net_gb_per_s / 2)
@@ -62,6 +65,7 @@ def test_a_slower_network_never_makes_it_faster(where, collective, size):
         assert host_cost(slow, collective, algorithm, size).time_us >= took
 
 
+@settings(deadline=None)
 @given(ranks(), COLLECTIVES)
 def test_boards_are_for_one_host_and_every_collective_has_something(where, collective):
     found = of(where, collective)
@@ -69,6 +73,7 @@ def test_boards_are_for_one_host_and_every_collective_has_something(where, colle
     assert (where.nodes == 1) == any(one in ON_BOARDS for one in found)
 
 
+@settings(deadline=None)
 @given(ranks(), COLLECTIVES, SIZES)
 def test_no_other_algorithm_is_much_quicker_than_the_one_chosen(where, collective, size):
     usable = candidates(collective, ANY, one_host=where.nodes == 1, trees=True)
@@ -86,6 +91,7 @@ TIMES = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(TIMES)
 def test_choices_reach_further_and_further_and_neighbours_differ(times):
     runs = quickest(times)

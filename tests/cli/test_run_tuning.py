@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs choose by the tuning file, and every row has the model's prediction for what ran."""
+
+import json
+import os
+
+import pytest
+from tests.cli.command import document, run
+
+from railgauge.collectives.tuning_file import Place, Timed, this_machine, tuning_document
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict.host_cost import HostRanks, host_cost
+
+TWO = ("--ranks", "2", "--device", "cpu", "-b", "8", "-e", "4K", "-f", "8", "-n", "2")
+
+
+@pytest.fixture
+def tuned(tmp_path):
+    """A file in which rings are quickest up to 64 B, and trees above."""
+    times = {Algorithm.RING: {64: 1.0, 4096: 2.0}, Algorithm.TREE: {64: 2.0, 4096: 1.0}}
+    measured = tuple(
+        Timed(collective=Collective.ALL_REDUCE, algorithm=algorithm, bytes=size, time_us=time_us)
+        for algorithm, by_size in times.items()
+        for size, time_us in by_size.items()
+    )
+    path = tmp_path / "tuning.json"
+    path.write_text(json.dumps(tuning_document({Place(machine=this_machine(), ranks=2, nodes=1): measured})))
+    return str(path)
+
+
+def ran(*args, **env):
+    return [(row["bytes"], row["algorithm"]) for row in document(*args, **env)["rows"]]
+
+
+def test_the_quickest_of_the_file_runs(tuned):
+    found = ran(*TWO, RAILGAUGE_TUNING_FILE=tuned)
+    assert found == [(8, "ring"), (64, "ring"), (512, "tree"), (4096, "tree")]
+
+
+def test_nccl_algo_counts_over_the_file(tuned):
+    assert {algorithm for _, algorithm in ran(*TWO, RAILGAUGE_TUNING_FILE=tuned, NCCL_ALGO="Ring")} == {"ring"}
+
+
+def test_times_of_other_ranks_say_nothing(tuned):
+    assert ran("--ranks", "3", *TWO[2:], RAILGAUGE_TUNING_FILE=tuned)[0] == (8, "one-shot")
+
+
+def test_a_bad_file_ends_the_run_with_its_name_and_a_remedy(tmp_path):
+    path = tmp_path / "tuning.json"
+    path.write_text("{}")
+    result = run(*TWO, RAILGAUGE_TUNING_FILE=str(path))
+    assert result.returncode == 5
+    assert f"{path}: no tuning file ('schema' is missing): remove it, or measure anew with --tune" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_rows_have_what_the_model_says_of_what_ran():
+    cores = len(os.sched_getaffinity(0))
+    for name in ("one-shot", "ring"):
+        settings = {"NCCL_ALGO": "Ring"} if name == "ring" else {}
+        for row in document(*TWO, RAILGAUGE_TUNING_FILE="/dev/null", **settings)["rows"]:
+            where = HostRanks(ranks=2, cores=cores)
+            time_us = host_cost(where, Collective.ALL_REDUCE, Algorithm(row["algorithm"]), row["bytes"]).time_us
+            assert row["algorithm"] == name
+            assert row["predicted_busbw_gb_per_s"] == pytest.approx(row["bytes"] / time_us / 1e3)
