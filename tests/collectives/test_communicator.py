@@ -112,7 +112,7 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
     def body(bootstrap):
         comm = over_rings(bootstrap, rings, "NET/Socket")
         if bootstrap.rank == 1:
-            comm._connections._connector.proxy.abort()  # what a killed process leaves: its sockets closed, and nobody at work
+            comm._connections._connector.proxy.abort()  # as a killed process leaves it: closed, nobody at work
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
         with pytest.raises(PeerLostError, match=r"rank 1 .*(closed the connection|connection broke)") as caught:
             comm.all_reduce(np.ones(8, np.float32))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sub-communicators: who is in them, several in use at once, and how a run ends in one."""
 
+import os
 import random
 import time
 
@@ -59,9 +60,10 @@ def test_a_part_of_one_rank_works_alone():
     def body(bootstrap):
         part = whole(bootstrap).split(bootstrap.rank)
         part.barrier()
-        return part.all_reduce(np.array([bootstrap.rank])).tolist() + part.alltoallv(
-            np.array([8]), [1], np.array([0]), [1]
-        ).tolist()
+        return (
+            part.all_reduce(np.array([bootstrap.rank])).tolist()
+            + part.alltoallv(np.array([8]), [1], np.array([0]), [1]).tolist()
+        )
 
     assert on_ranks(3, body) == [[0, 8], [1, 8], [2, 8]]
 
@@ -88,9 +90,7 @@ def test_several_are_used_in_any_order_by_one_rank(transport, only, monkeypatch)
 
     def body(bootstrap):
         order = list(range(6))
-        comm = Communicator(
-            bootstrap, everybody(bootstrap), [order], nets(transport, [order]), only=only
-        )
+        comm = Communicator(bootstrap, everybody(bootstrap), [order], nets(transport, [order]), only=only)
         rank = bootstrap.rank
         row, column = comm.split(rank // columns), comm.split(rank % columns)
         draw = random.Random(11)
@@ -131,10 +131,11 @@ def test_who_is_missing_in_a_part_is_told_to_all_by_its_number_in_the_job(only):
     def body(bootstrap):
         comm = whole(bootstrap, only=only)
         part = comm.split(bootstrap.rank % 2, key=-bootstrap.rank)
+        if bootstrap.rank == 3:
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+        used = part if bootstrap.rank % 2 else comm
         with pytest.raises(PeerLostError, match="rank 3 did not take part") as caught:
-            if bootstrap.rank == 3:
-                raise bootstrap.wait_for_failure(RunError("nothing"), limit_s=10)
-            (part if bootstrap.rank % 2 else comm).all_reduce(np.ones(8, np.float32))
+            used.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
     began = time.monotonic()
@@ -151,7 +152,7 @@ def test_what_fails_in_one_communicator_ends_the_waiting_in_all():
             with pytest.raises(RunError):
                 part.all_reduce(bad)
         else:
-            with pytest.raises(RunError, match="of 4 float|of 5 float"):
+            with pytest.raises(RunError, match=r"of [45] float"):
                 comm.all_reduce(np.ones(8, np.float32))
         return True
 
@@ -199,6 +200,4 @@ def test_parts_that_come_and_go_leave_nothing_behind():
 
 
 def open_files():
-    import os
-
     return len(os.listdir("/proc/self/fd"))
