@@ -4,16 +4,18 @@
 import array
 import ctypes
 import mmap
+import re
 import time
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.collectives.wiring import everybody
 from tests.transports.ranks import on_ranks
 
+from railgauge._native import collectives, transports
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.topo.algorithm import Algorithm
@@ -63,7 +65,7 @@ def mapped(values):
         (lambda: bytearray(b"\1\2"), list),
         (lambda: memoryview(bytearray(b"\1\2\3"))[1:], list),
         (lambda: memoryview(bytearray(8)).cast("f"), list),
-        (lambda: mapped([1, 2, 3]), list),
+        (lambda: mapped([1, 2, 3]), lambda a: list(a[:])),
         (lambda: (ctypes.c_float * 2)(0.5, 1.5), list),
         (lambda: np.array([1, 2], ">i4").byteswap().view("<i4"), list),
         (lambda: np.zeros((3, 0, 2), np.float32), lambda a: a.reshape(-1).tolist()),
@@ -99,11 +101,11 @@ def test_tensors_of_pytorch():
         assert mixed.tolist() == [2.0, 2.0]
         with pytest.raises(UsageError, match="not C-contiguous"):
             comm.all_reduce(torch.zeros(3, 2).T)
-        with pytest.raises(UsageError, match="source cannot be used: .*grad"):
+        with pytest.raises(UsageError, match=r"the array cannot be used: .*gradient"):
             comm.all_reduce(torch.zeros(3, requires_grad=True))
-        with pytest.raises(UsageError, match="elements of .*bool"):
+        with pytest.raises(UsageError, match=r"elements of .*bool"):
             comm.all_reduce(torch.zeros(3, dtype=torch.bool))
-        with pytest.raises(UsageError, match="not in host memory|cannot be used"):
+        with pytest.raises(UsageError, match=r"cannot be used: .*meta"):
             comm.all_reduce(torch.zeros(3, device="meta"))
         return True
 
@@ -120,10 +122,10 @@ def test_tensors_of_pytorch():
         (np.zeros(4, bool), "source has elements of bool"),
         (np.zeros(4, np.int16), "source has elements of int16"),
         (np.zeros(4, np.longdouble), "source has elements of "),
-        (np.zeros(4, ">f4"), "source has elements of float32|source has elements of >f4"),
+        (np.zeros(4, ">f4"), r"source has elements of >f,"),
         (np.zeros(4, "f4,i4"), "source has elements of void64"),
         (np.zeros(4, "S3"), "source has elements of bytes24"),
-        (np.zeros(2, "M8[s]"), "source "),
+        (np.zeros(2, "M8[s]"), r"source cannot be used: DLPack"),
         (np.zeros(2, object), "source has elements of object"),
         (array.array("h", [1]), "source has elements of h"),
         (np.zeros((4, 4), np.float32)[:, ::2], "source is not C-contiguous: copy it first"),
@@ -150,7 +152,7 @@ def test_what_is_read_only_is_read_but_not_written(destination):
     def body(comm):
         with pytest.raises(UsageError, match="destination is read-only"):
             comm.all_reduce(np.zeros(4, np.uint8), destination)
-        with pytest.raises(UsageError, match="destination is read-only"):
+        with pytest.raises(UsageError, match="the array is read-only"):
             comm.all_reduce(destination)
         return comm.all_reduce(destination, bytearray(b"1234"))
 
@@ -195,7 +197,7 @@ def z(count, dtype=np.float32):
         (lambda c: c.broadcast(z(3), root=-1), "root -1: ranks are 0 to 1"),
         (
             lambda c: c.alltoallv(z(3), [1, 1], z(2), [1, 1]),
-            "send_counts has to be 2 numbers that come to .* 3 elements",
+            r"send_counts has to be 2 numbers that come to .* 3 ",
         ),
         (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts has to be 2 numbers"),
         (lambda c: c.alltoallv(z(3), [4, -1], z(2), [1, 1]), "send_counts"),
@@ -209,6 +211,13 @@ def test_arrays_that_do_not_belong_together_are_refused_with_what_would(call, me
         return comm.all_reduce(np.ones(1)).tolist()
 
     assert alone(body, ranks=2) == [2.0]
+
+
+def refusal(call):
+    """What `call()` is refused with."""
+    with pytest.raises(UsageError) as caught:
+        call()
+    return str(caught.value)
 
 
 def overlapping(comm):
@@ -235,9 +244,7 @@ def test_arrays_that_overlap_are_refused_unless_they_are_in_place():
     def body(bootstrap):
         comm = whole(bootstrap)
         for name, call in overlapping(comm).items():
-            with pytest.raises(UsageError, match="overlap"):
-                call()
-                pytest.fail(name)
+            assert "overlap" in refusal(call), name
         a = np.arange(8.0)
         comm.all_reduce(a, a)
         comm.all_reduce(a[:4], a[4:])
@@ -260,52 +267,41 @@ def test_arrays_that_overlap_are_refused_unless_they_are_in_place():
 def test_ranks_that_do_not_agree_are_told_and_not_kept_waiting(only, wrong):
     def body(bootstrap):
         comm = whole(bootstrap, only=only)
-        began = time.monotonic()
-        with pytest.raises(RunError, match=r"rank \d") as caught:
-            for _ in range(3):  # those that had enough notice when they go on
-                wrong(comm) if bootstrap.rank == 1 else comm.all_reduce(z(8))
-        assert time.monotonic() - began < 12
-        return str(caught.value)
+        call = wrong if bootstrap.rank == 1 else lambda comm: comm.all_reduce(z(8))
+        for _ in range(3):  # one that has what it needs notices when it goes on
+            call(comm)
 
+    began = time.monotonic()
     got = on_ranks(3, body, timeout_s=2.0)
-    assert all(isinstance(one, str) for one in got), got
+    assert time.monotonic() - began < 15
+    assert all(isinstance(one, RunError) and re.search(r"rank \d", str(one)) for one in got), got
 
 
 def test_boards_name_what_each_rank_is_in():
     def body(bootstrap):
         comm = whole(bootstrap)
-        with pytest.raises(RunError, match=r"rank \d is in (all_reduce|broadcast) #1 of \d+ \w+, .* this rank in"):
-            comm.broadcast(z(9), root=0) if bootstrap.rank else comm.all_reduce(z(8), op=Redop.MAX)
-        return True
+        comm.broadcast(z(9), root=0) if bootstrap.rank else comm.all_reduce(z(8), op=Redop.MAX)
 
-    assert on_ranks(2, body) == [True, True]
+    first, second = "all_reduce #1 of 8 float, max", "broadcast #1 of 9 float, root 0"
+    ways = f"rank 1 is in {second}, this rank in {first}", f"rank 0 is in {first}, this rank in {second}"
+    for told in on_ranks(2, body):
+        assert str(told).removeprefix("rank 0: ").removeprefix("rank 1: ") in ways
 
 
-@given(shape=st.lists(st.integers(0, 4), max_size=4), steps=st.data())
-def test_every_view_is_taken_just_when_it_is_contiguous(shape, steps):
-    whole_array = np.zeros(shape, np.int32)
-    cuts = tuple(
-        slice(steps.draw(st.integers(0, 2)), steps.draw(st.integers(0, 4)), steps.draw(st.sampled_from([1, 1, 2, -1])))
-        for _ in shape
+@settings(deadline=None)
+@given(shape=st.lists(st.integers(0, 4), min_size=1, max_size=4), data=st.data())
+def test_every_view_is_taken_just_when_it_is_contiguous(shape, data):
+    cut = st.builds(slice, st.integers(0, 2), st.integers(0, 4), st.sampled_from([1, 1, 2, -1]))
+    view = np.zeros(shape, np.int32)[tuple(data.draw(cut) for _ in shape)]
+    if view.flags.c_contiguous:
+        assert looked_at(view)
+    else:
+        assert "not C-contiguous" in refusal(lambda: looked_at(view))
+
+
+def looked_at(value):
+    """Have the engine look at an array, and do nothing with it."""
+    engine = collectives.Communicator(
+        0, 1, transports.Doorbell(), [], [], None, timeout_s=1, spin_s=0, min_channel_bytes=1, stream_bytes=1
     )
-    view = whole_array[cuts]
-    assert ALONE.takes(view) == view.flags.c_contiguous
-
-
-class _Alone:
-    """A native communicator of one rank, for looking at arrays only."""
-
-    def takes(self, value) -> bool:
-        from railgauge._native import collectives, transports
-
-        engine = collectives.Communicator(
-            0, 1, transports.Doorbell(), [], [], None, timeout_s=1, spin_s=0, min_channel_bytes=1, stream_bytes=1
-        )
-        try:
-            engine.prepare(0, value, value, 0, 0)
-        except UsageError:
-            return False
-        return True
-
-
-ALONE = _Alone()
+    return engine.prepare(0, value, value, 0, 0)

@@ -26,6 +26,9 @@ class Array {
   // are no collectives for, or read-only where it is `written`.
   void hold(nanobind::handle object, const char* what, bool written);
 
+  // The same array as another one, which holds it.
+  void borrow(const Array& other);
+
   bool given() const { return given_; }
   std::byte* data() const { return data_; }
   Dtype dtype() const { return dtype_; }

@@ -48,10 +48,14 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   operation_.count = 1;
   const Extent one = operation_.extent(comm.rank(), comm.ranks());
   // What a root gives away in place is not written.
-  const bool kept = operation_.collective == Collective::kBroadcast && comm.rank() == root &&
-                    source.is(destination);
-  source_.hold(source, "source", false);
-  destination_.hold(destination, "destination", one.destination > 0 && !kept);
+  const bool one_array = source.is(destination);
+  const bool kept = one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
+  destination_.hold(destination, one_array ? "the array" : "destination", one.destination > 0 && !kept);
+  if (one_array) {
+    source_.borrow(destination_);
+  } else {
+    source_.hold(source, "source", false);
+  }
   check_types();
   operation_.count =
       one.destination ? destination_.count() / one.destination : source_.count() / one.source;
