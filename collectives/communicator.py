@@ -78,7 +78,7 @@ class Communicator:
         """
         self.rank = group.rank
         self.size = group.world_size
-        self.peers = peers
+        self.peers = list(peers)
         self._group = group
         self._job = group.job
         self._parent = parent

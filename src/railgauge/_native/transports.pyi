@@ -1,5 +1,6 @@
 """connections between two ranks"""
 
+from collections.abc import Sequence
 
 
 class Doorbell:

@@ -49,7 +49,7 @@ void bind_shm(nb::module_& m) {
             self.open(all);
           },
           "peers"_a,
-          nb::sig("def open(self, peers: Sequence[tuple[int, int, str, Doorbell | None]]) -> None"),
+          nb::sig("def open(self, peers: collections.abc.Sequence[tuple[int, int, str, Doorbell | None]]) -> None"),
           "Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; \"\" and None for "
           "the own.")
       .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
