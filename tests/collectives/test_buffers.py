@@ -5,14 +5,16 @@ import array
 import ctypes
 import mmap
 import re
+import sys
 import time
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collectives.wiring import everybody
+from tests.collectives.wiring import everybody, nets
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives, transports
@@ -77,8 +79,10 @@ def test_everything_that_exports_its_memory_is_read_and_written_where_it_is(make
     assert [read(got) for got in summed(make)] == [want, want]
 
 
-def test_tensors_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_tensors_of_pytorch(monkeypatch):
+    lib = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    monkeypatch.setattr(sys, "path", [*sys.path, str(Path(__file__).parents[2] / "build/peers/torch" / lib)])
+    torch = pytest.importorskip("torch", reason="torch is not there: scripts/peers torch")
 
     def body(bootstrap):
         comm, rank = whole(bootstrap), bootstrap.rank
@@ -275,6 +279,22 @@ def test_ranks_that_do_not_agree_are_told_and_not_kept_waiting(only, wrong):
     got = on_ranks(3, body, timeout_s=2.0)
     assert time.monotonic() - began < 15
     assert all(isinstance(one, RunError) and re.search(r"rank \d", str(one)) for one in got), got
+
+
+@pytest.mark.parametrize("transport", ["SHM", "NET/Socket"])
+def test_ranks_that_do_not_agree_over_pairs_are_told(transport):
+    rings = [[0, 1, 2]]
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets(transport, rings), only=Algorithm.PAIRS)
+        comm.alltoall(z(9 if bootstrap.rank == 1 else 6), z(9 if bootstrap.rank == 1 else 6))
+        return comm.alltoallv(z(3), [1, 1, 1], z(3), [1, 1, 1])
+
+    got = on_ranks(3, body, timeout_s=2.0)
+    assert all(isinstance(one, RunError) for one in got), got
+    assert any(
+        "rank 1 sent 12 bytes where 8 were due" in str(one) or "sent 8 bytes where 12" in str(one) for one in got
+    )
 
 
 def test_boards_name_what_each_rank_is_in():

@@ -166,3 +166,18 @@ def test_one_that_closes_at_once_has_sent_all_and_takes_no_more(transport):
         return bool((result == 3).all())
 
     assert on_ranks(3, body) == [True] * 3
+
+
+def test_one_that_failed_does_nothing_more(monkeypatch):
+    """Also before the others have heard of it."""
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
+        monkeypatch.setattr(bootstrap, "fail", lambda *_: None)
+        with pytest.raises(RunError, match="this rank in") as first:
+            comm.all_reduce(np.ones(4 + bootstrap.rank))
+        with pytest.raises(RunError) as again:
+            comm.all_reduce(np.ones(4))
+        return again.value is first.value
+
+    assert on_ranks(2, body) == [True, True]

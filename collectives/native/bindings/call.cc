@@ -35,8 +35,8 @@ std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const A
 
 }  // namespace
 
-Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination, int op,
-           int root) {
+Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
+           int op, int root) {
   if (collective < 0 || collective >= kCollectives) refuse("no such collective");
   if (op < 0 || op >= kRedops) refuse("no such operator");
   if (root < 0 || root >= comm.ranks()) {
@@ -49,8 +49,10 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   const Extent one = operation_.extent(comm.rank(), comm.ranks());
   // What a root gives away in place is not written.
   const bool one_array = source.is(destination);
-  const bool kept = one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
-  destination_.hold(destination, one_array ? "the array" : "destination", one.destination > 0 && !kept);
+  const bool kept =
+      one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
+  destination_.hold(destination, one_array ? "the array" : "destination",
+                    one.destination > 0 && !kept);
   if (one_array) {
     source_.borrow(destination_);
   } else {
