@@ -204,6 +204,10 @@ def z(count, dtype=np.float32):
             r"send_counts has to be 2 numbers that come to .* 3 ",
         ),
         (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts has to be 2 numbers"),
+        (
+            lambda c: c.alltoallv(z(4), [2, 2], z(4), [1, 3]),
+            r"this rank, [01], sends itself 2 elements and expects [13]",
+        ),
         (lambda c: c.alltoallv(z(3), [4, -1], z(2), [1, 1]), "send_counts"),
         (lambda c: c.alltoallv(z(3), [1 << 62, 3 - (1 << 62)], z(2), [1, 1]), "send_counts"),
     ],

@@ -76,8 +76,10 @@ Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::ha
   to_ = parts_of_counts(to, comm.ranks(), source_, "send_counts");
   from_ = parts_of_counts(from, comm.ranks(), destination_, "recv_counts");
   if (overlap()) refuse("alltoallv: source and destination overlap");
-  if (comm.ranks() == 1 && to_[0].count != from_[0].count) {
-    refuse("alltoallv: rank 0 sends itself another count than it receives");
+  if (to_[comm.rank()].count != from_[comm.rank()].count) {
+    refuse("alltoallv: this rank, " + std::to_string(comm.rank()) + ", sends itself " +
+           std::to_string(to_[comm.rank()].count) + " elements and expects " +
+           std::to_string(from_[comm.rank()].count));
   }
 }
 
