@@ -14,6 +14,7 @@ from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.launch.timeout import check_timeout
+from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError, UsageError
@@ -21,7 +22,7 @@ from railgauge.transports.fault import parse_fault
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
 
-COLLECTIVES = (Collective.ALL_REDUCE,)
+COLLECTIVES = tuple(NUMBERS)
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
 MOST_FACTOR = 1e6
@@ -40,7 +41,7 @@ class RunCommand(TyperCommand):
 @app.command(cls=RunCommand)
 def run(
     ctx: typer.Context,
-    collective: Annotated[str, typer.Argument(help="all_reduce")],
+    collective: Annotated[str, typer.Argument(help=", ".join(COLLECTIVES))],
     begin: Annotated[str, typer.Option("-b", "--minbytes", help="smallest size")] = "32M",
     end: Annotated[str, typer.Option("-e", "--maxbytes", help="largest size")] = "32M",
     step: Annotated[str, typer.Option("-i", "--stepbytes", help="next size: plus this")] = "1M",
@@ -52,7 +53,9 @@ def run(
     check: Annotated[int, typer.Option("-c", "--check", min=0, help="verified operations per size; 0: none")] = 1,
     redop: Annotated[str, typer.Option("-o", "--op", help="sum, prod, min, max, avg or all")] = "sum",
     dtype: Annotated[str, typer.Option("-d", "--datatype", help="float, half, bfloat16, int8, ... or all")] = "float",
-    root: Annotated[int, typer.Option("-r", "--root", help="the root, for collectives with one")] = 0,
+    root: Annotated[
+        int, typer.Option("-r", "--root", min=-1, help="the root, for collectives with one; -1: each rank")
+    ] = 0,
     ngpus: Annotated[int, typer.Option("-g", "--ngpus", min=1, help="ranks per thread of this process")] = 1,
     nthreads: Annotated[int, typer.Option("-t", "--nthreads", min=1, help="threads per process")] = 1,
     blocking: Annotated[int, typer.Option("-z", "--blocking", help="host operations always block")] = 0,
@@ -89,13 +92,14 @@ def run(
         raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
-    remarks = [*memory_used(device), *ignored({"-z": blocking, "-G": cudagraph, "-R": register, "-r": root})]
+    remarks = [*memory_used(device), *ignored({"-z": blocking, "-G": cudagraph, "-R": register})]
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
-        collective=collective,
+        collective=Collective(collective),
         sizes=sizes(first, last, stride, factor),
         dtypes=tuple(parse_dtypes(dtype)),
         redops=tuple(parse_redops(redop)),
+        root=root,
         begin=first,
         end=last,
         step=stride,
@@ -144,7 +148,7 @@ def memory_used(device: str) -> list[str]:
 def ignored(flags: dict[str, int]) -> list[str]:
     """Name nccl-tests' flags that have no meaning on host memory."""
     given = [name for name, value in flags.items() if value]
-    return [f"{', '.join(given)}: no effect on all_reduce in host memory"] if given else []
+    return [f"{', '.join(given)}: no effect in host memory"] if given else []
 
 
 def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:

@@ -250,7 +250,7 @@ class Communicator(Collectives):
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""
         if self._closed:
-            raise UsageError("the communicator is closed")
+            raise UsageError("this group is closed")
         if not async_op and self._collected is None and self._is_idle:
             self._execute(call)
             return destination
@@ -272,7 +272,7 @@ class Communicator(Collectives):
     def _wait_for_queue(self) -> None:
         """Let what was begun before come first."""
         if self._closed:
-            raise UsageError("the communicator is closed")
+            raise UsageError("this group is closed")
         if self._collected is not None:
             raise UsageError("this cannot be part of a group of operations: call it before or after")
         if self._queue:

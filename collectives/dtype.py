@@ -21,6 +21,9 @@ class Dtype(enum.IntEnum):
     UINT32 = 7
     INT64 = 8
     UINT64 = 9
+    F8E4M3 = 10
+    """OCP's E4M3: no infinity, largest 448, NaN 0x7f."""
+    F8E5M2 = 11
 
     @property
     def label(self) -> str:
@@ -30,7 +33,7 @@ class Dtype(enum.IntEnum):
     @property
     def bytes(self) -> int:
         """Size of one element."""
-        return (2, 2, 4, 8, 1, 1, 4, 4, 8, 8)[self]
+        return (2, 2, 4, 8, 1, 1, 4, 4, 8, 8, 1, 1)[self]
 
 
 class Redop(enum.IntEnum):
@@ -48,6 +51,13 @@ class Redop(enum.IntEnum):
         return self.name.lower()
 
 
+class PatternKind(enum.IntEnum):
+    """The kinds of data that runs are verified with (collectives/native/pattern.h)."""
+
+    EXACT = 0
+    RANDOM = 1
+
+
 OTHER_NAMES = {
     "float16": Dtype.HALF,
     "fp16": Dtype.HALF,
@@ -56,6 +66,8 @@ OTHER_NAMES = {
     "float64": Dtype.DOUBLE,
     "char": Dtype.INT8,
     "int": Dtype.INT32,
+    "float8_e4m3fn": Dtype.F8E4M3,
+    "float8_e5m2": Dtype.F8E5M2,
 }
 
 
@@ -87,23 +99,3 @@ def parse_redops(text: str) -> list[Redop]:
         if text == op.label:
             return [op]
     raise UsageError(f"-o {text}: no such operator; there are {', '.join(o.label for o in Redop)} and all")
-
-
-DLPACK = {
-    (2, 16): Dtype.HALF,
-    (4, 16): Dtype.BFLOAT16,
-    (2, 32): Dtype.FLOAT,
-    (2, 64): Dtype.DOUBLE,
-    (0, 8): Dtype.INT8,
-    (1, 8): Dtype.UINT8,
-    (0, 32): Dtype.INT32,
-    (1, 32): Dtype.UINT32,
-    (0, 64): Dtype.INT64,
-    (1, 64): Dtype.UINT64,
-}
-"""By DLPack's type code and bits (DLDataTypeCode of dlpack.h)."""
-
-
-def dtype_of_bits(code: int, bits: int) -> Dtype | None:
-    """The element type that DLPack calls so; None when the engine does not have it."""
-    return DLPACK.get((code, bits))

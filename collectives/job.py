@@ -4,6 +4,8 @@
 from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.operation import REDUCING, ROOTED
+from railgauge.topo.algorithm import Collective
 from railgauge.transports.fault import Fault
 
 
@@ -11,10 +13,12 @@ from railgauge.transports.fault import Fault
 class Job:
     """The flags of `railgauge run`, read and checked. Sizes in bytes, times in seconds."""
 
-    collective: str
+    collective: Collective
     sizes: tuple[int, ...]
     dtypes: tuple[Dtype, ...]
     redops: tuple[Redop, ...]
+    root: int
+    """-1: every rank in turn."""
     begin: int
     end: int
     step: int
@@ -35,7 +39,35 @@ class Job:
     expect_transport: str | None
     json: bool
 
+    def agreed(self) -> dict[str, str]:
+        """By flag, as text, what every rank has to be asked alike: the operations and their number, not who reports."""
+        return {
+            "the collective": self.collective,
+            "-b": str(self.begin),
+            "-e": str(self.end),
+            "-f": f"{self.factor:g}",
+            **({} if self.factor > 1 else {"-i": str(self.step)}),
+            "-d": ",".join(dtype.label for dtype in self.dtypes),
+            "-o": ",".join(redop.label for redop in self.redops),
+            "-n": str(self.iterations),
+            "-w": str(self.warmup),
+            "-m": str(self.aggregate),
+            "-N": str(self.cycles),
+            "-c": str(self.check),
+        }
+
     @property
     def ranks_per_process(self) -> int:
         """Host ranks of one process: -t times -g."""
         return self.threads * self.ranks_per_thread
+
+    def roots(self, ranks: int) -> range:
+        """The roots to measure; one that does not count where the collective has none."""
+        if self.collective not in ROOTED:
+            return range(1)
+        return range(ranks) if self.root < 0 else range(self.root, self.root + 1)
+
+    @property
+    def operators(self) -> tuple[Redop, ...]:
+        """The operators to measure; one that does not count where the collective reduces nothing."""
+        return self.redops if self.collective in REDUCING else (Redop.SUM,)

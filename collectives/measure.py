@@ -16,7 +16,9 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.expectation import expected
 from railgauge.collectives.job import Job
+from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, bytes_of, count_of, extent
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
@@ -24,6 +26,26 @@ from railgauge.transports.bootstrap import Bootstrap
 POISON = 0xA5
 SEEDS_PER_ROW = 1 << 20
 """Room for the seeds of one row: data for timing, and for each check, both ways."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """What a row measures; `count` is NCCL's (`operation.extent`)."""
+
+    collective: Collective
+    count: int
+    dtype: Dtype
+    op: Redop
+    root: int
+
+    def bytes(self, ranks: int) -> int:
+        """As nccl-tests counts them."""
+        return bytes_of(self.collective, self.count, self.dtype.bytes, ranks)
+
+    def __str__(self) -> str:
+        """For messages: `float sum`, `int8 from root 3`."""
+        root = f" root {self.root}" if self.collective in ROOTED else ""
+        return f"{self.dtype.label}{f' {self.op.label}' if self.collective in REDUCING else ''}{root}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,13 +100,17 @@ class Buffer:
         with contextlib.suppress(OSError):
             self.memory.madvise(mmap.MADV_HUGEPAGE)
 
+    def at(self, element: int, dtype: Dtype) -> memoryview:
+        """From that element on."""
+        return memoryview(self.memory)[element * dtype.bytes :]
+
     def poison(self, size: int) -> None:
         """Fill the first `size` bytes with what no result is."""
         ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(self.memory)), POISON, size)
 
 
 class Meter:
-    """Measures all-reduce on one rank; all ranks call it with the same arguments."""
+    """Measures one collective on one rank; all ranks call it with the same arguments."""
 
     def __init__(self, comm: Communicator, bootstrap: Bootstrap, job: Job, predicted_gb_per_s: float) -> None:
         self._comm = comm
@@ -95,20 +121,22 @@ class Meter:
         self._armed = False
         self.first_wrong: str | None = None
 
-    def row(self, size: int, dtype: Dtype, op: Redop, seed: int) -> Row:
+    def row(self, size: int, dtype: Dtype, op: Redop, root: int, seed: int) -> Row:
         """Measure and verify one size (bytes), both ways."""
-        count = size // dtype.bytes
-        ways = [self._way(count, dtype, op, seed, in_place) for in_place in (False, True)]
+        collective, ranks = self._job.collective, self._comm.size
+        count = count_of(collective, size, dtype.bytes, ranks)
+        case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
+        ways = [self._way(case, seed, in_place) for in_place in (False, True)]
         everybody = self._bootstrap.all_gather([asdict(way) for way in ways])
-        timings = [self._combine([Sample(**ranks[i]) for ranks in everybody], count * dtype.bytes) for i in (0, 1)]
-        self._note_wrong([[Sample(**way) for way in ranks] for ranks in everybody], count, dtype, op)
-        algorithm, channels = self._comm.choice(Collective.ALL_REDUCE, count, dtype)
+        timings = [self._combine([Sample(**each[i]) for each in everybody], case.bytes(ranks)) for i in (0, 1)]
+        self._note_wrong([[Sample(**way) for way in each] for each in everybody], case)
+        algorithm, channels = self._comm.choice(collective, count, dtype)
         return Row(
-            bytes=count * dtype.bytes,
+            bytes=case.bytes(ranks),
             count=count,
             dtype=dtype.label,
-            redop=op.label,
-            root=-1,
+            redop=op.label if collective in REDUCING else "none",
+            root=root if collective in ROOTED else -1,
             out_of_place=timings[0],
             in_place=timings[1],
             algorithm=str(algorithm),
@@ -117,21 +145,19 @@ class Meter:
             predicted_busbw_gb_per_s=self._predicted * channels / self._comm.rings,
         )
 
-    def _way(self, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool) -> Sample:
-        into = self._destination
-        source = into if in_place else self._source
+    def _way(self, case: Case, seed: int, in_place: bool) -> Sample:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
-        self._fill(source, count, dtype, op, next(seeds))
-        seconds, cpu_seconds = self._time(source, into, count, dtype, op)
+        self._fill(case, next(seeds), in_place)
+        seconds, cpu_seconds = self._time(case, in_place)
         verdict = None
-        for _ in range(self._job.check):
-            verdict = self._verify(source, into, count, dtype, op, next(seeds), in_place)
+        for _ in range(self._job.check if not in_place or case.collective in WITHIN_PLACE else 0):
+            verdict = self._verify(case, next(seeds), in_place)
             if verdict[0]:
                 break
-        wrong, index, expected, got = verdict or (None, 0, 0.0, 0.0)
-        return Sample(seconds=seconds, cpu_seconds=cpu_seconds, wrong=wrong, index=index, expected=expected, got=got)
+        wrong, index, wanted, got = verdict or (None, 0, 0.0, 0.0)
+        return Sample(seconds=seconds, cpu_seconds=cpu_seconds, wrong=wrong, index=index, expected=wanted, got=got)
 
-    def _time(self, source: Buffer, into: Buffer, count: int, dtype: Dtype, op: Redop) -> tuple[float, float]:
+    def _time(self, case: Case, in_place: bool) -> tuple[float, float]:
         """Seconds and CPU seconds of one operation on this rank.
 
         One more goes ahead untimed: it absorbs the ranks' late arrival.
@@ -140,26 +166,53 @@ class Meter:
         times = self._job.iterations * self._job.aggregate
         self._bootstrap.barrier()
         before = time.thread_time()
-        seconds = self._comm.repeat(
-            Collective.ALL_REDUCE, source.memory, into.memory, count, dtype, op, ahead=ahead, times=times
-        )
+        seconds = self._run(case, in_place, ahead=ahead, times=times)
         return seconds, (time.thread_time() - before) / (ahead + times)
 
-    def _verify(
-        self, source: Buffer, into: Buffer, count: int, dtype: Dtype, op: Redop, seed: int, in_place: bool
-    ) -> tuple[int, int, float, float]:
-        size = count * dtype.bytes
-        if not in_place:
-            into.poison(size)  # what is not written must not look right
-        self._fill(source, count, dtype, op, seed)
+    def _verify(self, case: Case, seed: int, in_place: bool) -> tuple[int, int, float, float]:
+        """Run it on fresh data: (elements that are wrong, index of the first, expected, got)."""
+        pattern = self._fill(case, seed, in_place)
         if self._job.fault and not self._armed:
             self._comm.arm_fault()
             self._armed = True
-        self._comm.repeat(Collective.ALL_REDUCE, source.memory, into.memory, count, dtype, op)
-        return native.check_pattern(into.memory, count, self._comm.size, int(dtype), int(op), seed)
+        self._run(case, in_place)
+        wrong, first = 0, (0, 0.0, 0.0)
+        destination = self._views(case, in_place)[1]
+        for piece in expected(
+            case.collective, rank=self._comm.rank, ranks=self._comm.size, count=case.count, root=case.root
+        ):
+            data = destination[piece.offset * case.dtype.bytes :]
+            if piece.rank is None:
+                found, *where = native.check_reduced(pattern, data, piece.count, piece.index)
+            else:
+                found, *where = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
+            if found and not wrong:
+                first = (piece.offset + where[0], where[1], where[2])
+            wrong += found
+        return wrong, *first
 
-    def _fill(self, data: Buffer, count: int, dtype: Dtype, op: Redop, seed: int) -> None:
-        native.fill_pattern(data.memory, count, self._comm.rank, self._comm.size, int(dtype), int(op), seed)
+    def _run(self, case: Case, in_place: bool, *, ahead: int = 0, times: int = 1) -> float:
+        source, destination = self._views(case, in_place)
+        c = case
+        return self._comm.repeat(
+            c.collective, source, destination, c.count, c.dtype, c.op, c.root, ahead=ahead, times=times
+        )
+
+    def _views(self, case: Case, in_place: bool) -> tuple[memoryview, memoryview]:
+        """Where the operation reads and where it writes."""
+        into = self._destination
+        if not in_place:
+            return self._source.at(0, case.dtype), into.at(0, case.dtype)
+        lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
+        return into.at(lies.source_at, case.dtype), into.at(lies.destination_at, case.dtype)
+
+    def _fill(self, case: Case, seed: int, in_place: bool) -> native.Pattern:
+        """Fresh data in the source, and in the destination what must not look right."""
+        self._destination.poison(case.bytes(self._comm.size))
+        pattern = native.Pattern(self._comm.size, case.dtype, case.op, seed)
+        count = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root).source
+        native.fill_pattern(pattern, self._comm.rank, self._views(case, in_place)[0], count)
+        return pattern
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
         """All ranks' samples as -a says; -C shows CPU time, bandwidth is always by the clock."""
@@ -167,17 +220,17 @@ class Meter:
         shown = self._average([sample.cpu_seconds for sample in samples]) if self._job.cpu_time else taken
         algbw = size / taken / 1e9 if taken > 0 else 0.0
         wrong = None if any(s.wrong is None for s in samples) else sum(s.wrong or 0 for s in samples)
-        busbw = algbw * Collective.ALL_REDUCE.factor(self._comm.size)
+        busbw = algbw * self._job.collective.factor(self._comm.size)
         return Timing(time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=busbw, wrong=wrong)
 
     def _average(self, values: list[float]) -> float:
         return (values[0], sum(values) / len(values), min(values), max(values))[self._job.average]
 
-    def _note_wrong(self, everybody: list[list[Sample]], count: int, dtype: Dtype, op: Redop) -> None:
+    def _note_wrong(self, everybody: list[list[Sample]], case: Case) -> None:
         for rank, ways in enumerate(everybody):
             for way, sample in zip(("out of place", "in place"), ways, strict=True):
                 if sample.wrong and self.first_wrong is None:
                     self.first_wrong = (
-                        f"rank {rank}: {sample.wrong} of {count} elements wrong ({dtype.label} {op.label}, {way}): "
+                        f"rank {rank}: {sample.wrong} elements wrong of count {case.count} ({case}, {way}): "
                         f"index {sample.index}: expected {sample.expected:.17g}, got {sample.got:.17g}"
                     )

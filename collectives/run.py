@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from railgauge import __version__
@@ -15,6 +15,7 @@ from railgauge.collectives import table
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connection_log import log_connections
 from railgauge.collectives.document import Connection, RunDocument, connections_of
+from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
@@ -133,10 +134,12 @@ class _Rank:
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
         self._log.info("INIT", f"railgauge version {__version__}")
-        peers = exchange(bootstrap, this_peer(bootstrap.rank))
+        peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=self._job.agreed()))
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes = plan.nodes
         self._check_fault(bootstrap.world_size, len(plan.rings))
+        if self._job.root >= bootstrap.world_size:
+            raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
         comm = Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, fault=self._job.fault)
         log_connections(comm, self._log)
         _bind(plan.cpus[self.rank])
@@ -164,12 +167,15 @@ class _Rank:
 
     def _scan(self, meter: Meter, outcome: Outcome) -> None:
         for cycle in range(self._job.cycles) if self._job.cycles else itertools.count():
-            for dtype in self._job.dtypes:
-                for redop in self._job.redops:
-                    for number, size in enumerate(self._job.sizes):
-                        row = meter.row(size, dtype, redop, seed=1000 * cycle + number)
-                        outcome.rows.append(row)
-                        self._say(table.line(row))
+            for dtype, redop, root in self._variants():
+                for number, size in enumerate(self._job.sizes):
+                    row = meter.row(size, dtype, redop, root, seed=1000 * cycle + number)
+                    outcome.rows.append(row)
+                    self._say(table.line(row))
+
+    def _variants(self) -> Iterable[tuple[Dtype, Redop, int]]:
+        job = self._job
+        return itertools.product(job.dtypes, job.operators, job.roots(self._meeting.world_size))
 
     def _describe(self, outcome: Outcome) -> RunDocument:
         return RunDocument(

@@ -18,7 +18,7 @@ class Collective(StrEnum):
     SEND_RECV = "sendrecv"
 
     def factor(self, ranks: int) -> float:
-        """Bus bandwidth over algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
+        """Bus bandwidth over algorithm bandwidth (nccl-tests: doc/PERFORMANCE.md, GetBw of each collective)."""
         if self is Collective.ALL_REDUCE:
             return 2 * (ranks - 1) / ranks
         whole = (Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)

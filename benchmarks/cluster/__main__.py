@@ -18,7 +18,7 @@ import time
 from benchmarks import machine
 from benchmarks.cluster.made_up import CUT, ODD, folder_of, name
 from benchmarks.environments import FOLDER
-from benchmarks.host_all_reduce.peers import default_program
+from benchmarks.host_collectives.peers import default_program
 
 from railgauge.topo.fleet.comparison import compare
 from railgauge.topo.fleet.folder import node_files, read_files

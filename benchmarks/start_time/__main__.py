@@ -16,7 +16,7 @@ import time
 
 from benchmarks import machine
 from benchmarks.environments import FOLDER, environment
-from benchmarks.host_all_reduce.peers import default_program
+from benchmarks.host_collectives.peers import default_program
 
 APP = pathlib.Path(__file__).parent / "typer_app.py"
 FIRST_COLLECTIVE = "run, 2 ranks, to the first row"

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from benchmarks import machine
 from benchmarks.environments import FOLDER
-from benchmarks.host_all_reduce.peers import default_program
+from benchmarks.host_collectives.peers import default_program
 from benchmarks.topo.machines import domain_72, node_16
 from benchmarks.topo.trees import write_both
 

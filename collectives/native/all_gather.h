@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather, by each algorithm: rank r's `count` elements come to destination + r * stride elements
-// on every rank. source may be this rank's own part of the destination.
+// All-gather, by each algorithm: rank r's `count` elements come to destination + r * stride
+// elements on every rank. source may be this rank's own part of the destination.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ Task tree_all_reduce_up(const TreeChannel& channel, const Reduction& reduction, 
                         const std::byte* source, std::byte* destination, std::size_t count,
                         bool stream) {
   const std::size_t chunk = slot_bytes_of(channel) / element;
-  std::vector<const std::byte*> inputs(channel.children.size() + 1);
+  std::vector<const void*> inputs(channel.children.size() + 1);
   for (std::size_t at = 0; at < count; at += chunk) {
     const std::size_t some = std::min(chunk, count - at);
     Ready ready;
@@ -96,7 +96,7 @@ Task tree_all_reduce_down(const TreeChannel& channel, std::size_t element, std::
 void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count) {
   const std::size_t chunk = direct.chunk(), element = direct.element;
-  std::array<const std::byte*, Direct::kMostRanks> inputs;
+  std::array<const void*, Direct::kMostRanks> inputs;
   std::size_t shown = 0;
   for (std::size_t at = 0; at < count; at += chunk) {
     for (; shown < count && shown <= at + chunk; shown += chunk) {
@@ -104,8 +104,7 @@ void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::b
     }
     const std::size_t some = std::min(chunk, count - at);
     for (int peer = 0; peer < direct.ranks; ++peer) {
-      inputs[peer] =
-          peer == direct.position ? source + at * element : direct.seen(peer, some);
+      inputs[peer] = peer == direct.position ? source + at * element : direct.seen(peer, some);
     }
     reduction.finish(destination + at * element, nullptr, inputs.data(), direct.ranks, some,
                      direct.stream);
@@ -118,7 +117,7 @@ void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::b
 void two_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count) {
   const std::size_t chunk = direct.chunk(), element = direct.element;
-  std::array<const std::byte*, Direct::kMostRanks> inputs;
+  std::array<const void*, Direct::kMostRanks> inputs;
   auto show = [&](std::size_t at) {
     if (at < count) direct.show(source + at * element, std::min(chunk, count - at));
   };

@@ -30,8 +30,8 @@ Task tree_all_reduce_down(const TreeChannel& channel, std::size_t element, std::
 void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count);
 
-// Two-shot: each rank reduces its part of every chunk and shows the result. Two steps, and the least
-// that has to be read.
+// Two-shot: each rank reduces its part of every chunk and shows the result. Two steps, and the
+// least that has to be read.
 void two_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count);
 

@@ -12,7 +12,7 @@
 namespace railgauge {
 
 struct RingChannel {
-  int position;                        // of this rank in the ring's order, 0..ranks-1
+  int position;  // of this rank in the ring's order, 0..ranks-1
   int ranks;
   std::shared_ptr<Sender> next;        // null for a ring of one
   std::shared_ptr<Receiver> previous;  // null for a ring of one

@@ -32,7 +32,8 @@ Communicator::Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbe
 bool Communicator::connected(Collective collective, Algorithm algorithm) const {
   switch (algorithm) {
     case Algorithm::kRing:
-      return !wiring_.rings.empty() && static_cast<int>(collective) <= static_cast<int>(Collective::kReduce);
+      return !wiring_.rings.empty() &&
+             static_cast<int>(collective) <= static_cast<int>(Collective::kReduce);
     case Algorithm::kTree:
       return !wiring_.trees.empty() && collective == Collective::kAllReduce;
     case Algorithm::kOneShot:
@@ -152,8 +153,8 @@ void Communicator::run_channels(const Operation& o, const Choice& choice) {
   const std::size_t element = o.element_bytes(), line = 64 / element;
   const bool stream = streams(o), tree = choice.algorithm == Algorithm::kTree;
   const Reduction reduction(o, ranks_);
-  const std::size_t used = std::min<std::size_t>(
-      choice.channels, tree ? wiring_.trees.size() : wiring_.rings.size());
+  const std::size_t used =
+      std::min<std::size_t>(choice.channels, tree ? wiring_.trees.size() : wiring_.rings.size());
   const std::size_t length = ((o.count + used - 1) / used + line - 1) / line * line;
   std::vector<Task> tasks;
   tasks.reserve(2 * used);

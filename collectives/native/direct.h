@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the direct algorithms of one operation share: all ranks of a host see each other's boards, so
-// that every exchange is show() on the own one and seen() on the others'. A large operation is cut
-// into chunks that a place of the board holds; show_ahead() shows the next chunk before this one is
-// read, so that peers do not wait for each other's reading.
+// What the direct algorithms of one operation share: all ranks of a host see each other's boards,
+// so that every exchange is show() on the own one and seen() on the others'. A large operation is
+// cut into chunks that a place of the board holds; show_ahead() shows the next chunk before this
+// one is read, so that peers do not wait for each other's reading.
 #pragma once
 
 #include <algorithm>
@@ -80,8 +80,8 @@ class Direct {
   static constexpr std::size_t kLine = 64;
 
   [[noreturn]] void mismatch(int peer, const Subject& subject) const {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) + " is in " +
-                                          describe(subject) + ", this rank in " +
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) +
+                                          " is in " + describe(subject) + ", this rank in " +
                                           describe(subject_));
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather and scatter: rank r's `count` elements are at r * stride elements of the root's destination
-// (gather) or source (scatter). In place, a rank's own are there already.
+// Gather and scatter: rank r's `count` elements are at r * stride elements of the root's
+// destination (gather) or source (scatter). In place, a rank's own are there already.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that runs are verified with: integers, of both signs where the dtype has them, that
-// depend on rank and index, chosen so that every reduction of them is exact in the dtype, in any
-// order. Expected results are computed from the same rule in 64-bit integers.
+// The data that runs are verified with. It depends on seed, rank and index, so that an element in a
+// wrong place shows. Two kinds:
+//
+// exact   integers, of both signs where the dtype has them, chosen so that every reduction of them
+//         is exact in the dtype, in any order; compared bit by bit.
+// random  any bits. Integers wrap in sums and products, in any order the same; minimum and maximum
+//         are exact, and so are products of floats, which are powers of two here. All that is
+//         compared bit by bit. Sums and averages of floats from the whole range of the dtype,
+//         subnormal ones too, depend on the order, and are compared within a bound that holds for
+//         any: random_data.h.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +18,33 @@
 
 namespace railgauge {
 
+// The numbers are part of the Python binding (collectives/dtype.py).
+enum class PatternKind : int { kExact, kRandom };
+
 struct Pattern {
   int ranks;
   Dtype dtype;
   Redop op;
   std::uint64_t seed;
+  PatternKind kind = PatternKind::kExact;
 };
 
-// Writes rank `rank`'s input of `count` elements.
-void fill_pattern(const Pattern& pattern, int rank, void* data, std::size_t count);
+// Writes elements `first` to `first + count` of rank `rank`'s input.
+void fill_pattern(const Pattern& pattern, int rank, void* data, std::size_t count,
+                  std::uint64_t first = 0);
 
 struct Verdict {
   std::size_t wrong;  // elements that differ
-  std::size_t index;  // of the first of them
+  std::size_t index;  // of the first of them, in the data given
   double expected, got;
 };
 
-// Compares every element, bit by bit, with what the reduction over all ranks has to give.
-Verdict check_pattern(const Pattern& pattern, const void* data, std::size_t count);
+// Compares every element with what the reduction over all ranks has to give at `first` and after.
+Verdict check_reduced(const Pattern& pattern, const void* data, std::size_t count,
+                      std::uint64_t first = 0);
+
+// Compares every element, bit by bit, with what fill_pattern writes.
+Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::size_t count,
+                     std::uint64_t first = 0);
 
 }  // namespace railgauge

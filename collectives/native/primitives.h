@@ -8,7 +8,7 @@
 //   recv_reduce_copy    previous op source -> destination; it ends a reduction
 //   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
 //
-// A move carries at most one slot. Where it has two targets the data passes once.
+// A move carries at most one slot. Where it has two targets the data passes once, written to both.
 #pragma once
 
 #include <algorithm>
@@ -46,13 +46,9 @@ struct Primitives {
   void copy(std::byte* out, const std::byte* in, std::size_t bytes) const {
     stream ? stream_copy(out, in, bytes) : static_cast<void>(std::memcpy(out, in, bytes));
   }
-  // `also` is `in` too; block by block, so that `in` is read once.
-  void copy_twice(std::byte* out, std::byte* also, const std::byte* in, std::size_t bytes) const {
-    for (std::size_t at = 0; at < bytes; at += kBlockBytes) {
-      std::size_t some = std::min(kBlockBytes, bytes - at);
-      std::memcpy(also + at, in + at, some);
-      copy(out + at, also + at, some);
-    }
+  // `also` is written past no cache.
+  void copy_twice(void* out, void* also, const void* in, std::size_t bytes) const {
+    combine_all(Dtype::kUint8, Redop::kSum)(out, also, &in, 1, bytes, 0, stream);
   }
   // All ranks run the same plan, so a message of another size means that they were called
   // differently.
@@ -63,9 +59,6 @@ struct Primitives {
                     " bytes where " + std::to_string(bytes) +
                     " were due: were the ranks called with different counts or types?");
   }
-
- private:
-  static constexpr std::size_t kBlockBytes = 4096;  // stays in the first-level cache
 };
 
 template <Primitives::Kind kind>
@@ -97,7 +90,7 @@ class Primitives::Move final : public Wait {
   void await_resume() {
     std::size_t bytes = count_ * primitives_.element_bytes;
     if constexpr (kReceives) expect(*primitives_.previous, message_, bytes);
-    const std::byte* inputs[] = {message_.data, source_};
+    const void* inputs[] = {message_.data, source_};
     const Reduction* reduction = primitives_.reduction;
     if constexpr (kind == kSend) {
       std::memcpy(slot_, source_, bytes);

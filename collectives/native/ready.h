@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A wait for several connections at once: messages from all receivers and free slots on all senders.
-// What the primitives are to a ring, this is to a tree, whose ranks have several neighbours.
+// A wait for several connections at once: messages from all receivers and free slots on all
+// senders. What the primitives are to a ring, this is to a tree, whose ranks have several
+// neighbours.
 #pragma once
 
 #include <vector>

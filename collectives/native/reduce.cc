@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "collectives/native/reduce_table.h"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -10,41 +12,36 @@
 namespace railgauge {
 
 namespace baseline {
-void fill(ReduceKernels& table);
+void fill(ReduceTable& table);
 }
 #if defined(__x86_64__)
 namespace avx2 {
-void fill(ReduceKernels& table);
+void fill(ReduceTable& table);
 }
 namespace avx512 {
-void fill(ReduceKernels& table);
+void fill(ReduceTable& table);
 }
 #endif
 
-namespace {
-
-ReduceKernels pick() {
-  ReduceKernels table{};
+std::vector<ReduceTable> reduce_tables() {
+  std::vector<ReduceTable> tables(1);
+  baseline::fill(tables.back());
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c")) {
+    avx2::fill(tables.emplace_back());
+  }
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    avx512::fill(table);
-    return table;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    avx2::fill(table);
-    return table;
+    avx512::fill(tables.emplace_back());
   }
 #endif
-  baseline::fill(table);
-  return table;
+  return tables;
 }
 
-}  // namespace
-
-const ReduceKernels& reduce_kernels() {
-  static const ReduceKernels table = pick();
-  return table;
+CombineAll combine_all(Dtype dtype, Redop op) {
+  static const ReduceTable table = reduce_tables().back();
+  return table.combine[static_cast<int>(dtype)][static_cast<int>(op)];
 }
 
 #if defined(__x86_64__)

@@ -10,25 +10,25 @@
 
 namespace railgauge {
 
-struct ReduceKernels {
-  // out[i] = a[i] op b[i] for i < count. out may be a or b. kAvg adds, as kSum does.
-  using Combine = void (*)(void* out, const void* a, const void* b, std::size_t count);
-  // out[i] = also[i] = a[i] op b[i]: a reduction with two targets. out and also may each be a or b.
-  using CombineTwice = void (*)(void* out, void* also, const void* a, const void* b,
-                                std::size_t count);
-  // data[i] = data[i] / divisor, what makes an average of a sum: integers round toward zero.
-  using Divide = void (*)(void* data, std::size_t count, int divisor);
+// out[i] = (inputs[0][i] op inputs[1][i] op ... op inputs[n - 1][i]) / divisor for i < count, and
+// the same in also[i] unless that is null. n >= 1; a divisor of 0 divides by nothing. `stream`
+// writes `out`, not `also`, past the caches: for results too large to be read back from there. Call
+// stream_fence() before another thread may read what was written so.
+//
+// The order is that of the inputs. Floats below 32 bits are computed in float and rounded once, at
+// the end; what is too large for them: reduced_float.h. Integers wrap, and are divided toward zero.
+// Minimum and maximum prefer a number to a NaN, as C's fmin and fmax do. kAvg adds, as kSum does:
+// it needs the divisor.
+//
+// out and also may each be any of the inputs, or overlap none of them; all are aligned as their
+// elements are.
+using CombineAll = void (*)(void* out, void* also, const void* const* inputs, int n,
+                            std::size_t count, int divisor, bool stream);
 
-  Combine combine[kDtypes][kRedops];
-  CombineTwice combine_twice[kDtypes][kRedops];
-  Divide divide[kDtypes];
-};
+// The kernel for this processor.
+CombineAll combine_all(Dtype dtype, Redop op);
 
-// The kernels for this processor.
-const ReduceKernels& reduce_kernels();
-
-// Copies past the caches (non-temporal stores): for results too large to be read back from cache.
-// Call stream_fence() before another thread may read what was written.
+// A copy past the caches, as with `stream` above.
 void stream_copy(void* out, const void* in, std::size_t bytes);
 void stream_fence();
 

@@ -1,154 +1,184 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction kernels: plain loops that the compiler vectorises. Compiled once per instruction
-// set (CMakeLists.txt), with RAILGAUGE_ISA as the namespace of the result. All templates live
-// in an anonymous namespace, so that the linker cannot merge the builds.
-#include <cstdint>
+// The reduction kernels, compiled once per instruction set (CMakeLists.txt), with RAILGAUGE_ISA as
+// the namespace of the result. All templates live in an anonymous namespace, so that the linker
+// cannot merge the builds.
+#include <iterator>
+#include <type_traits>
 
+#include "collectives/native/lanes.h"
 #include "collectives/native/reduce.h"
-#include "collectives/native/reduced_float.h"
+#include "collectives/native/reduce_table.h"
 
 namespace railgauge {
 namespace {
 
-// How a stored element is computed with. Integer sums and products wrap, as they do on a GPU; they
-// are done unsigned because signed overflow has no meaning in C++.
-template <class T>
-struct Arithmetic {
-  using Stored = T;
-  using Value = T;
-  static Value load(T x) { return x; }
-  static T store(Value x) { return x; }
-};
-template <>
-struct Arithmetic<Float16> {
-  using Stored = Float16;
-  using Value = float;
-  static float load(Float16 x) { return widen(x); }
-  static Float16 store(float x) { return narrow_float16(x); }
-};
-template <>
-struct Arithmetic<Bfloat16> {
-  using Stored = Bfloat16;
-  using Value = float;
-  static float load(Bfloat16 x) { return widen(x); }
-  static Bfloat16 store(float x) { return narrow_bfloat16(x); }
-};
+template <class V>
+using ElementOf = std::remove_cvref_t<decltype(V{}[0])>;
 
-template <class T>
-struct Wrapping {
-  using type = T;
-};
-template <>
-struct Wrapping<std::int8_t> {
-  using type = std::uint8_t;
-};
-template <>
-struct Wrapping<std::int32_t> {
-  using type = std::uint32_t;
-};
-template <>
-struct Wrapping<std::int64_t> {
-  using type = std::uint64_t;
-};
+// Integer sums and products wrap, as they do on a GPU; they are done unsigned because signed
+// overflow has no meaning in C++.
+template <class V>
+auto wrapping(V x) {
+  if constexpr (std::is_integral_v<ElementOf<V>>) {
+    using Unsigned = std::make_unsigned_t<ElementOf<V>>;
+    return std::bit_cast<typename VectorOf<Unsigned, sizeof(V)>::type>(x);
+  } else {
+    return x;
+  }
+}
 
 struct Sum {
   template <class V>
   static V apply(V a, V b) {
-    using U = typename Wrapping<V>::type;
-    return static_cast<V>(static_cast<U>(a) + static_cast<U>(b));
+    return std::bit_cast<V>(wrapping(a) + wrapping(b));
   }
 };
 struct Prod {
   template <class V>
   static V apply(V a, V b) {
-    using U = typename Wrapping<V>::type;
-    return static_cast<V>(static_cast<U>(a) * static_cast<U>(b));
+    return std::bit_cast<V>(wrapping(a) * wrapping(b));
   }
 };
-// A number wins over a NaN, as with C's fmin and fmax.
 struct Min {
   template <class V>
   static V apply(V a, V b) {
-    return (b < a || a != a) ? b : a;
+    return (b < a) | (a != a) ? b : a;
   }
 };
 struct Max {
   template <class V>
   static V apply(V a, V b) {
-    return (b > a || a != a) ? b : a;
+    return (b > a) | (a != a) ? b : a;
   }
 };
 
-template <class T, class Op>
-void combine(void* out, const void* a, const void* b, std::size_t count) {
-  using A = Arithmetic<T>;
-  auto* o = static_cast<T*>(out);
-  auto* x = static_cast<const T*>(a);
-  auto* y = static_cast<const T*>(b);
-#pragma GCC ivdep
-  for (std::size_t i = 0; i < count; ++i) {
-    o[i] = A::store(Op::apply(A::load(x[i]), A::load(y[i])));
-  }
+// Integers are divided as floats so wide that rounding the quotient toward zero gives the integer
+// one: where that is not exact, it is further from the next integer than the division's rounding
+// error. For 64-bit integers there is no such float, and no processor divides vectors of them.
+template <class T>
+using Dividend = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 8,
+                                    std::conditional_t<sizeof(T) == 1, float, double>, T>;
+
+template <class V>
+V quotient(V x, int divisor) {
+  using Element = ElementOf<V>;
+  auto by = static_cast<Dividend<Element>>(divisor);
+  if constexpr (std::is_same_v<Dividend<Element>, Element>) return x / by;
+  Element elements[sizeof(V) / sizeof(Element)];
+  store(elements, x);
+  for (Element& e : elements) e = static_cast<Element>(static_cast<Dividend<Element>>(e) / by);
+  return load<V>(elements);
 }
 
-template <class T, class Op>
-void combine_twice(void* out, void* also, const void* a, const void* b, std::size_t count) {
-  using A = Arithmetic<T>;
-  auto* o = static_cast<T*>(out);
-  auto* p = static_cast<T*>(also);
-  auto* x = static_cast<const T*>(a);
-  auto* y = static_cast<const T*>(b);
-#pragma GCC ivdep
-  for (std::size_t i = 0; i < count; ++i) {
-    T value = A::store(Op::apply(A::load(x[i]), A::load(y[i])));
-    o[i] = value;
-    p[i] = value;
-  }
+template <class Op, class Values>
+void accumulate(Values& a, const Values& b) {
+  for (std::size_t p = 0; p < std::size(a.part); ++p) a.part[p] = Op::apply(a.part[p], b.part[p]);
+}
+template <class Values>
+void divide(Values& a, int divisor) {
+  for (auto& part : a.part) part = quotient(part, divisor);
 }
 
 template <class T>
-void divide(void* data, std::size_t count, int divisor) {
-  using A = Arithmetic<T>;
-  auto* x = static_cast<T*>(data);
-  auto by = static_cast<typename A::Value>(divisor);
-  for (std::size_t i = 0; i < count; ++i) {
-    x[i] = A::store(static_cast<typename A::Value>(A::load(x[i]) / by));
+struct Arguments {
+  T* out;
+  T* also;
+  const T* const* inputs;
+  int n;
+  int divisor;
+  bool stream;
+};
+
+template <class T>
+constexpr std::size_t kCount = sizeof(typename Lanes<T>::Register) / sizeof(T);
+
+// kUnroll registers' worth of elements from `at` on: each input is read once, each output written
+// once, and nothing is written before all is read.
+template <class T, class Op, int kUnroll>
+[[gnu::always_inline]] inline void combine_tile(const Arguments<T>& a, std::size_t at) {
+  using L = Lanes<T>;
+  auto values = [&](int k, int u) {
+    return L::widen(load<typename L::Register>(a.inputs[k] + at + u * kCount<T>));
+  };
+  typename L::Values x[kUnroll];
+  for (int u = 0; u < kUnroll; ++u) x[u] = values(0, u);
+  for (int k = 1; k < a.n; ++k) {
+    for (int u = 0; u < kUnroll; ++u) accumulate<Op>(x[u], values(k, u));
+  }
+  if (a.divisor) {
+    for (int u = 0; u < kUnroll; ++u) divide(x[u], a.divisor);
+  }
+  typename L::Register result[kUnroll];
+  for (int u = 0; u < kUnroll; ++u) result[u] = L::narrow(x[u]);
+  if (a.also) {
+    for (int u = 0; u < kUnroll; ++u) store(a.also + at + u * kCount<T>, result[u]);
+  }
+  if (a.stream) {
+    for (int u = 0; u < kUnroll; ++u) stream(a.out + at + u * kCount<T>, result[u]);
+  } else {
+    for (int u = 0; u < kUnroll; ++u) store(a.out + at + u * kCount<T>, result[u]);
   }
 }
 
-// An average of more ranks than an 8-bit type can count: divide as int.
-template <>
-void divide<std::int8_t>(void* data, std::size_t count, int divisor) {
-  auto* x = static_cast<std::int8_t*>(data);
-  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<std::int8_t>(x[i] / divisor);
+// Less than a register's worth.
+template <class T, class Op>
+void combine_part(const Arguments<T>& a, std::size_t at, std::size_t count) {
+  using L = Lanes<T>;
+  std::size_t bytes = count * sizeof(T);
+  auto values = [&](int k) {
+    return L::widen(load_part<typename L::Register>(a.inputs[k] + at, bytes));
+  };
+  auto x = values(0);
+  for (int k = 1; k < a.n; ++k) accumulate<Op>(x, values(k));
+  if (a.divisor) divide(x, a.divisor);
+  store_part(a.out + at, L::narrow(x), bytes);
+  if (a.also) store_part(a.also + at, L::narrow(x), bytes);
 }
-template <>
-void divide<std::uint8_t>(void* data, std::size_t count, int divisor) {
-  auto* x = static_cast<std::uint8_t*>(data);
-  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<std::uint8_t>(x[i] / divisor);
+
+// How many elements come before the first that starts a register in memory.
+template <class T>
+std::size_t unaligned(const T* data) {
+  constexpr std::size_t kBytes = kCount<T> * sizeof(T);
+  return (kBytes - reinterpret_cast<std::uintptr_t>(data) % kBytes) % kBytes / sizeof(T);
 }
 
 template <class T, class Op>
-void add_redop(ReduceKernels& table, Dtype dtype, Redop op) {
-  table.combine[static_cast<int>(dtype)][static_cast<int>(op)] = combine<T, Op>;
-  table.combine_twice[static_cast<int>(dtype)][static_cast<int>(op)] = combine_twice<T, Op>;
+void combine(void* out, void* also, const void* const* inputs, int n, std::size_t count,
+             int divisor, bool stream) {
+  constexpr int kUnroll = 4 / std::extent_v<decltype(Lanes<T>::Values::part)>;
+  Arguments<T> a{static_cast<T*>(out),
+                 static_cast<T*>(also),
+                 reinterpret_cast<const T* const*>(inputs),
+                 n,
+                 divisor,
+                 stream};
+  std::size_t at = 0;
+  if (stream) {
+    at = unaligned(a.out) < count ? unaligned(a.out) : count;
+    if (at > 0) combine_part<T, Op>(a, 0, at);
+  }
+  for (; count - at >= kUnroll * kCount<T>; at += kUnroll * kCount<T>) {
+    combine_tile<T, Op, kUnroll>(a, at);
+  }
+  for (; count - at >= kCount<T>; at += kCount<T>) combine_tile<T, Op, 1>(a, at);
+  if (at < count) combine_part<T, Op>(a, at, count - at);
 }
 
 template <class T>
-void add_dtype(ReduceKernels& table, Dtype dtype) {
-  add_redop<T, Sum>(table, dtype, Redop::kSum);
-  add_redop<T, Prod>(table, dtype, Redop::kProd);
-  add_redop<T, Min>(table, dtype, Redop::kMin);
-  add_redop<T, Max>(table, dtype, Redop::kMax);
-  add_redop<T, Sum>(table, dtype, Redop::kAvg);
-  table.divide[static_cast<int>(dtype)] = divide<T>;
+void add_dtype(ReduceTable& table, Dtype dtype) {
+  CombineAll* row = table.combine[static_cast<int>(dtype)];
+  row[static_cast<int>(Redop::kSum)] = combine<T, Sum>;
+  row[static_cast<int>(Redop::kProd)] = combine<T, Prod>;
+  row[static_cast<int>(Redop::kMin)] = combine<T, Min>;
+  row[static_cast<int>(Redop::kMax)] = combine<T, Max>;
+  row[static_cast<int>(Redop::kAvg)] = combine<T, Sum>;
 }
 
 }  // namespace
 
 namespace RAILGAUGE_ISA {
 
-void fill(ReduceKernels& table) {
+void fill(ReduceTable& table) {
   add_dtype<Float16>(table, Dtype::kFloat16);
   add_dtype<Bfloat16>(table, Dtype::kBfloat16);
   add_dtype<float>(table, Dtype::kFloat32);
@@ -159,6 +189,8 @@ void fill(ReduceKernels& table) {
   add_dtype<std::uint32_t>(table, Dtype::kUint32);
   add_dtype<std::int64_t>(table, Dtype::kInt64);
   add_dtype<std::uint64_t>(table, Dtype::kUint64);
+  add_dtype<Float8E4m3>(table, Dtype::kFloat8E4m3);
+  add_dtype<Float8E5m2>(table, Dtype::kFloat8E5m2);
 }
 
 }  // namespace RAILGAUGE_ISA

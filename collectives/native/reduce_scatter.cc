@@ -30,7 +30,7 @@ void direct_reduce_scatter(Direct direct, const Reduction& reduction, const std:
                            std::byte* destination, std::size_t count, std::size_t stride) {
   const std::size_t chunk = direct.chunk(direct.ranks), element = direct.element;
   const std::byte* own = source + direct.rank(direct.position) * stride * element;
-  std::array<const std::byte*, Direct::kMostRanks> inputs;
+  std::array<const void*, Direct::kMostRanks> inputs;
   std::size_t shown = 0;
   for (std::size_t at = 0; at < count; at += chunk) {
     for (; shown < count && shown <= at + chunk; shown += chunk) {

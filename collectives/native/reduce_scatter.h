@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce-scatter, by each algorithm: this rank r gets the reduction of all ranks' `count` elements at
-// source + r * stride elements. The destination may be that part of the source.
+// Reduce-scatter, by each algorithm: this rank r gets the reduction of all ranks' `count` elements
+// at source + r * stride elements. The destination may be that part of the source.
 #pragma once
 
 #include <cstddef>

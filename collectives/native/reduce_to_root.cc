@@ -28,7 +28,7 @@ void direct_reduce(Direct direct, const Reduction& reduction, const std::byte* s
                    std::byte* destination, std::size_t count, int root) {
   const std::size_t chunk = direct.chunk(), element = direct.element;
   const int to = direct.position_of(root);
-  std::array<const std::byte*, Direct::kMostRanks> inputs;
+  std::array<const void*, Direct::kMostRanks> inputs;
   for (std::size_t at = 0; at < count; at += chunk) {
     const std::size_t some = std::min(chunk, count - at), offset = at * element;
     if (to != direct.position) {
@@ -49,7 +49,7 @@ void two_shot_reduce(Direct direct, const Reduction& reduction, const std::byte*
                      std::byte* destination, std::size_t count, int root) {
   const std::size_t chunk = direct.chunk(), element = direct.element;
   const bool is_root = direct.position_of(root) == direct.position;
-  std::array<const std::byte*, Direct::kMostRanks> inputs;
+  std::array<const void*, Direct::kMostRanks> inputs;
   auto show = [&](std::size_t at) {
     if (at < count) direct.show(source + at * element, std::min(chunk, count - at));
   };

@@ -13,7 +13,8 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.topo.algorithm import Collective
 
-DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"]
+FP8 = ["float8_e4m3fn", "float8_e5m2"]
+DTYPES = ["float16", "bfloat16", *FP8, "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"]
 COUNTS = [0, 1, 3, 61, 1009, 16411, 70001]
 ROOTS = ["first", "last", "middle"]
 REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
@@ -77,10 +78,10 @@ def given(case: Case, ranks: int, seed: int) -> list[np.ndarray]:
     """Every rank's source: small integers, so that every operator is exact in every type and order."""
     draw = np.random.default_rng(seed)
     length = case.count * (ranks if case.collective in SPLIT else 1)
-    above = 3 if case.op is Redop.PROD else 4
+    values = (1, 3) if case.op is Redop.PROD else (0, 2) if case.dtype in FP8 else (1, 4)
     if case.collective == ALL_TO_ALL_V:
         return [draw.integers(1, 120, sum(row)).astype(numpy_dtype(case.dtype)) for row in counts_v(case, ranks)]
-    return [draw.integers(1, above, length).astype(numpy_dtype(case.dtype)) for _ in range(ranks)]
+    return [draw.integers(*values, length).astype(numpy_dtype(case.dtype)) for _ in range(ranks)]
 
 
 def counts_v(case: Case, ranks: int) -> list[list[int]]:

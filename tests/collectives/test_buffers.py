@@ -60,6 +60,8 @@ def mapped(values):
         (lambda: np.arange(10, dtype=np.float16)[2:7], list),
         (lambda: np.arange(3, dtype=ml_dtypes.bfloat16), lambda a: a.astype(float).tolist()),
         (lambda: np.arange(9, dtype=ml_dtypes.bfloat16).reshape(3, 3)[1], lambda a: a.astype(float).tolist()),
+        (lambda: np.arange(3).astype(ml_dtypes.float8_e4m3fn), lambda a: a.astype(float).tolist()),
+        (lambda: np.arange(3).astype(ml_dtypes.float8_e5m2), lambda a: a.astype(float).tolist()),
         (lambda: array.array("d", [1.5, 2.5]), list),
         (lambda: array.array("l", [-7]), list),
         (lambda: array.array("Q", [1 << 62]), list),

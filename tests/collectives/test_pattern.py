@@ -1,68 +1,155 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verification data against NumPy: what the check expects is what a reduction gives, and nothing else passes."""
 
-import ml_dtypes
+import math
+from functools import reduce
+
 import numpy as np
 import pytest
+from tests.collectives.number_types import NUMPY, REDUCED, combined, divided, is_integer, narrowed, widened
 
 from railgauge._native import collectives as native
-from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.dtype import Dtype, PatternKind, Redop
+from railgauge.topo.errors import UsageError
 
-NAMES = {Dtype.HALF: "float16", Dtype.FLOAT: "float32", Dtype.DOUBLE: "float64"}
-NUMPY = {d: np.dtype(ml_dtypes.bfloat16 if d is Dtype.BFLOAT16 else NAMES.get(d, d.label)) for d in Dtype}
-COUNT = 1000
-
-
-def data(rank: int, ranks: int, dtype: Dtype, op: Redop) -> np.ndarray:
-    out = np.empty(COUNT * dtype.bytes, np.uint8)
-    native.fill_pattern(out, COUNT, rank, ranks, int(dtype), int(op), 5)
-    return out.view(NUMPY[dtype])
+COUNT, FIRST = 1500, 4000
+"""Neither begins nor ends a block of the pattern."""
+FLOATS = [dtype for dtype in Dtype if not is_integer(dtype)]
+EXACT, RANDOM = PatternKind
 
 
-def check(result: np.ndarray, ranks: int, dtype: Dtype, op: Redop) -> tuple[int, int, float, float]:
-    return native.check_pattern(result.view(np.uint8), COUNT, ranks, int(dtype), int(op), 5)
+def pattern(ranks: int, dtype: Dtype, op: Redop, kind: PatternKind) -> native.Pattern:
+    return native.Pattern(ranks, dtype, op, 5, kind)
 
 
-def reduce(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
-    total = arrays[0]
-    for other in arrays[1:]:
-        match op:
-            case Redop.SUM | Redop.AVG:
-                total = total + other
-            case Redop.PROD:
-                total = total * other
-            case Redop.MIN:
-                total = np.minimum(total, other)
-            case Redop.MAX:
-                total = np.maximum(total, other)
-    if op is not Redop.AVG:
-        return total
-    if np.issubdtype(total.dtype, np.integer):
-        return np.sign(total) * (np.abs(total) // total.dtype.type(len(arrays)))  # toward zero
-    return (total.astype(np.float64 if total.dtype == np.float64 else np.float32) / len(arrays)).astype(total.dtype)
+def inputs(ranks: int, dtype: Dtype, op: Redop, kind: PatternKind, first: int = FIRST, count: int = COUNT) -> list:
+    made = [np.empty(count, NUMPY[dtype]) for _ in range(ranks)]
+    for rank, data in enumerate(made):
+        native.fill_pattern(pattern(ranks, dtype, op, kind), rank, data.view(np.uint8), count, first)
+    return made
 
 
-@pytest.mark.parametrize("dtype", list(Dtype))
+def check(result: np.ndarray, ranks: int, dtype: Dtype, op: Redop, kind: PatternKind) -> tuple:
+    return native.check_reduced(pattern(ranks, dtype, op, kind), result.view(np.uint8), COUNT, FIRST)
+
+
+def rounded_once(arrays: list[np.ndarray], dtype: Dtype, op: Redop) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        value = reduce(lambda a, b: combined(a, b, op), [widened(a, dtype) for a in arrays])
+    return narrowed(divided(value, len(arrays)) if op is Redop.AVG else value, dtype)
+
+
+def rounded_each_time(arrays: list[np.ndarray], dtype: Dtype, op: Redop) -> np.ndarray:
+    def pair(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return narrowed(combined(widened(a, dtype), widened(b, dtype), op), dtype)
+
+    value = reduce(pair, arrays)
+    return narrowed(divided(widened(value, dtype), len(arrays)), dtype) if op is Redop.AVG else value
+
+
+@pytest.mark.parametrize("kind", list(PatternKind))
 @pytest.mark.parametrize("op", list(Redop))
-@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 100])
-def test_a_reduction_in_either_order_passes(dtype, op, ranks):
-    arrays = [data(rank, ranks, dtype, op) for rank in range(ranks)]
-    for order in (arrays, arrays[::-1]):
-        wrong = check(reduce(order, op), ranks, dtype, op)
-        assert wrong[0] == 0, wrong
-
-
 @pytest.mark.parametrize("dtype", list(Dtype))
-def test_one_flipped_bit_is_found_and_described(dtype):
-    result = reduce([data(rank, 3, dtype, Redop.SUM) for rank in range(3)], Redop.SUM)
+def test_a_reduction_in_any_order_and_rounding_passes(dtype, op, kind):
+    for ranks in (1, 2, 3, 8, 100):
+        arrays = inputs(ranks, dtype, op, kind)
+        for order in (arrays, arrays[::-1], arrays[ranks // 2 :] + arrays[: ranks // 2]):
+            for rounded in (rounded_once, rounded_each_time):
+                verdict = check(rounded(order, dtype, op), ranks, dtype, op, kind)
+                assert verdict[0] == 0, (ranks, rounded, verdict)
+
+
+@pytest.mark.parametrize("kind", list(PatternKind))
+@pytest.mark.parametrize("dtype", list(Dtype))
+def test_one_flipped_bit_is_found_and_described(dtype, kind):
+    op = Redop.SUM if kind is EXACT else Redop.MAX
+    result = rounded_once(inputs(3, dtype, op, kind), dtype, op)
     kept = float(result[77])
-    result.view(np.uint8)[77 * dtype.bytes] ^= 1
-    wrong, index, expected, got = check(result, 3, dtype, Redop.SUM)
+    result.view(np.uint8)[77 * dtype.bytes + dtype.bytes - 1] ^= 0x40
+    wrong, index, expected, got = check(result, 3, dtype, op, kind)
     assert (wrong, index, expected) == (1, 77, kept)
     assert got != kept
 
 
+@pytest.mark.parametrize("kind", list(PatternKind))
+@pytest.mark.parametrize("dtype", list(Dtype))
+def test_a_copy_has_to_be_of_the_right_rank_and_place(dtype, kind):
+    both = pattern(2, dtype, Redop.SUM, kind)
+    own, other = (a.view(np.uint8) for a in inputs(2, dtype, Redop.SUM, kind))
+    assert native.check_copied(both, 0, own, COUNT, FIRST)[0] == 0
+    assert native.check_copied(both, 0, own[9 * dtype.bytes :], COUNT - 9, FIRST + 9)[0] == 0
+    assert native.check_copied(both, 0, other, COUNT, FIRST)[0] > COUNT / 2
+    assert native.check_copied(both, 0, own, COUNT, FIRST + 1)[0] > COUNT / 2
+    own[100 * dtype.bytes] ^= 1
+    assert native.check_copied(both, 0, own, COUNT, FIRST)[:2] == (1, 100)
+
+
+@pytest.mark.parametrize("kind", list(PatternKind))
+def test_data_does_not_depend_on_where_it_is_cut(kind):
+    (whole,) = inputs(1, Dtype.FLOAT, Redop.SUM, kind, first=0, count=5000)
+    for first, count in ((0, 1), (1023, 2), (1024, 1024), (3, 4997)):
+        (part,) = inputs(1, Dtype.FLOAT, Redop.SUM, kind, first=first, count=count)
+        assert part.tobytes() == whole[first : first + count].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT, Dtype.DOUBLE, Dtype.HALF])
+def test_a_rank_that_is_missing_from_a_random_sum_shows(dtype):
+    arrays = inputs(8, dtype, Redop.SUM, RANDOM)
+    assert check(rounded_once(arrays[1:], dtype, Redop.SUM), 8, dtype, Redop.SUM, RANDOM)[0] > 0.95 * COUNT
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_random_sum_of_two_may_be_off_by_its_rounding_only(dtype):
+    """Three units in the last place are wrong, unless terms cancelled."""
+    a, b = inputs(2, dtype, Redop.SUM, RANDOM)
+    right = rounded_once([a, b], dtype, Redop.SUM)
+    bits = right.view(f"u{dtype.bytes}")
+    same_sign = (a.view(bits.dtype) ^ b.view(bits.dtype)) >> (8 * dtype.bytes - 1) == 0
+    away = (bits + 3).astype(bits.dtype).view(NUMPY[dtype])
+    result = np.where(same_sign, away, right)
+    assert check(result, 2, dtype, Redop.SUM, RANDOM)[0] == same_sign.sum()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_reference_of_a_random_sum_is_the_exact_one(dtype):
+    arrays = inputs(8, dtype, Redop.SUM, RANDOM)
+    result = rounded_once(arrays, dtype, Redop.SUM)
+    for index in range(0, COUNT, 101):
+        broken = result.copy()
+        broken[index] = np.nan
+        wrong, at, expected, got = check(broken, 8, dtype, Redop.SUM, RANDOM)
+        assert (wrong, at) == (1, index)
+        assert math.isnan(got)
+        assert expected == pytest.approx(math.fsum(float(a[index]) for a in arrays), rel=1e-15)
+
+
+def test_random_floats_are_of_all_sizes_and_no_zeros():
+    for dtype in FLOATS:
+        (data,) = inputs(1, dtype, Redop.SUM, RANDOM)
+        values = np.abs(data.astype(np.float64))
+        assert np.isfinite(values).all()
+        assert (values > 0).all()
+        assert values.min() < 1e-1
+        assert values.max() > 50
+
+
 def test_ranks_and_places_differ():
-    a, b = data(0, 4, Dtype.FLOAT, Redop.SUM), data(1, 4, Dtype.FLOAT, Redop.SUM)
+    a, b = inputs(2, Dtype.FLOAT, Redop.SUM, EXACT)
     assert (a != b).mean() > 0.9
-    assert len(np.unique(a)) > 32
+    assert len(np.unique(a)) > 1000
+
+
+@pytest.mark.parametrize("dtype", REDUCED)
+def test_exact_short_floats_use_their_whole_mantissa(dtype):
+    arrays = inputs(2, dtype, Redop.MAX, EXACT)
+    assert len(np.unique(np.abs(arrays[0].astype(float)))) >= 8
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(UsageError, match="1 rank or more"):
+        native.Pattern(0, Dtype.FLOAT, Redop.SUM, 1)
+    with pytest.raises(UsageError, match="no such dtype"):
+        native.Pattern(1, len(Dtype), Redop.SUM, 1)
+    with pytest.raises(UsageError, match="shorter"):
+        native.fill_pattern(native.Pattern(1, Dtype.FLOAT, Redop.SUM, 1), 0, np.zeros(7, np.uint8), 2)

@@ -74,23 +74,26 @@ struct Case {
   }
   // Where the input lies within the output, or the output within the input, in place.
   std::size_t input_at() const {
-    bool gathers = collective == Collective::kAllGather || (collective == Collective::kGather && is_root());
+    bool gathers =
+        collective == Collective::kAllGather || (collective == Collective::kGather && is_root());
     return gathers ? rank * count : 0;
   }
   std::size_t output_at() const {
-    bool scatters = collective == Collective::kReduceScatter || (collective == Collective::kScatter && is_root());
+    bool scatters = collective == Collective::kReduceScatter ||
+                    (collective == Collective::kScatter && is_root());
     return scatters ? rank * count : 0;
   }
 
   void run(Communicator& comm, bool in_place) const {
     Values input(input_count()), output(output_count() + 16, kUntouched);
     for (std::size_t i = 0; i < input.size(); ++i) input[i] = given(rank, i);
-    Values shared(std::max(input_at() + input.size(), output_at() + output_count()) + 16, kUntouched);
+    Values shared(std::max(input_at() + input.size(), output_at() + output_count()) + 16,
+                  kUntouched);
     std::copy(input.begin(), input.end(), shared.begin() + input_at());
     const std::int32_t* from = in_place ? shared.data() + input_at() : input.data();
     std::int32_t* to = in_place ? shared.data() + output_at() : output.data();
-    comm.run({collective, reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to),
-              count, Dtype::kInt32, Redop::kSum, root});
+    comm.run({collective, reinterpret_cast<const std::byte*>(from),
+              reinterpret_cast<std::byte*>(to), count, Dtype::kInt32, Redop::kSum, root});
     for (std::size_t i = 0; i < output_count(); ++i) REQUIRE(to[i] == expected(i));
     if (!in_place) {
       for (std::size_t i = output_count(); i < output.size(); ++i) REQUIRE(output[i] == kUntouched);
@@ -146,7 +149,7 @@ void parts_of_any_length(Transport transport, int ranks) {
     Values source(sent), destination(received, kUntouched);
     for (std::size_t i = 0; i < sent; ++i) source[i] = given(rank, i);
     comm->all_to_all_v(reinterpret_cast<const std::byte*>(source.data()), to,
-                      reinterpret_cast<std::byte*>(destination.data()), from, Dtype::kInt32);
+                       reinterpret_cast<std::byte*>(destination.data()), from, Dtype::kInt32);
     for (int peer = 0; peer < ranks; ++peer) {
       std::size_t their_offset = 0;
       for (int before = 0; before < rank; ++before) their_offset += 37 * (peer + before);

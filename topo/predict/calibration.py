@@ -19,5 +19,5 @@ PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 2
 PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency
 PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
 # A step of railgauge's own ring through shared memory: 8 B between 2 ranks take 0.3 us
-# (benchmarks/host_all_reduce/results/2-core-epyc-turin-vm.jsonl).
+# (benchmarks/host_collectives/results/2-core-epyc-turin-vm.jsonl).
 HOST_STEP_US = 0.15

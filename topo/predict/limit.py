@@ -118,7 +118,8 @@ def name_of(system: System, node: Node) -> str:
 
 def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
     if algorithm is Algorithm.DIRECT:
-        return f"{plan.ranks - 1 if collective is Collective.ALL_TO_ALL else 1} messages of each rank"
+        whose = "the root" if collective in (Collective.GATHER, Collective.SCATTER) else "each rank"
+        return f"{1 if collective is Collective.SEND_RECV else plan.ranks - 1} messages of {whose}"
     if algorithm is Algorithm.TREE:
         between = plan.nodes.bit_length() - 1
         return f"2 x ({plan.per_node - 1} steps within a node + {between} between nodes)"

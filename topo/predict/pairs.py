@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-to-all and send/receive: a message between each pair, by the fullest link within a node and to its NICs.
+"""Messages between pairs (all-to-all, gather, scatter, sendrecv), by the fullest link within a node and to its NICs.
 
 NCCL has no model of these. Each GPU sends and receives by its own NICs, those of its rail (messages to other rails
 change over within the node: PXN), so that on rails only those beyond a leaf's nodes go over the spines.
@@ -18,8 +18,11 @@ from railgauge.topo.predict.plan import Plan
 
 
 def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
-    """The time when each rank sends `size` bytes: to all in equal parts (all-to-all), or to the next rank."""
-    peers = plan.ranks - 1 if collective is Collective.ALL_TO_ALL else 1
+    """The time when each rank sends `size` bytes: to all in equal parts (all-to-all), or to the next rank.
+
+    Of gather and scatter, when the root, the first rank, receives or sends `size` bytes in equal parts.
+    """
+    peers = 1 if collective is Collective.SEND_RECV else plan.ranks - 1
     start = calibration.HOST_STEP_US if plan.on_host else calibration.PAIR_US + launch_us(plan)
     each = calibration.HOST_STEP_US if plan.on_host else calibration.PEER_US
     far = plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
@@ -32,6 +35,10 @@ def within(plan: Plan, collective: Collective) -> Fullest:
     ranks = plan.system.ranks
     if collective is Collective.ALL_TO_ALL:
         return of_steps(plan, (Step(source=a, target=b, gb_per_s=1 / plan.ranks) for a, b in permutations(ranks, 2)))
+    if collective in (Collective.GATHER, Collective.SCATTER):
+        root, *others = ranks
+        pairs = [(a, root) if collective is Collective.GATHER else (root, a) for a in others]
+        return of_steps(plan, (Step(source=a, target=b, gb_per_s=1 / plan.ranks) for a, b in pairs))
     ends = [*ranks, ranks[0]] if plan.nodes == 1 else ranks
     return of_steps(plan, (Step(source=a, target=b, gb_per_s=1.0) for a, b in pairwise(ends)))
 
@@ -42,10 +49,13 @@ def between(plan: Plan, collective: Collective) -> Fullest:
 
 
 def _over_nics(plan: Plan, collective: Collective) -> Iterator[Step]:
-    """All send to the other nodes and receive from them; or the last rank sends, and the first one receives."""
-    ranks, each = plan.system.ranks, (plan.nodes - 1) / plan.nodes
-    everyone = collective is Collective.ALL_TO_ALL
-    sending, receiving, gb_per_s = (ranks, ranks, each) if everyone else (ranks[-1:], ranks[:1], 1.0)
+    """Who sends to other nodes and receives from them: all, a root, or the last rank sends and the first receives."""
+    ranks, root, each = plan.system.ranks, plan.system.ranks[:1], (plan.nodes - 1) / plan.nodes
+    sending, receiving, gb_per_s = {
+        Collective.ALL_TO_ALL: (ranks, ranks, each),
+        Collective.GATHER: ((), root, each),
+        Collective.SCATTER: (root, (), each),
+    }.get(collective, (ranks[-1:], ranks[:1], 1.0))
     for rank, net, share in _own_nics(plan, sending):
         yield Step(source=rank, target=net, gb_per_s=share * gb_per_s)
     for rank, net, share in _own_nics(plan, receiving):

@@ -19,7 +19,9 @@ struct WithoutExport {
   const char *name, *bits;
   Dtype dtype;
 };
-constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloat16}};
+constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloat16},
+                                            {"float8_e4m3fn", "uint8", Dtype::kFloat8E4m3},
+                                            {"float8_e5m2", "uint8", Dtype::kFloat8E5m2}};
 
 [[noreturn]] void refuse(const char* what, const std::string& why) {
   throw Error(ErrorCode::kInvalid, what + (" " + why));
@@ -27,22 +29,24 @@ constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloa
 
 // By DLPack's type code (DLDataTypeCode of dlpack.h) and bits.
 std::optional<Dtype> dtype_of(int code, int bits) {
+  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
   constexpr struct {
-    nb::dlpack::dtype_code code;
-    int bits;
+    int code, bits;
     Dtype dtype;
-  } kTypes[] = {{nb::dlpack::dtype_code::Float, 16, Dtype::kFloat16},
-                {nb::dlpack::dtype_code::Bfloat, 16, Dtype::kBfloat16},
-                {nb::dlpack::dtype_code::Float, 32, Dtype::kFloat32},
-                {nb::dlpack::dtype_code::Float, 64, Dtype::kFloat64},
-                {nb::dlpack::dtype_code::Int, 8, Dtype::kInt8},
-                {nb::dlpack::dtype_code::UInt, 8, Dtype::kUint8},
-                {nb::dlpack::dtype_code::Int, 32, Dtype::kInt32},
-                {nb::dlpack::dtype_code::UInt, 32, Dtype::kUint32},
-                {nb::dlpack::dtype_code::Int, 64, Dtype::kInt64},
-                {nb::dlpack::dtype_code::UInt, 64, Dtype::kUint64}};
+  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
+                {kBfloat, 16, Dtype::kBfloat16},
+                {kFloat, 32, Dtype::kFloat32},
+                {kFloat, 64, Dtype::kFloat64},
+                {kInt, 8, Dtype::kInt8},
+                {kUint, 8, Dtype::kUint8},
+                {kInt, 32, Dtype::kInt32},
+                {kUint, 32, Dtype::kUint32},
+                {kInt, 64, Dtype::kInt64},
+                {kUint, 64, Dtype::kUint64},
+                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
+                {kFloat8E5m2, 8, Dtype::kFloat8E5m2}};
   for (const auto& type : kTypes) {
-    if (static_cast<int>(type.code) == code && type.bits == bits) return type.dtype;
+    if (type.code == code && type.bits == bits) return type.dtype;
   }
   return std::nullopt;
 }

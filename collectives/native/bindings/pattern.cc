@@ -14,45 +14,71 @@ namespace railgauge {
 
 namespace {
 
-Pattern pattern(int ranks, int dtype, int op, std::uint64_t seed) {
-  return {ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), seed};
+using Data = nb::ndarray<nb::device::cpu, nb::c_contig>;
+using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
+using Result = std::tuple<std::size_t, std::size_t, double, double>;
+
+Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind) {
+  if (ranks < 1) throw Error(ErrorCode::kInvalid, "a pattern is of 1 rank or more");
+  if (dtype < 0 || dtype >= kDtypes || op < 0 || op >= kRedops || kind < 0 || kind > 1) {
+    throw Error(ErrorCode::kInvalid, "no such dtype, operator or kind of pattern");
+  }
+  return {ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), seed,
+          static_cast<PatternKind>(kind)};
 }
 
-void check_length(std::size_t bytes, std::size_t count, int dtype) {
-  if (bytes < count * dtype_bytes(static_cast<Dtype>(dtype))) {
+void check_length(const Pattern& pattern, std::size_t bytes, std::size_t count) {
+  if (bytes / dtype_bytes(pattern.dtype) < count) {
     throw Error(ErrorCode::kInvalid, "the buffer is shorter than count says");
   }
 }
 
+Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got}; }
+
 }  // namespace
 
 void bind_pattern(nb::module_& m) {
+  nb::class_<Pattern>(m, "Pattern",
+                      "What every rank's input is, and what a reduction of all has to give.")
+      .def(
+          "__init__",
+          [](Pattern* self, int ranks, int dtype, int op, std::uint64_t seed, int kind) {
+            new (self) Pattern(make_pattern(ranks, dtype, op, seed, kind));
+          },
+          "ranks"_a, "dtype"_a, "op"_a, "seed"_a, "kind"_a = 0);
   m.def(
       "fill_pattern",
-      [](nb::ndarray<nb::device::cpu, nb::c_contig> data, std::size_t count, int rank, int ranks,
-         int dtype, int op, std::uint64_t seed) {
-        check_length(data.nbytes(), count, dtype);
+      [](const Pattern& pattern, int rank, Data data, std::size_t count, std::uint64_t first) {
+        check_length(pattern, data.nbytes(), count);
         void* to = data.data();
         nb::gil_scoped_release release;
-        fill_pattern(pattern(ranks, dtype, op, seed), rank, to, count);
+        fill_pattern(pattern, rank, to, count, first);
       },
-      "data"_a, "count"_a, "rank"_a, "ranks"_a, "dtype"_a, "op"_a, "seed"_a,
-      "Write one rank's input of `count` elements.");
+      "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
+      "Write elements first ... first + count - 1 of one rank's input.");
   m.def(
-      "check_pattern",
-      [](nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig> data, std::size_t count, int ranks,
-         int dtype, int op, std::uint64_t seed) {
-        check_length(data.nbytes(), count, dtype);
+      "check_reduced",
+      [](const Pattern& pattern, ReadOnlyData data, std::size_t count, std::uint64_t first) {
+        check_length(pattern, data.nbytes(), count);
         const void* from = data.data();
-        Verdict verdict;
-        {
-          nb::gil_scoped_release release;
-          verdict = check_pattern(pattern(ranks, dtype, op, seed), from, count);
-        }
-        return std::make_tuple(verdict.wrong, verdict.index, verdict.expected, verdict.got);
+        nb::gil_scoped_release release;
+        return result(check_reduced(pattern, from, count, first));
       },
-      "data"_a, "count"_a, "ranks"_a, "dtype"_a, "op"_a, "seed"_a,
-      "Compare every element: (wrong, index of the first, expected, got).");
+      "pattern"_a, "data"_a, "count"_a, "first"_a = 0,
+      "Compare every element with the reduction over all ranks: (wrong, index of the first, "
+      "expected, got).");
+  m.def(
+      "check_copied",
+      [](const Pattern& pattern, int rank, ReadOnlyData data, std::size_t count,
+         std::uint64_t first) {
+        check_length(pattern, data.nbytes(), count);
+        const void* from = data.data();
+        nb::gil_scoped_release release;
+        return result(check_copied(pattern, rank, from, count, first));
+      },
+      "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
+      "Compare every element with what fill_pattern writes: (wrong, index of the first, expected, "
+      "got).");
 }
 
 }  // namespace railgauge

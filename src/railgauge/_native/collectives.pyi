@@ -81,8 +81,25 @@ class Communicator:
         (rank, whether it has to free a slot; else send data); rank -1: waits for nobody
         """
 
-def fill_pattern(data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, rank: int, ranks: int, dtype: int, op: int, seed: int) -> None:
-    """Write one rank's input of `count` elements."""
+class Pattern:
+    """What every rank's input is, and what a reduction of all has to give."""
 
-def check_pattern(data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, ranks: int, dtype: int, op: int, seed: int) -> tuple[int, int, float, float]:
-    """Compare every element: (wrong, index of the first, expected, got)."""
+    def __init__(self, ranks: int, dtype: int, op: int, seed: int, kind: int = 0) -> None: ...
+
+def fill_pattern(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, first: int = 0) -> None:
+    """Write elements first ... first + count - 1 of one rank's input."""
+
+def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+    """
+    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got).
+    """
+
+def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+    """
+    Compare every element with what fill_pattern writes: (wrong, index of the first, expected, got).
+    """
+
+def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:
+    """
+    out = inputs[0] op inputs[1] op ..., element by element, divided by `divisor` unless that is 0: the kernel that reductions run.
+    """

@@ -1,6 +1,5 @@
 """connections between two ranks"""
 
-from collections.abc import Sequence
 
 
 class Doorbell:
@@ -56,7 +55,7 @@ class Board:
     @property
     def descriptor(self) -> str: ...
 
-    def open(self, peers: Sequence[tuple[int, int, str, Doorbell | None]]) -> None:
+    def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None:
         """
         Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """

@@ -59,8 +59,7 @@ Head& Board::head(std::byte* base, std::uint64_t number) {
 }
 
 std::byte* Board::data(std::byte* base, std::uint64_t number, std::size_t bytes) const {
-  return bytes <= kShort ? head(base, number).data
-                         : base + kData + number % kPlaces * place_bytes_;
+  return bytes <= kShort ? head(base, number).data : base + kData + number % kPlaces * place_bytes_;
 }
 
 // Whether every rank needs no message below `number` any more.
@@ -86,10 +85,11 @@ std::byte* Board::compose(std::size_t bytes, Waiting& waiting) {
       }
       return BlockedOn{};
     };
-    waiting.until([&] { return all_done(needed); }, first_behind, [&] {
-      return "a free place on the board, which rank " + std::to_string(first_behind().rank) +
-             " still reads";
-    });
+    waiting.until([&] { return all_done(needed); }, first_behind,
+                  [&] {
+                    return "a free place on the board, which rank " +
+                           std::to_string(first_behind().rank) + " still reads";
+                  });
   }
   return data(own_->data(), posted_, bytes);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boards: where the ranks of a host show each other data, all to all. Every rank owns one, in shared
-// memory, and maps the others'. It posts messages there, numbered from 0; any peer reads them.
+// Boards: where the ranks of a host show each other data, all to all. Every rank owns one, in
+// shared memory, and maps the others'. It posts messages there, numbered from 0; any peer reads
+// them.
 //
-//   | done | head 0 | head 1 | ... | data 0 | data 1 | ... |        message m is in place m % places
+//   | done | head 0 | head 1 | ... | data 0 | data 1 | ... |        message m is in place m %
+//   places
 //     ^ how many messages of every board the owner needs no more: the readers' leave to overwrite
 //            ^ number, subject, and a short message's data: one cache line travels, and all is said
 //

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each collective has to leave in a rank's destination, as pieces of the ranks' inputs.
+
+Counts are NCCL's (nccl.h): all_reduce, broadcast and reduce: of the whole; all_gather: what each rank sends;
+reduce_scatter: what each rank receives; alltoall, gather, scatter and sendrecv: per pair.
+"""
+
+from dataclasses import dataclass
+
+from railgauge.topo.algorithm import Collective
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Elements `offset` to `offset + count` of a destination, and where they come from."""
+
+    offset: int
+    count: int
+    rank: int | None
+    """Copied from this rank's input; None: reduced over the inputs of all."""
+    index: int
+    """Of the first of them in the input."""
+
+
+def source_count(collective: Collective, ranks: int, count: int) -> int:
+    """How many elements a rank's input has (of scatter: the root's)."""
+    shared = (Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL, Collective.SCATTER)
+    return ranks * count if collective in shared else count
+
+
+def destination_count(collective: Collective, ranks: int, count: int) -> int:
+    """How many elements a rank's destination has (of gather: the root's)."""
+    joined = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER)
+    return ranks * count if collective in joined else count
+
+
+def expected(collective: Collective, *, rank: int, ranks: int, count: int, root: int = 0) -> list[Piece]:
+    """Say what `rank`'s destination has to hold; nothing where the collective does not write it.
+
+    sendrecv is that of nccl-tests: each rank sends to the next and receives from the one before.
+    """
+    everybody = [Piece(offset=r * count, count=count, rank=r, index=0) for r in range(ranks)]
+    match collective:
+        case Collective.ALL_REDUCE:
+            return [Piece(offset=0, count=count, rank=None, index=0)]
+        case Collective.REDUCE:
+            return [Piece(offset=0, count=count, rank=None, index=0)] if rank == root else []
+        case Collective.REDUCE_SCATTER:
+            return [Piece(offset=0, count=count, rank=None, index=rank * count)]
+        case Collective.ALL_GATHER:
+            return everybody
+        case Collective.GATHER:
+            return everybody if rank == root else []
+        case Collective.ALL_TO_ALL:
+            return [Piece(offset=r * count, count=count, rank=r, index=rank * count) for r in range(ranks)]
+        case Collective.BROADCAST:
+            return [Piece(offset=0, count=count, rank=root, index=0)]
+        case Collective.SCATTER:
+            return [Piece(offset=0, count=count, rank=root, index=rank * count)]
+        case Collective.SEND_RECV:
+            return [Piece(offset=0, count=count, rank=(rank - 1) % ranks, index=0)]
