@@ -2,6 +2,7 @@
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
 import contextlib
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from railgauge.collectives.plan import Tree
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UnavailableError, UsageError, WaitTimeoutError
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -119,25 +120,33 @@ class Communicator(Collectives):
             at the latest.
 
         Raises:
-            RunError, UnavailableError: as when this one was made.
+            UsageError: a color or key is no whole number. RunError, UnavailableError: as when this one was made.
         """
+        try:
+            own = [None if color is None else operator.index(color), operator.index(key)]
+        except TypeError:
+            raise UsageError(f"split: color {color!r}, key {key!r}: whole numbers, or None for no color") from None
         self._wait_for_queue()
         self._splits += 1
-        told = self._group.all_gather([color, key])
+        told = self._group.all_gather(own)
         if color is None:
             return None
         chosen = sorted((rank for rank in range(self.size) if told[rank][0] == color), key=lambda rank: told[rank][1])
         peers = [self.peers[rank] for rank in chosen]
         ring = list(range(len(chosen)))
-        made = Communicator(
-            self._group.subgroup(chosen, self._splits),
-            peers,
-            [ring] * self.rings,
-            [ring_steps(peers)] * self.rings,
-            only=self._only,
-            environ=self._environ,
-            parent=self,
-        )
+        try:
+            made = Communicator(
+                self._group.subgroup(chosen, self._splits),
+                peers,
+                [ring] * self.rings,
+                [ring_steps(peers)] * self.rings,
+                only=self._only,
+                environ=self._environ,
+                parent=self,
+            )
+        except UnavailableError as error:
+            self._job.fail(str(error))  # the others wait for this rank
+            raise
         self._parts.append(made)
         return made
 

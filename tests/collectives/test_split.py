@@ -11,9 +11,10 @@ from tests.collectives.wiring import everybody, nets, over_rings
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.connections import Connections
 from railgauge.collectives.dtype import Redop
 from railgauge.topo.algorithm import Algorithm
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,45 @@ def test_every_color_is_a_communicator_and_none_takes_no_part():
         return part and ranks_in(part)(bootstrap.rank)
 
     assert on_ranks(5, body) == [[0, 3], None, [2, 4], [0, 3], [2, 4]]
+
+
+def test_colors_and_keys_are_whole_numbers_of_any_kind():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        for wrong in ((1.5, 0), ("a", 0), (0, None), (0, 0.5)):
+            with pytest.raises(UsageError, match="whole numbers"):
+                comm.split(*wrong)
+        return comm.split(np.int64(-3), np.uint8(9 - bootstrap.rank)).rank
+
+    assert on_ranks(3, body) == [2, 1, 0]
+
+
+def test_an_interface_that_is_missing_on_one_rank_ends_the_splitting_of_all(monkeypatch):
+    """Rank 1 finds no interface when its part is connected; nobody waits for the timeout."""
+    monkeypatch.setenv("NCCL_SHM_DISABLE", "1")
+    order = [0, 1, 2]
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [order], nets("NET/Socket", [order]))
+        if bootstrap.rank == 1:
+            monkeypatch.setattr(Connections, "rings", broken(Connections.rings, bootstrap.world_rank))
+        bootstrap.barrier()
+        with pytest.raises((UnavailableError, RunError), match="no interface here"):
+            comm.split(0)
+        return True
+
+    began = time.monotonic()
+    assert on_ranks(3, body, timeout_s=30.0) == [True] * 3
+    assert time.monotonic() - began < 15
+
+
+def broken(connect, rank):
+    def instead(self, rings, nets):
+        if self._members[self._rank] == rank:
+            raise UnavailableError("no interface here")
+        return connect(self, rings, nets)
+
+    return instead
 
 
 def test_a_part_of_one_rank_works_alone():
