@@ -84,8 +84,8 @@ class World {
       std::vector<shm::Board::Peer> peers;
       for (int peer = 0; peer < ranks(); ++peer) {
         bool own = peer == rank;
-        peers.push_back(
-            {peer, own ? "" : wirings[peer].board->descriptor(), own ? nullptr : doorbells[peer]});
+        peers.push_back({peer, peer, own ? "" : wirings[peer].board->descriptor(),
+                         own ? nullptr : doorbells[peer]});
       }
       wirings[rank].board->open(peers);
     }
