@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `railgauge run` prints: nccl-tests' text as the rows come, or one JSON document at the end; progress on a tty;
-and the verdict on what the run was asked to reach.
+and the verdict on what the run was asked to reach, and on an older result beside it.
 """
 
 import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
-from railgauge.cli.output import write_text
+from railgauge.cli import run_compare
+from railgauge.cli.run_answer import ResultFile, write
+from railgauge.cli.run_compare import Older
 from railgauge.collectives import table
+from railgauge.collectives.comparison import Comparison
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
 from railgauge.topo.errors import Error
@@ -18,9 +22,10 @@ from railgauge.topo.errors import Error
 class RunOutput:
     """The printer of one process; only the one with rank 0 says anything about results."""
 
-    def __init__(self, job: Job, output_file: str, *, leads: bool) -> None:
+    def __init__(self, job: Job, files: Sequence[ResultFile], older: Older | None = None, *, leads: bool) -> None:
         self._job = job
-        self._output_file = output_file
+        self._files = files
+        self._older = older
         self._leads = leads
         self._rows = 0
         self._shows_progress = leads and job.json and sys.stderr.isatty()
@@ -38,18 +43,38 @@ class RunOutput:
         """Print the end and return the exit status."""
         if document is None:
             return status_of(error)
+        compared = self._older.compare(document) if self._older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
+        if compared and not compared.rows:
+            unmet.append("nothing is compared: no row was measured before and now")
         document = document.with_error(str(error) if error else "; ".join(unmet) or None)
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
-        saved = not self._output_file or self._save(document)
-        if self._job.json:
-            self._print(json.dumps(document.to_json(), allow_nan=False))
-        elif document.rows:
-            self._print(self._footer(document))
+        saved = self._save(document)
+        self._print_end(document, compared)
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
-        return 4 if unmet else status_of(error) or (0 if saved else 3)
+        worse = self._tell_worse(compared)
+        return 4 if unmet else status_of(error) or (0 if saved else 3) or worse
+
+    def _print_end(self, document: RunDocument, compared: Comparison | None) -> None:
+        if not self._job.json:
+            parts = [self._footer(document)] if document.rows else []
+            if self._older and compared:
+                parts.append(run_compare.text(self._older, document, compared))
+            if parts:
+                self._print("\n".join(parts))
+        elif self._older and compared:
+            self._print(json.dumps(run_compare.diff_document(self._older, document, compared), allow_nan=False))
+        else:
+            self._print(json.dumps(document.to_json(), allow_nan=False))
+
+    def _tell_worse(self, compared: Comparison | None) -> int:
+        """The exit status of a comparison, with the reason on stderr."""
+        if not self._older or not compared or not compared.worse:
+            return 0
+        print(f"railgauge run: {run_compare.worst(self._older, compared)}", file=sys.stderr)
+        return run_compare.WORSE
 
     def _print(self, text: str) -> None:
         """Write to stdout; once its reader has gone, nothing more is tried."""
@@ -66,12 +91,15 @@ class RunOutput:
         return table.footer(self._job, document.rows, wrong, enough)
 
     def _save(self, document: RunDocument) -> bool:
-        try:
-            write_text(self._output_file, json.dumps(document.to_json(), allow_nan=False) + "\n")
-        except Error as problem:
-            print(f"railgauge run: {problem}", file=sys.stderr)
-            return False
-        return True
+        """Write all files; whether every one could be written."""
+        saved = True
+        for file in self._files:
+            try:
+                write(file, document, self._older.result if self._older else None)
+            except Error as problem:
+                print(f"railgauge run: {problem}", file=sys.stderr)
+                saved = False
+        return saved
 
 
 def status_of(error: Exception | None) -> int:
