@@ -29,6 +29,10 @@ class Older:
     result: RunDocument
     tolerance: float
 
+    def compare(self, now: RunDocument) -> Comparison:
+        """Row by row."""
+        return compare(self.result.rows, now.rows, self.tolerance)
+
 
 def load(path: str, tolerance: float, collective: Collective) -> Older:
     """Read OLD.
@@ -40,10 +44,6 @@ def load(path: str, tolerance: float, collective: Collective) -> Older:
     if result.collective != collective:
         raise UsageError(f"--compare {path}: that is a result of {result.collective}, and {collective} is to run")
     return Older(path=path, result=result, tolerance=tolerance)
-
-    def compare(self, now: RunDocument) -> Comparison:
-        """Row by row."""
-        return compare(self.result.rows, now.rows, self.tolerance)
 
 
 def diff_document(older: Older, now: RunDocument, found: Comparison) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from railgauge.cli import run_compare
 from railgauge.cli.run_answer import ResultFile, write
@@ -16,7 +17,7 @@ from railgauge.collectives import table
 from railgauge.collectives.comparison import Comparison
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
-from railgauge.topo.errors import Error
+from railgauge.topo.errors import Error, UnavailableError
 
 
 class RunOutput:
@@ -51,23 +52,11 @@ class RunOutput:
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = self._save(document)
-        self._print_end(document, compared)
+        shown = self._show(document, compared)
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
         worse = self._tell_worse(compared)
-        return 4 if unmet else status_of(error) or (0 if saved else 3) or worse
-
-    def _print_end(self, document: RunDocument, compared: Comparison | None) -> None:
-        if not self._job.json:
-            parts = [self._footer(document)] if document.rows else []
-            if self._older and compared:
-                parts.append(run_compare.text(self._older, document, compared))
-            if parts:
-                self._print("\n".join(parts))
-        elif self._older and compared:
-            self._print(json.dumps(run_compare.diff_document(self._older, document, compared), allow_nan=False))
-        else:
-            self._print(json.dumps(document.to_json(), allow_nan=False))
+        return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: Comparison | None) -> int:
         """The exit status of a comparison, with the reason on stderr."""
@@ -77,12 +66,33 @@ class RunOutput:
         return run_compare.WORSE
 
     def _print(self, text: str) -> None:
-        """Write to stdout; once its reader has gone, nothing more is tried."""
+        """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""
         try:
             print(text, flush=True)
-        except BrokenPipeError:
+        except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
+
+    def _show(self, document: RunDocument, compared: Comparison | None) -> bool:
+        """Print the end of the table, or the document; whether stdout took it."""
+        try:
+            if self._job.json:
+                self._print(json.dumps(self._document(document, compared), allow_nan=False))
+            elif document.rows:
+                self._print(self._footer(document))
+                if self._older and compared:
+                    self._print(run_compare.text(self._older, document, compared))
+        except UnavailableError as problem:
+            print(f"railgauge run: {problem}", file=sys.stderr)
+            return False
+        return True
+
+    def _document(self, document: RunDocument, compared: Comparison | None) -> dict[str, Any]:
+        if self._older and compared:
+            return run_compare.diff_document(self._older, document, compared)
+        return document.to_json()
 
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))

@@ -341,7 +341,7 @@ class Communicator:
     def _guard(self, operation: Callable[[], T]) -> T:
         """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
         if self._closed:
-            raise UsageError("the communicator is closed")
+            raise UsageError("this group is closed")
         try:
             return operation()
         except WaitTimeoutError as error:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.frame import (
     FROM_HUB,
@@ -31,6 +32,8 @@ from railgauge.transports.frame import (
 )
 from railgauge.transports.hub import SILENT_SHARE, beat_interval
 
+AFTER_FAILURE_S = 5.0
+"""So long a rank that gave up waits to hear what the hub makes of it."""
 HUB_FIRST_S = 2.0
 """So much later than the hub a rank gives up by itself: the hub knows who is missing."""
 LOOK_S = 1.0
@@ -54,6 +57,7 @@ class Bootstrap:
         self._results: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._number = 0
         self._missing = ""
+        self._patience_s = timeout_s
         self._sending = threading.Lock()
         self._failed = threading.Event()
         self._closing = threading.Event()
@@ -75,7 +79,7 @@ class Bootstrap:
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
                 if kind is Kind.REFUSED:
-                    raise UsageError(f"rank {self.rank} on {host} may not join: {payload}")
+                    raise UsageError(f"this rank may not join: {one_line(payload)}")
                 if kind is Kind.WELCOME:
                     self.session = hmac.digest(secret, b"session" + payload.encode(), "sha256")
                 self._take(kind, number, payload)
@@ -87,7 +91,7 @@ class Bootstrap:
                 look_around()
         problem = f"waited {time.monotonic() - began:.0f} s for {self._missing or 'a welcome from rank 0'}"
         self.fail(problem)
-        raise PeerLostError(f"rank {self.rank}: {problem}")
+        raise PeerLostError(problem)
 
     def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
         """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
@@ -106,7 +110,7 @@ class Bootstrap:
                 number, result = self._results.get(timeout=left)
                 if number == self._number:
                     return split_result(result, self.world_size)
-        raise self.wait_for_failure(PeerLostError(f"rank {self.rank}: no answer from rank 0", 0))
+        raise self.wait_for_failure(PeerLostError("no answer from rank 0", 0))
 
     def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
         """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""
@@ -123,9 +127,10 @@ class Bootstrap:
 
     def fail(self, message: str, waits: Waits = NOBODY) -> None:
         """Tell all ranks that this one cannot go on, and what it waited for."""
+        self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
         self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits}))
 
-    def wait_for_failure(self, otherwise: RunError, limit_s: float = 5.0) -> RunError:
+    def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
         self._failed.wait(limit_s)
         return self.failure or otherwise
@@ -134,9 +139,14 @@ class Bootstrap:
         """Leave in peace."""
         self._closing.set()
         self._send(pack(Kind.BYE))
-        if self._thread.ident is not None:
-            self._thread.join(self.timeout_s)
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join(self._patience_s)
         self._sock.close()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it was closed."""
+        return self._closing.is_set()
 
     def _send(self, frame: bytes) -> None:
         # A broken connection is reported by the reading thread, which sees the end of the stream.
@@ -149,7 +159,7 @@ class Bootstrap:
     def _expect_frames(self, limit_s: float) -> list[Frame]:
         frames = self._receive(limit_s)
         if frames is None:
-            raise PeerLostError(f"rank {self.rank}: rank 0 closed the connection while joining: did it end?", 0)
+            raise PeerLostError("rank 0 closed the connection while joining: did it end?", 0)
         return frames
 
     def _watch(self) -> None:
@@ -188,10 +198,10 @@ class Bootstrap:
         elif kind is Kind.QUERY:
             self._send(pack(Kind.STATE, 0, self.blocked_on()))
         elif kind is Kind.WAITING:
-            self._missing = payload
+            self._missing = one_line(payload)
         elif kind is Kind.ABORT:
-            lost = payload["rank"]
-            self._set_failure(PeerLostError(payload["message"], lost) if lost >= 0 else RunError(payload["message"]))
+            message, lost = one_line(payload["message"]), payload["rank"]
+            self._set_failure(PeerLostError(message, lost) if lost >= 0 else RunError(message))
             return True
         return kind is Kind.BYE
 

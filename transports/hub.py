@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.sources.printable import one_line
+from railgauge.transports import tcp
 from railgauge.transports.blame import Waits, blame
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_result, split_contribution
 from railgauge.transports.member import Member
 from railgauge.transports.rank_names import name_ranks
-from railgauge.transports.tcp import allow_many_files
+from railgauge.transports.strangers import Strangers
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
@@ -38,6 +39,9 @@ STATES_WITHIN_S = 1.0
 """How long ranks have to say whom they wait for, when one of them gave up."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
+"""So many that have not proved the secret may be connected, beyond a whole world."""
+ACCEPTED_AT_ONCE = 128
+"""Who has come is listened to before more are taken."""
 MOST_TOLD = 4
 """So many refusals are in the message about those who did not come."""
 SALT_BYTES = 16
@@ -74,6 +78,7 @@ class Hub:
         self._refused_elsewhere = refused_elsewhere
         self._started = time.monotonic()
         self._connected: set[Member] = set()
+        self._strangers: Strangers[Member] = Strangers(world_size + MOST_STRANGERS)
         self._members: dict[int, Member] = {}
         self._welcomed = False
         self._last_heard = ""
@@ -95,7 +100,7 @@ class Hub:
 
     def start(self) -> None:
         """Begin to accept ranks."""
-        allow_many_files()
+        tcp.allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
@@ -106,13 +111,17 @@ class Hub:
 
     def finish(self) -> None:
         """Wait until all ranks have left, or the timeout has passed, and end."""
-        self._thread.join(self._timeout_s)
+        self._join()
         self.stop()
 
     def stop(self) -> None:
         """End at once."""
         self._stop.set()
-        self._thread.join(self._timeout_s)
+        self._join()
+
+    def _join(self) -> None:
+        if threading.current_thread() is not self._thread:  # where the garbage collector may run into a meeting
+            self._thread.join(self._timeout_s)
 
     def _serve(self) -> None:
         try:
@@ -141,23 +150,30 @@ class Hub:
 
     def _accept(self) -> None:
         try:
-            while True:
-                sock, _ = self._listener.accept()
-                if len(self._connected) - len(self._members) >= self._world_size + MOST_STRANGERS:
-                    sock.close()
-                    continue
+            for _ in range(ACCEPTED_AT_ONCE):
+                sock, _address = self._listener.accept()
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 member = Member(sock, self._secret)
                 self._connected.add(member)
+                self._strangers.add(member, member.address)
                 self._selector.register(sock, selectors.EVENT_READ, member)
+                self._drop_surplus()
         except BlockingIOError:
             return
-        except OSError:
-            time.sleep(TICK_S)  # out of files: some may leave
+        except OSError as error:
+            if error.errno in tcp.OUT_OF_FILES:
+                self._strangers.leave_files()
+                self._drop_surplus()
+            time.sleep(TICK_S)  # some may leave
+
+    def _drop_surplus(self) -> None:
+        for stranger in self._strangers.surplus():
+            self._refuse(stranger.address, "it had proved nothing when there was no room for others")
+            self._drop(stranger)
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
-        rank, host = hello["rank"], printable(hello["host"])
+        rank, host = hello["rank"], one_line(hello["host"])
         if problem := self._objection(hello):
             self._refuse(f"rank {rank} on {host}", problem)
             self._send(member, pack(Kind.REFUSED, 0, problem))
@@ -180,7 +196,7 @@ class Hub:
         self._tell_all(pack(Kind.WELCOME, 0, secrets.token_hex(SALT_BYTES)))
 
     def _objection(self, hello: dict[str, Any]) -> str | None:
-        rank, world_size, version = hello["rank"], hello["world_size"], printable(hello["version"])
+        rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
         if world_size != self._world_size:
             return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
         if not 0 <= rank < self._world_size:
@@ -195,7 +211,10 @@ class Hub:
 
     def _read(self, member: Member) -> None:
         try:
-            for kind, number, payload in member.receive():
+            frames = member.receive()
+            if member.proved:
+                self._strangers.remove(member, member.address)
+            for kind, number, payload in frames:
                 if (kind is Kind.HELLO) != (member.rank < 0):
                     raise ValueError(f"{kind.name} out of turn")
                 self._take(member, kind, number, payload)
@@ -221,7 +240,7 @@ class Hub:
             if self._welcomed and payload["waits"][0] >= 0:
                 self._tell_all(pack(Kind.QUERY))
             else:
-                self._abort(f"rank {member.rank}: {printable(payload['message'])}", -1)
+                self._abort(f"rank {member.rank}: {one_line(payload['message'])}", -1)
         elif kind is Kind.STATE:
             self._states.setdefault(member.rank, tuple(payload))
         elif kind is Kind.BYE:
@@ -319,7 +338,7 @@ class Hub:
             return
         guilty = blame(self._states, rank)
         verdict = "did not take part" if guilty in self._states else "stopped answering"
-        self._abort(f"rank {guilty} {verdict}: rank {rank}: {printable(failure['message'])}", guilty)
+        self._abort(f"rank {guilty} {verdict}: rank {rank}: {one_line(failure['message'])}", guilty)
 
     def _abort(self, message: str, rank: int) -> None:
         if not self._over:
@@ -384,11 +403,12 @@ class Hub:
     def _drop(self, member: Member) -> None:
         if member in self._connected:
             self._connected.remove(member)
+            self._strangers.remove(member, member.address)
             self._selector.unregister(member.sock)
             member.sock.close()
 
     def _refuse(self, who: str, why: str) -> None:
-        self._complaints.refuse("railgauge: bootstrap: refused", who, why)
+        self._complaints.refuse("bootstrap: refused", who, why)
 
 
 def beat_interval(timeout_s: float) -> float:
