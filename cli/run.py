@@ -22,7 +22,11 @@ from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import parse_fault
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
 
 COLLECTIVES = tuple(NUMBERS)
 THERE_ARE = f"there are {', '.join(COLLECTIVES)}"
@@ -117,7 +121,9 @@ def run(
 
         return run_list.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
-        raise UsageError(f"{f'no collective {collective!r}' if collective else 'which collective?'}; {THERE_ARE}")
+        raise UsageError(
+            f"no collective '{collective}'; {THERE_ARE}" if collective else f"name a collective: {THERE_ARE}"
+        )
     check_timeout(timeout)
     if not 0 <= factor <= MOST_FACTOR:
         raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")

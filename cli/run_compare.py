@@ -15,8 +15,6 @@ from railgauge.collectives.table import number
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UsageError
 
-WORSE = 1
-"""Exit status: a row is slower than the tolerance allows."""
 FACTS = ("ranks", "nodes", "device")
 """What two results should share for their speeds to be compared."""
 
@@ -68,7 +66,7 @@ def text(older: Older, now: RunDocument, found: Comparison) -> str:
         *(change["message"] for change in (*_facts(older, now), *_missing(older, found))),
         *(_heading() if found.rows else []),
         *(_line(*pair) for pair in zip(found.rows[::2], found.rows[1::2], strict=True)),
-        f"{f'Slower than {1 - older.tolerance:.4g} x':<20} : {verdict}",
+        f"{f'Below speed {1 - older.tolerance:.4g}':<20} : {verdict}",
     ]
     return "\n".join(["#", *(f"# {line}".rstrip() for line in lines), "#"])
 

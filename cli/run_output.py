@@ -17,6 +17,7 @@ from railgauge.collectives import table
 from railgauge.collectives.comparison import Comparison
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
+from railgauge.collectives.launch.launch import WORSE
 from railgauge.topo.errors import Error, UnavailableError
 
 
@@ -63,7 +64,7 @@ class RunOutput:
         if not self._older or not compared or not compared.worse:
             return 0
         print(f"railgauge run: {run_compare.worst(self._older, compared)}", file=sys.stderr)
-        return run_compare.WORSE
+        return WORSE
 
     def _print(self, text: str) -> None:
         """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""

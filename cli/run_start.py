@@ -131,6 +131,8 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
     """Have the ranks started and wait for them."""
     chosen = launcher(asked.launcher or ("ssh" if asked.hostfile or asked.hosts else "local"))
     plan = launch_of(job, asked)
+    if not plan.hosts:
+        check_folders(answer.files)
     if asked.dry_run:
         for command in chosen.commands(plan):
             print(shlex.join(command))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run document back from its file. A field that is not known is passed over, as docs/json.md asks of readers."""
+"""Reads a run document back from its file; fields that it does not know are passed over, as docs/json.md asks for."""
 
 import dataclasses
 import json
@@ -41,7 +41,7 @@ def load(path: str) -> RunDocument:
 
 def _made(kind: type[T], value: Any, where: str) -> T:
     """A record from a JSON object; ValueError names what does not fit."""
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         raise ValueError(f"{where} is no object")
     forms, found = get_type_hints(kind), {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def _made(kind: type[T], value: Any, where: str) -> T:
 
 def _value(form: Any, value: Any, where: str) -> Any:
     if get_origin(form) is list:
-        if not isinstance(value, list):
+        if type(value) is not list:
             raise ValueError(f"{where} is no list")
         return [_value(get_args(form)[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
     if dataclasses.is_dataclass(form):

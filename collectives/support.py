@@ -7,6 +7,7 @@ told to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge.collectives.device import NO_ENGINE, Device
@@ -94,9 +95,13 @@ def _setting(nodes: int, only: Algorithm) -> Setting:
 
 def _reduces(dtype: Dtype, op: Redop) -> bool:
     pattern = native.Pattern(RANKS, dtype, op, 0)
-    inputs = [bytearray(ELEMENTS * dtype.bytes) for _ in range(RANKS)]
+    result, *inputs = (_elements(dtype) for _ in range(1 + RANKS))
     for rank, data in enumerate(inputs):
         native.fill_pattern(pattern, rank, data, ELEMENTS)
-    result = bytearray(ELEMENTS * dtype.bytes)
     native.combine(result, inputs, dtype, op, RANKS if op is Redop.AVG else 0)
     return native.check_reduced(pattern, result, ELEMENTS)[0] == 0
+
+
+def _elements(dtype: Dtype) -> Any:
+    """Room for the elements; the engine takes it as bytes."""
+    return bytearray(ELEMENTS * dtype.bytes)

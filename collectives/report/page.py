@@ -11,13 +11,12 @@ from railgauge.collectives.measure import Row
 from railgauge.collectives.repeated import WAYS, timings
 from railgauge.collectives.report import svg
 from railgauge.collectives.report.chart import Chart
-from railgauge.collectives.table import number
 from railgauge.topo.render.picture.page import STYLE
 
 ROW = ("bytes", "count", "type", "operator", "root", "algorithm", "protocol", "channels", "predicted GB/s")
 WAY = ("us", "algbw GB/s", "busbw GB/s", "wrong")
 CONNECTION = ("channel", "from", "to", "via", "planned", "bytes")
-NUMBERS = "<style>td { text-align: right } td:first-child { text-align: right }</style>"
+RIGHT = "<style>th, td { text-align: right } th { white-space: normal; vertical-align: bottom }</style>"
 
 
 def dumps(chart: Chart, document: RunDocument) -> str:
@@ -27,7 +26,7 @@ def dumps(chart: Chart, document: RunDocument) -> str:
         "<!doctype html>",
         '<html lang="en">',
         '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-        f"<title>{escape(chart.title)}</title>\n<style>\n{STYLE}\n</style>{NUMBERS}</head>",
+        f"<title>{escape(chart.title)}</title>\n<style>\n{STYLE}\n</style>{RIGHT}</head>",
         "<body>",
         f"<figure>\n{svg.dumps(chart)}</figure>",
         f'<p class="wrong">{escape(document.error)}</p>' if document.error else "",
@@ -49,8 +48,9 @@ def _row(row: Row) -> list[object]:
     cells += [row.algorithm, row.protocol, row.channels, f"{row.predicted_busbw_gb_per_s:.3g}"]
     for way in WAYS:
         (timing,) = timings([row], way)
-        figures = (timing.time_us, timing.algbw_gb_per_s, timing.busbw_gb_per_s)
-        cells += [*(number(figure, 7).strip() for figure in figures), "" if timing.wrong is None else timing.wrong]
+        figures = (timing.algbw_gb_per_s, timing.busbw_gb_per_s)
+        cells += [f"{timing.time_us:.2f}", *(f"{figure:.3g}" for figure in figures)]
+        cells += ["" if timing.wrong is None else timing.wrong]
     return cells
 
 

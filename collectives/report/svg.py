@@ -7,7 +7,7 @@ The same result gives the same bytes. What a colour says is also said by dashes 
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
-from railgauge.collectives.report.chart import Chart, Curve, Kind, Panel, Point
+from railgauge.collectives.report.chart import BEFORE, Chart, Curve, Kind, Panel, Point
 from railgauge.collectives.report.log_axis import (
     LogAxis,
     bandwidth_limits,
@@ -29,6 +29,7 @@ HEADER = 92.0
 SIZE_NAME_WIDTH = 54.0
 ALGORITHM_WIDTH = 60.0
 """A span that is narrower has no room for its name."""
+DASH = 16.0
 NOTHING = "no bus bandwidth to show: one rank, or nothing moved"
 
 # selector, property, light, dark; colours are Okabe and Ito's, told apart by most eyes
@@ -54,7 +55,7 @@ text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
 .point {{ stroke-width: 1.6 }}
 .predicted {{ stroke-dasharray: 2 4 }}
 .planned {{ stroke-dasharray: 9 4; stroke-width: 1.5 }}
-.before {{ stroke-width: 1.5; stroke-opacity: 0.45 }}"""
+.before {{ stroke-width: 1.5; stroke-opacity: 0.55 }}"""
 
 
 def dumps(chart: Chart) -> str:
@@ -114,14 +115,22 @@ def _header(chart: Chart, width: float) -> Iterable[str]:
     yield _text(MARGIN, 46, _cut(chart.command, Style.TEXT, width), "quiet")
     yield _text(MARGIN, 62, _cut(chart.remark, Style.TEXT, width), "quiet")
     x = MARGIN
-    for kind in chart.kinds:
-        yield _line(f"curve {kind}", x, 80, x + 26, 80)
-        yield from _marker(kind, x + 13, 80)
-        yield _text(x + 32, 84, kind.label)
-        x += 48 + Piece(text=kind.label).width
+    for names, label in _legend(chart):
+        for place, name in enumerate(names):
+            yield _line(f"curve {name}", x, 80 + 4 * place, x + 26, 80 + 4 * place)
+            yield from _marker(name, x + 13, 80)
+        yield _text(x + 32, 84, label)
+        x += 46 + Piece(text=label).width
+
+
+def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
+    """Classes of lines, and what they are."""
+    kinds = chart.kinds
+    yield from (((kind,), kind.label) for kind in kinds if kind not in BEFORE)
+    if before := tuple(kind for kind in kinds if kind in BEFORE):
+        yield before, "before"
     if chart.planned_gb_per_s and chart.points:
-        yield _line("curve planned", x, 80, x + 26, 80)
-        yield _text(x + 32, 84, f"planned channels, {chart.planned_gb_per_s:.3g} GB/s")
+        yield ("planned",), f"planned channels, {chart.planned_gb_per_s:.3g} GB/s"
 
 
 def _cut(text: str, style: Style, width: float) -> str:
@@ -144,7 +153,8 @@ def _panel(chart: Chart, panel: Panel, x: float, y: float, size: tuple[float, fl
     yield from _grid(across, up, size_marks(sizes, int((across.end - across.start) / SIZE_NAME_WIDTH)))
     yield from _algorithms(panel, across, up)
     if chart.planned_gb_per_s:
-        yield _line("curve planned", across.start, up.at(chart.planned_gb_per_s), across.end, up.at(chart.planned_gb_per_s))
+        at = up.at(chart.planned_gb_per_s)
+        yield _line("curve planned", across.start, at, across.end, at)
     for curve in panel.curves:
         yield from _curve(curve, across, up)
 
@@ -154,7 +164,7 @@ def _grid(across: LogAxis, up: LogAxis, marks: list[int]) -> Iterable[str]:
         at = up.at(mark)
         if named:
             yield _line("grid", across.start, at, across.end, at)
-            yield _text(across.start - 8, at + 4, f"{mark:g}", "quiet", "end")
+            yield _text(across.start - 8, at + 4, _plain(mark), "quiet", "end")
         else:
             yield _line("axis", across.start - 3, at, across.start, at)
     for size in marks:
@@ -167,6 +177,11 @@ def _grid(across: LogAxis, up: LogAxis, marks: list[int]) -> Iterable[str]:
     middle, left = (up.start + up.end) / 2, across.start - LEFT + 12
     turned = f' transform="rotate(-90 {_n(left)} {_n(middle)})"'
     yield _text(left, middle, "bus bandwidth, GB/s", "quiet", "middle", turned)
+
+
+def _plain(value: float) -> str:
+    """0.001, 0.5 or 20: no exponent."""
+    return f"{value:.12f}".rstrip("0").rstrip(".")
 
 
 def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
@@ -184,16 +199,19 @@ def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
 
 def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
     places = [(across.at(point.bytes), up.at(point.gb_per_s)) for point in curve.points]
+    if len(places) == 1:  # a dash: a path of one point cannot be seen
+        ((x, y),) = places
+        yield _line(f"curve {curve.kind}", x - DASH, y, x + DASH, y)
     path = "L".join(f"{_n(x)} {_n(y)}" for x, y in places)
     yield f'<path class="curve {curve.kind}" d="M{path}"/>'
     for point, (x, y) in zip(curve.points, places, strict=True):
         yield from _marker(curve.kind, x, y, point)
 
 
-def _marker(kind: Kind, x: float, y: float, point: Point | None = None) -> Iterable[str]:
+def _marker(kind: str, x: float, y: float, point: Point | None = None) -> Iterable[str]:
     """A full circle out of place, an empty square in place; predictions and what was before have a line alone."""
     note = f"<title>{escape(point.note)}</title>" if point else ""
-    if kind is Kind.OUT_OF_PLACE:
+    if kind == Kind.OUT_OF_PLACE:
         yield f'<circle class="point {kind}" cx="{_n(x)}" cy="{_n(y)}" r="3.2">{note}</circle>'
-    elif kind is Kind.IN_PLACE:
+    elif kind == Kind.IN_PLACE:
         yield f'<rect class="point {kind}" x="{_n(x - 3)}" y="{_n(y - 3)}" width="6" height="6">{note}</rect>'
