@@ -9,6 +9,8 @@ from railgauge.collectives.measure import Row, Timing
 from railgauge.topo.predict.comparison import size_text
 
 WAYS = ("out_of_place", "in_place")
+LEAST_GB_PER_S = 1e-9
+"""A byte a second: what is less was not measured."""
 
 
 class RowName(NamedTuple):
@@ -49,9 +51,9 @@ def median_busbw(rows: Iterable[Row], way: str) -> float:
 
 
 def median_us(rows: Iterable[Row], way: str) -> float:
-    """The clock time of one operation, which -C does not show; nothing moved, no bandwidth: the time that is shown."""
+    """The clock time of one operation, which -C does not show; where nothing moved, the time that is shown."""
     rows = list(rows)
     return median(
-        row.bytes / timing.algbw_gb_per_s / 1e3 if timing.algbw_gb_per_s else timing.time_us
+        row.bytes / timing.algbw_gb_per_s / 1e3 if timing.algbw_gb_per_s > LEAST_GB_PER_S else timing.time_us
         for row, timing in zip(rows, timings(rows, way), strict=True)
     )

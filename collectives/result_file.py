@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-import math
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -14,6 +13,8 @@ from railgauge.topo.input_file import read_bytes
 MOST_BYTES = 256 << 20
 JSON_NAMES = {"from_rank": "from", "to_rank": "to"}
 """Fields that have another name in the document."""
+MOST = {int: 1 << 62, float: 1e15}
+"""What no result goes beyond: sizes, microseconds, GB/s."""
 KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ def load(path: str) -> RunDocument:
         raise InputError(f"no result of a run ({SCHEMA}), as `railgauge run --json`, -J and -o FILE.json write", path)
     try:
         return _made(RunDocument, value, "")
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError) as error:  # the latter of an integer that is no float
         raise InputError(f"no result of a run: {error}", path) from None
 
 
@@ -64,6 +65,8 @@ def _value(form: Any, value: Any, where: str) -> Any:
 def _plain(kinds: tuple[type, ...], value: Any, where: str) -> Any:
     if type(value) is int and int not in kinds and float in kinds:
         value = float(value)
-    if type(value) not in kinds or (type(value) is float and not math.isfinite(value)):
+    if type(value) not in kinds:
         raise ValueError(f"{where} is not {' or '.join(KINDS[kind] for kind in kinds)}")
+    if type(value) in MOST and not -1 <= value <= MOST[type(value)]:  # NaN neither
+        raise ValueError(f"{where} is out of range")
     return value

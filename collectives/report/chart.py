@@ -11,7 +11,7 @@ from itertools import groupby
 
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.measure import Row
-from railgauge.collectives.repeated import WAYS, RowName, by_name, median_busbw, median_us
+from railgauge.collectives.repeated import LEAST_GB_PER_S, WAYS, RowName, by_name, median_busbw, median_us
 from railgauge.topo.predict.comparison import size_text
 
 
@@ -149,7 +149,7 @@ def _measured(kind: Kind, way: str, rows: Named) -> Curve:
 
 def _points(points: Iterable[tuple[int, float, str]]) -> tuple[Point, ...]:
     """Those that logarithmic axes can show."""
-    return tuple(Point(*point) for point in points if point[0] > 0 and point[1] > 0)
+    return tuple(Point(*point) for point in points if point[0] > 0 and point[1] > LEAST_GB_PER_S)
 
 
 def _note(kind: Kind, way: str, name: RowName, rows: Sequence[Row]) -> str:

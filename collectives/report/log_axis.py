@@ -60,5 +60,5 @@ def bandwidth_marks(low: float, high: float) -> list[tuple[float, bool]]:
 
 def _mark_below(value: float, *, above: bool = False) -> float:
     power = math.floor(math.log10(value))
-    marks = [digit * 10.0**exponent for exponent in (power, power + 1) for digit in (1, 2, 5)]
+    marks = [digit * 10.0**exponent for exponent in (power - 1, power, power + 1) for digit in (1, 2, 5)]
     return next(mark for mark in marks if mark >= value) if above else max(mark for mark in marks if mark <= value)

@@ -30,6 +30,7 @@ SIZE_NAME_WIDTH = 54.0
 ALGORITHM_WIDTH = 60.0
 """A span that is narrower has no room for its name."""
 DASH = 16.0
+"""Half the width of a curve of one size."""
 NOTHING = "no bus bandwidth to show: one rank, or nothing moved"
 
 # selector, property, light, dark; colours are Okabe and Ito's, told apart by most eyes
@@ -199,11 +200,8 @@ def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
 
 def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
     places = [(across.at(point.bytes), up.at(point.gb_per_s)) for point in curve.points]
-    if len(places) == 1:  # a dash: a path of one point cannot be seen
-        ((x, y),) = places
-        yield _line(f"curve {curve.kind}", x - DASH, y, x + DASH, y)
-    path = "L".join(f"{_n(x)} {_n(y)}" for x, y in places)
-    yield f'<path class="curve {curve.kind}" d="M{path}"/>'
+    ends = [(x + by, y) for x, y in places for by in (-DASH, DASH)] if len(places) == 1 else places
+    yield f'<path class="curve {curve.kind}" d="M{"L".join(f"{_n(x)} {_n(y)}" for x, y in ends)}"/>'
     for point, (x, y) in zip(curve.points, places, strict=True):
         yield from _marker(curve.kind, x, y, point)
 
