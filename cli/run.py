@@ -107,7 +107,9 @@ def run(
     rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="this process's number")] = None,
     world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="of so many processes")] = None,
     local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on this host")] = None,
-    min_busbw: Annotated[float, option(DEMANDS, "--min-busbw", help="least average bus bandwidth, GB/s")] = -1.0,
+    min_busbw: Annotated[
+        float, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
+    ] = -1.0,
     expect_transport: Annotated[str, option(DEMANDS, "--expect-transport", help="what all has to go via")] = "",
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
     tolerance: Annotated[float, option(DEMANDS, "--tolerance", help="percent of the speed that may be lost")] = 10.0,
