@@ -40,6 +40,7 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
     nodes: int = 1
+    planned_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class _Rank:
         self._log.info("INIT", f"railgauge version {__version__}")
         peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=self._job.agreed()))
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
-        outcome.nodes = plan.nodes
+        outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
         self._check_fault(bootstrap.world_size, len(plan.rings))
         if self._job.root >= bootstrap.world_size:
             raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
@@ -189,6 +190,7 @@ class _Rank:
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
+            planned_gb_per_s=outcome.planned_gb_per_s,
         )
 
 
