@@ -13,11 +13,12 @@ from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.tcp import peer_name
 
 SLOTS = 4
@@ -29,7 +30,7 @@ REACH_SHARE = 0.5
 Nets: TypeAlias = list[int] | None
 """How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
 Offer: TypeAlias = str | list[str | int] | None
-"""What a receiver tells its sender: a segment's descriptor, or [address, port]; None in a ring of one."""
+"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]; None in a ring of one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +90,7 @@ class Connector:
         self._descriptors = bootstrap.all_gather(self._doorbell.descriptor)
         segments = {s.channel: self._shm_receiver(s) for s in stops if s.ranks > 1 and s.arrives is None}
         offers = bootstrap.all_gather([self._offer(stop, segments) for stop in stops])
-        expected = {Name(s.channel, s.previous, rank) for s in stops if s.arrives}
+        expected = {name for s in stops if s.arrives for name in self._incoming(s.channel, s.previous, s.arrives[1])}
         deadline = time.monotonic() + bootstrap.timeout_s
         with self._listener.accepting(expected, deadline, lambda: bootstrap.failure is not None):
             senders = [self._sender(stop, offers[stop.next][stop.channel]) for stop in stops]
@@ -106,7 +107,8 @@ class Connector:
 
     def _offer(self, stop: _Stop, segments: dict[int, native.ShmReceiver]) -> Offer:
         if stop.arrives:
-            return list(self._listener.address(self._interface(stop.arrives[1])))
+            interface = self._interface(stop.arrives[1])
+            return [*self._listener.address(interface), socket_threads(interface.name, os.environ).sockets]
         return segments[stop.channel].descriptor if stop.channel in segments else None
 
     def _shm_receiver(self, stop: _Stop) -> native.ShmReceiver:
@@ -114,9 +116,36 @@ class Connector:
 
     def _net_receiver(self, stop: _Stop) -> native.SocketReceiver:
         assert stop.arrives
-        sock = self._listener.taken(Name(stop.channel, stop.previous, self._bootstrap.rank))
-        address, via = peer_name(sock), f"{NET_SOCKET}/{stop.arrives[1]}"
-        return native.SocketReceiver(self._proxy(), sock.detach(), stop.previous, address, via, SLOTS, SLOT_BYTES)
+        return self._socket_receiver(stop.channel, stop.previous, stop.arrives[1])
+
+    def _incoming(self, channel: int, source: int, device: int) -> list[Name]:
+        """The sockets of a connection that comes in by `device`."""
+        count = socket_threads(self._interface(device).name, os.environ).sockets
+        return sockets_of(Name(channel, source, self._bootstrap.rank), count)
+
+    def _socket_receiver(self, channel: int, source: int, device: int) -> native.SocketReceiver:
+        socks = self._listener.taken(self._incoming(channel, source, device))
+        threads = socket_threads(self._interface(device).name, os.environ).threads
+        address, via = peer_name(socks[0]), f"{NET_SOCKET}/{device}"
+        fds = [sock.detach() for sock in socks]
+        return native.SocketReceiver(self._proxy(), fds, threads, source, address, via, SLOTS, SLOT_BYTES)
+
+    def _socket_sender(self, channel: int, target: int, device: int, offer: list[str | int]) -> native.SocketSender:
+        """`offer` is [address, port, sockets]: the receiver says how many sockets there are."""
+        host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
+        interface, timeout_s = self._interface(device), self._bootstrap.timeout_s
+        socks = connect(
+            sockets_of(Name(channel, self._bootstrap.rank, target), count),
+            (host, port),
+            interface,
+            self._bootstrap.session,
+            deadline=time.monotonic() + timeout_s * REACH_SHARE,
+            timeout_s=timeout_s,
+        )
+        threads = socket_threads(interface.name, os.environ).with_sockets(count).threads
+        address, via = host_and_port(host, port), f"{NET_SOCKET}/{device}"
+        fds = [sock.detach() for sock in socks]
+        return native.SocketSender(self._proxy(), fds, threads, target, address, via, SLOTS, SLOT_BYTES)
 
     def _sender(self, stop: _Stop, offer: Offer) -> native.Sender | None:
         if stop.ranks == 1:
@@ -136,17 +165,7 @@ class Connector:
     def _net_sender(self, stop: _Stop, offer: Offer) -> native.Sender:
         if not isinstance(offer, list) or not stop.leaves:
             raise UsageError(f"rank {stop.next} offers no address on channel {stop.channel}: another plan?")
-        host, port, rank, timeout_s = str(offer[0]), int(offer[1]), self._bootstrap.rank, self._bootstrap.timeout_s
-        sock = connect(
-            Name(stop.channel, rank, stop.next),
-            (host, port),
-            self._interface(stop.leaves[0]),
-            self._bootstrap.session,
-            deadline=time.monotonic() + timeout_s * REACH_SHARE,
-            timeout_s=timeout_s,
-        )
-        address, via = host_and_port(host, port), f"{NET_SOCKET}/{stop.leaves[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), stop.next, address, via, SLOTS, SLOT_BYTES)
+        return self._socket_sender(stop.channel, stop.next, stop.leaves[0], offer)
 
     def _doorbell_of(self, rank: int) -> native.Doorbell:
         if rank not in self._doorbells:
