@@ -86,7 +86,7 @@ class Connector:
             self._listener.close()
 
     def _connect(self, stops: list[_Stop]) -> list[RingEnds]:
-        rank, bootstrap = self._bootstrap.rank, self._bootstrap
+        bootstrap = self._bootstrap
         self._descriptors = bootstrap.all_gather(self._doorbell.descriptor)
         segments = {s.channel: self._shm_receiver(s) for s in stops if s.ranks > 1 and s.arrives is None}
         offers = bootstrap.all_gather([self._offer(stop, segments) for stop in stops])

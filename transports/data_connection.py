@@ -40,7 +40,13 @@ def sockets_of(name: Name, count: int) -> list[Name]:
 
 
 def connect(
-    names: list[Name], address: tuple[str, int], interface: Interface, secret: bytes, *, deadline: float, timeout_s: float
+    names: list[Name],
+    address: tuple[str, int],
+    interface: Interface,
+    secret: bytes,
+    *,
+    deadline: float,
+    timeout_s: float,
 ) -> list[socket.socket]:
     """Open a connection's sockets from `interface` to where its receiver listens; `deadline` is in time.monotonic().
 
@@ -49,9 +55,7 @@ def connect(
         AuthenticationError: another program answers there.
     """
     with contextlib.ExitStack() as undo:
-        opened = [
-            undo.enter_context(_connect(name, address, interface, secret, deadline, timeout_s)) for name in names
-        ]
+        opened = [undo.enter_context(_connect(name, address, interface, secret, deadline, timeout_s)) for name in names]
         undo.pop_all()
     return opened
 

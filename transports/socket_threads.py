@@ -53,8 +53,7 @@ def socket_threads(interface: str, environ: Mapping[str, str]) -> SocketThreads:
         notes.append(f"NCCL_SOCKET_NTHREADS is greater than the maximum allowed, setting to {MOST_THREADS}")
     if threads and wanted[1] > each:
         notes.append(
-            "the total number of sockets is greater than the maximum allowed, "
-            f"setting NCCL_NSOCKS_PERTHREAD to {each}"
+            f"the total number of sockets is greater than the maximum allowed, setting NCCL_NSOCKS_PERTHREAD to {each}"
         )
     return SocketThreads(max(1, threads * each), threads, "; ".join(notes) or None)
 

@@ -108,8 +108,7 @@ class Primitives::Move final : public Wait {
     if constexpr (kind == kRecv) {
       keep(bytes);
     } else if constexpr (kind == kRecvCopySend) {
-      lends ? keep(bytes)
-            : primitives_.copy_twice(destination_, slot_, message_.data, bytes);
+      lends ? keep(bytes) : primitives_.copy_twice(destination_, slot_, message_.data, bytes);
     } else if constexpr (kind == kRecvReduceSend) {
       reduction->combine(slot_, nullptr, inputs, 2, count_);
     } else if constexpr (kDelivers) {

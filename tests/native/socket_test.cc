@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection's FIFO without Python, over TCP on the loopback: messages of every length in order
-// while both ends run freely, a slow reader, ends that close, break off, or send what is no message,
-// and what a proxy's end leaves behind; all with one socket that the rank moves, and with several
-// and helper threads. Made for sanitizers.
+// while both ends run freely, a slow reader, ends that close, break off, or send what is no
+// message, and what a proxy's end leaves behind; all with one socket that the rank moves, and with
+// several and helper threads. Made for sanitizers.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -83,7 +83,8 @@ struct Rank {
       : proxy(std::make_shared<Proxy>(doorbell, linger)),
         connection(std::make_unique<Kind>(proxy, end(fds, peer))) {}
 
-  // Waits as waiting.h does: polls, then sleeps on the doorbell; one that does not ring is a failure.
+  // Waits as waiting.h does: polls, then sleeps on the doorbell; one that does not ring is a
+  // failure.
   bool wait(const std::function<bool()>& go_on, std::chrono::nanoseconds limit = 10s) {
     auto ready = [&] { return go_on() || (attends() && go_on()); };
     auto until = std::chrono::steady_clock::now() + limit;
@@ -316,8 +317,8 @@ void a_message_is_cut_into_pieces_that_cover_it_once() {
       for (std::size_t i = 0; i < sockets; ++i) {
         socket::Piece piece = all[i].next(length);
         for (std::size_t at = 0; at < piece.bytes; ++at) ++covered[piece.offset + at];
-        REQUIRE(piece.bytes == length || sockets == 1 || piece.bytes <= std::max<std::size_t>(
-                                                             65536, (length + sockets - 1) / sockets));
+        REQUIRE(piece.bytes == length || sockets == 1 ||
+                piece.bytes <= std::max<std::size_t>(65536, (length + sockets - 1) / sockets));
       }
       for (int times : covered) REQUIRE(times == 1);
     }
@@ -350,8 +351,8 @@ void run_all() {
 int main() {
   using namespace railgauge;
   a_message_is_cut_into_pieces_that_cover_it_once();
-  for (Shape each : {Shape{1, 0}, Shape{1, 1}, Shape{3, 2}, Shape{2, 0, 256 << 10},
-                     Shape{4, 4, 256 << 10}}) {
+  for (Shape each :
+       {Shape{1, 0}, Shape{1, 1}, Shape{3, 2}, Shape{2, 0, 256 << 10}, Shape{4, 4, 256 << 10}}) {
     shape = each;
     run_all();
   }

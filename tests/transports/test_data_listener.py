@@ -88,12 +88,18 @@ def test_the_sockets_of_a_connection_are_handed_out_in_their_order():
 
 def test_a_sender_with_too_few_sockets_is_named():
     with (
+        contextlib.ExitStack() as opened,
         listening(timeout_s=0.3) as (listener, address),
         pytest.raises(PeerLostError, match="rank 1 did not connect"),
         listener.accepting(set(sockets_of(WANTED, 3)), soon(0.3), never),
     ):
-        for sock in connect(sockets_of(WANTED, 2), address, LO, SECRET, deadline=soon(), timeout_s=20.0):
-            sock.close()
+        dial_twice(address, opened)
+
+
+def dial_twice(address, opened):
+    """Open the first two sockets of a connection."""
+    for sock in connect(sockets_of(WANTED, 2), address, LO, SECRET, deadline=soon(), timeout_s=20.0):
+        opened.enter_context(sock)
 
 
 def http(address):

@@ -54,8 +54,8 @@ class Sender : public Connection {
   virtual std::byte* acquire() = 0;
   // Sends the first `bytes` of the acquired slot; `tag` travels with them.
   virtual void post(std::size_t bytes, std::uint32_t tag = 0) = 0;
-  // Sends `bytes`, at most a slot's, from the caller's memory; after acquire() gave a slot, which is
-  // not filled then.
+  // Sends `bytes`, at most a slot's, from the caller's memory; after acquire() gave a slot, which
+  // is not filled then.
   virtual void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) {
     std::memcpy(acquire(), data, bytes);
     post(bytes, tag);

@@ -103,6 +103,7 @@ class Waiting {
    private:
     Waiting& waiting_;
     BlockedOn on_;
+    std::uint64_t attended_ = 0;
     Clock::time_point since_ = Clock::now();
     Clock::duration idle_{};
     bool failed_ = false;
@@ -110,11 +111,14 @@ class Waiting {
 
   bool attends() {
     Attendant* attendant = doorbell_->attendant();
-    return attendant != nullptr && attendant->attend();
+    if (attendant == nullptr || !attendant->attend()) return false;
+    ++attended_;
+    return true;
   }
 
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
+  std::uint64_t attended_ = 0;  // how often the attendant moved something, or heard of something
   std::atomic<BlockedOn> shown_{BlockedOn{}};
 };
 

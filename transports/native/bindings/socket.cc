@@ -44,7 +44,8 @@ void bind_end(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_socket(nb::module_& m) {
-  nb::class_<Proxy>(m, "SocketProxy", "Moves the messages of a rank's sockets; made before its first operation.")
+  nb::class_<Proxy>(m, "SocketProxy",
+                    "Moves the messages of a rank's sockets; made before its first operation.")
       .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),

@@ -35,8 +35,7 @@ Message ShmReceiver::front() {
     if (tail_seen_ == head_) return {nullptr, 0};
   }
   std::uint32_t slot = head_ % fifo_->slots;
-  return {fifo_->data + std::size_t{slot} * slot_bytes(), fifo_->sizes[slot],
-          fifo_->tags[slot]};
+  return {fifo_->data + std::size_t{slot} * slot_bytes(), fifo_->sizes[slot], fifo_->tags[slot]};
 }
 
 void ShmReceiver::pop() {

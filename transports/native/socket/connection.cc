@@ -27,7 +27,11 @@ void SocketSender::lend(const std::byte* data, std::size_t bytes, std::uint32_t 
 void SocketSender::push(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
   link_->fifo().push(data, bytes, tag);
   count(bytes);
-  link_->attended() ? static_cast<void>(link_->move()) : link_->wake();
+  if (!link_->attended()) {
+    link_->wake();
+  } else if (!proxy_->gave_up()) {
+    link_->move();
+  }
 }
 
 SocketReceiver::SocketReceiver(std::shared_ptr<Proxy> proxy, const End& end)

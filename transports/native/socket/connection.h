@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NET/Socket transport: a FIFO over one or several TCP sockets. Whoever sets it up has connected
-// them and let both ends prove who they are (transports/data_listener.py).
+// The NET/Socket transport: a FIFO over one or several TCP sockets. Whoever sets it up has
+// connected them and let both ends prove who they are (transports/data_listener.py).
 //
-// TCP's window holds a sender back: what is under way is the sender's slots and the kernel's buffers
-// of this connection (and the receiver's slots where a helper fills them), and a full one holds no
-// other up, since each has sockets of its own.
+// TCP's window holds a sender back: what is under way is the sender's slots and the kernel's
+// buffers of this connection (and the receiver's slots where a helper fills them), and a full one
+// holds no other up, since each has sockets of its own.
 #pragma once
 
 #include <memory>

@@ -110,7 +110,7 @@ class IncomingFifo final : public Fifo {
   }
   bool all_popped() const { return on() == popped_.load(std::memory_order_relaxed); }
   void pop() {
-    place_ = nullptr;
+    if (place_ != nullptr) place_ = nullptr;  // never where a helper reads it
     popped_.store(popped_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   // Only where rank and sockets share a thread.

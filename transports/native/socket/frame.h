@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes before a message on the first socket of a connection, and how the message is cut up over
-// all of them.
+// What goes before a message on the first socket of a connection, and how the message is cut up
+// over all of them.
 //
 //   | magic, 4 bytes | tag, 4 bytes | length, 4 bytes |      integers in network order
 #pragma once

@@ -28,7 +28,9 @@ Helper::Helper(std::vector<Lane*> lanes, std::function<void()> moved)
   for (Lane* lane : lanes_) pump_.add(*lane);
 }
 
-void Helper::start() { thread_ = std::thread([this] { run(); }); }
+void Helper::start() {
+  thread_ = std::thread([this] { run(); });
+}
 
 void Helper::wake() {
   // Pairs with run(): either this load sees it asleep, or its last look sees our message.
@@ -70,8 +72,9 @@ bool Helper::move_all() {
 
 bool Helper::may_end() const {
   if (!ending_) return false;
-  return Clock::now() >= end_by_ ||
-         std::all_of(lanes_.begin(), lanes_.end(), [](Lane* lane) { return lane->drained() || lane->ended(); });
+  return Clock::now() >= end_by_ || std::all_of(lanes_.begin(), lanes_.end(), [](Lane* lane) {
+           return lane->drained() || lane->ended();
+         });
 }
 
 }  // namespace railgauge::socket

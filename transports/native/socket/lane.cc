@@ -32,7 +32,10 @@ void Health::raise() const {
 }
 
 Lane::Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health)
-    : fd_(std::move(fd)), striping_(socket, sockets), health_(std::move(health)), first_(socket == 0) {
+    : fd_(std::move(fd)),
+      striping_(socket, sockets),
+      health_(std::move(health)),
+      first_(socket == 0) {
   int flags = fcntl(fd_.get(), F_GETFL);
   if (flags < 0 || fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
     throw system_error("preparing the connection with rank " + std::to_string(health_->peer()));
@@ -132,8 +135,7 @@ bool IncomingLane::read_frame() {
     ahead_end_ -= ahead_at_;
     ahead_at_ = 0;
     if (!usable()) return false;
-    ssize_t got =
-        recv(fd(), ahead_.data() + ahead_end_, ahead_.size() - ahead_end_, MSG_DONTWAIT);
+    ssize_t got = recv(fd(), ahead_.data() + ahead_end_, ahead_.size() - ahead_end_, MSG_DONTWAIT);
     if (got <= 0) {
       begun_ = ahead_end_ > 0;  // for what is said of the end
       stopped(got);

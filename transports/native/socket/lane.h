@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One TCP socket of a connection. It carries its piece of every message, in one direction; the first
-// one also the frames (frame.h). One thread moves it: the rank's own, or a helper (pump.h).
+// One TCP socket of a connection. It carries its piece of every message, in one direction; the
+// first one also the frames (frame.h). One thread moves it: the rank's own, or a helper (pump.h).
 #pragma once
 
 #include <atomic>

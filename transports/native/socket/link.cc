@@ -43,7 +43,12 @@ void Link::start(const End& end, const std::shared_ptr<Doorbell>& doorbell) {
       doorbell->ring();
     }));
   }
-  for (auto& helper : helpers_) helper->start();  // all are there: they wake each other
+  try {
+    for (auto& helper : helpers_) helper->start();  // all are there: they wake each other
+  } catch (...) {
+    finish({});  // those that run use the messages, which go before the helpers
+    throw;
+  }
 }
 
 bool Link::move() {

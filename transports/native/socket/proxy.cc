@@ -34,6 +34,10 @@ Proxy::~Proxy() {
 }
 
 void Proxy::add(std::shared_ptr<Link> link) {
+  Attendant* other = doorbell_->attendant();
+  if (other != nullptr && other != this) {
+    throw Error(ErrorCode::kInvalid, "a doorbell's sockets have one proxy");
+  }
   std::lock_guard lock(mutex_);
   if (link->attended()) {
     for (auto& lane : link->lanes()) pump_.add(*lane);
