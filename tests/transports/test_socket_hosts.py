@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.hosts.bad_wire import bad_wire
 from tests.hosts.netns import make_hosts
 
 PROGRAM = Path(__file__).with_name("socket_rank.py")
@@ -34,17 +35,6 @@ def hosts():
 
 def ip(hosts, host, *arguments):
     subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=20)
-
-
-def netem(hosts, *what):
-    """Make both ways of eth0 bad, as tc-netem(8) can; nothing: good again."""
-    for namespace in hosts.namespaces:
-        verb = ["replace", "dev", "eth0", "root", "netem", *what] if what else ["del", "dev", "eth0", "root"]
-        done = subprocess.run(
-            ["tc", "-n", namespace, "qdisc", *verb], check=False, capture_output=True, text=True, timeout=20
-        )
-        if done.returncode:
-            pytest.skip(f"no netem: {done.stderr.strip()}")
 
 
 class Pair:
@@ -132,14 +122,15 @@ def test_two_interfaces_carry_half_each(start, hosts, shape):
 
 
 @each_shape
-@pytest.mark.parametrize("what", ["delay 10ms 3ms", "loss 1%", "reorder 10% delay 2ms", "duplicate 5%", "corrupt 0.5%"])
+@pytest.mark.parametrize(
+    "what",
+    [{"lose": 0.01}, {"delay_s": 0.01}, {"double": 0.05}, {"damage": 0.005}],
+    ids=["loses", "delays and reorders", "doubles", "damages"],
+)
 def test_a_bad_network_changes_no_data(start, hosts, shape, what):
-    pair = start(shape, count=MIB // 4)
-    netem(hosts, *what.split())
-    try:
+    with bad_wire(hosts, **what) as addresses:
+        pair = start(shape, count=MIB // 4, rails=[[f"bad0={address}" for address in addresses]])
         pair.lines([0, 1], count=5)
-    finally:
-        netem(hosts)
 
 
 @each_shape
