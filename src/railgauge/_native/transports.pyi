@@ -1,5 +1,6 @@
 """connections between two ranks"""
 
+from collections.abc import Sequence
 
 
 class Doorbell:
@@ -47,6 +48,23 @@ class ShmReceiver(Receiver):
 class ShmSender(Sender):
     def __init__(self, peer: int, peer_doorbell: Doorbell, descriptor: str) -> None: ...
 
+class Board:
+    """Where the ranks of a host show each other data."""
+
+    def __init__(self, place_bytes: int) -> None: ...
+
+    @property
+    def descriptor(self) -> str: ...
+
+    def open(self, peers: Sequence[tuple[int, str, Doorbell]]) -> None:
+        """
+        Map the others' boards: (rank, descriptor, doorbell) of all; "" and None for the own.
+        """
+
+    @property
+    def bytes(self) -> int:
+        """bytes that this rank has shown"""
+
 class FaultySender(Sender):
     def __init__(self, sender: Sender, kind: str, message: int, seconds: float) -> None: ...
 
@@ -58,7 +76,9 @@ class FaultySender(Sender):
         """whether the fault has come"""
 
 class SocketProxy:
-    """Moves the messages of all of a rank's sockets, in a thread."""
+    """
+    Moves the messages of a rank's sockets; made before its first operation.
+    """
 
     def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
 
@@ -69,7 +89,7 @@ class SocketProxy:
         """Send what was posted, unless told to abort, and close all sockets."""
 
 class SocketReceiver(Receiver):
-    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+    def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
 
 class SocketSender(Sender):
-    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+    def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
