@@ -58,8 +58,9 @@ void Helper::run() {
     if (move_all()) continue;
     asleep_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!move_all() && !aborted_ && !may_end() && pump_.look(kNapMs)) moved_();
+    const bool heard = !move_all() && !aborted_ && !may_end() && pump_.look(kNapMs);
     asleep_.store(false, std::memory_order_relaxed);
+    if (heard) moved_();  // an end, perhaps
   }
 }
 
