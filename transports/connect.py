@@ -11,12 +11,13 @@ from typing import TypeAlias, TypeVar
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
 from railgauge.transports.addresses import host_and_port
-from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.tcp import peer_name
 from railgauge.transports.wire import Wire
 
@@ -27,7 +28,7 @@ REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
 
 Offer: TypeAlias = str | list[str | int]
-"""What a receiver tells its sender: a segment's descriptor, or [address, port]."""
+"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
@@ -92,7 +93,7 @@ class Connector:
             for target, offers in zip(self._group.members, everybody, strict=True)
             for channel, source, offer in offers
         }
-        expected = {_name(wire) for wire in arriving if wire.devices}
+        expected = {name for wire in arriving if wire.devices for name in self._incoming(wire)}
         deadline = time.monotonic() + self._job.timeout_s
         with listener.accepting(expected, deadline, lambda: self._job.failure is not None):
             senders: dict[Wire, End] = {wire: self._sender(wire, offers.get(_name(wire))) for wire in leaving}
@@ -101,7 +102,8 @@ class Connector:
 
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:
-            return list(listener.address(self._interface(wire.devices[1])))
+            interface = self._interface(wire.devices[1])
+            return [*listener.address(interface), socket_threads(interface.name, os.environ).sockets]
         return segments[wire].descriptor
 
     def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
@@ -109,9 +111,16 @@ class Connector:
 
     def _net_receiver(self, wire: Wire, listener: DataListener) -> native.SocketReceiver:
         assert wire.devices
-        sock = listener.taken(_name(wire))
-        address, via = peer_name(sock), f"{NET_SOCKET}/{wire.devices[1]}"
-        return native.SocketReceiver(self._proxy(), sock.detach(), wire.source, address, via, SLOTS, SLOT_BYTES)
+        socks = listener.taken(self._incoming(wire))
+        threads = socket_threads(self._interface(wire.devices[1]).name, os.environ).threads
+        address, via = peer_name(socks[0]), f"{NET_SOCKET}/{wire.devices[1]}"
+        fds = [sock.detach() for sock in socks]
+        return native.SocketReceiver(self._proxy(), fds, threads, wire.source, address, via, SLOTS, SLOT_BYTES)
+
+    def _incoming(self, wire: Wire) -> list[Name]:
+        """The sockets of a connection that ends here."""
+        assert wire.devices
+        return sockets_of(_name(wire), socket_threads(self._interface(wire.devices[1]).name, os.environ).sockets)
 
     def _sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         sender = self._net_sender(wire, offer) if wire.devices else self._shm_sender(wire, offer)
@@ -129,17 +138,20 @@ class Connector:
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, list) or not wire.devices:
             raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: another plan?")
-        host, port, timeout_s = str(offer[0]), int(offer[1]), self._job.timeout_s
-        sock = connect(
-            _name(wire),
+        host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
+        interface, timeout_s = self._interface(wire.devices[0]), self._job.timeout_s
+        socks = connect(
+            sockets_of(_name(wire), count),
             (host, port),
-            self._interface(wire.devices[0]),
+            interface,
             self._job.session,
             deadline=time.monotonic() + timeout_s * REACH_SHARE,
             timeout_s=timeout_s,
         )
+        threads = socket_threads(interface.name, os.environ).with_sockets(count).threads
         address, via = host_and_port(host, port), f"{NET_SOCKET}/{wire.devices[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), wire.target, address, via, SLOTS, SLOT_BYTES)
+        fds = [sock.detach() for sock in socks]
+        return native.SocketSender(self._proxy(), fds, threads, wire.target, address, via, SLOTS, SLOT_BYTES)
 
     def _tell_doorbells(self) -> None:
         if not self._descriptors:

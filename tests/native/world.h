@@ -29,7 +29,7 @@ namespace railgauge {
 
 using namespace std::chrono_literals;
 
-enum class Transport { kShm, kSocket };
+enum class Transport { kShm, kSocket, kSocketHelpers };
 
 class World {
  public:
@@ -106,15 +106,14 @@ class World {
   }
 
   std::pair<std::shared_ptr<Sender>, std::shared_ptr<Receiver>> connect(int from, int to) {
-    if (transport_ == Transport::kSocket) {
+    if (transport_ != Transport::kShm) {
+      const int threads = transport_ == Transport::kSocketHelpers ? 1 : 0;
       int ends[2];
       REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
       return {std::make_shared<socket::SocketSender>(
-                  proxies_[from],
-                  socket::End{ends[0], to, "there", "NET/Socket/0", slots_, slot_bytes_}),
+                  proxies_[from], socket::End{{ends[0]}, threads, to, "there", "NET/Socket/0", slots_, slot_bytes_}),
               std::make_shared<socket::SocketReceiver>(
-                  proxies_[to],
-                  socket::End{ends[1], from, "there", "NET/Socket/0", slots_, slot_bytes_})};
+                  proxies_[to], socket::End{{ends[1]}, threads, from, "there", "NET/Socket/0", slots_, slot_bytes_})};
     }
     auto receiver = std::make_shared<shm::ShmReceiver>(from, doorbells[from], slots_, slot_bytes_);
     auto segment = shm::Segment::open(receiver->descriptor());
