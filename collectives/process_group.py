@@ -49,7 +49,7 @@ class ProcessGroup:
         Raises:
             RunError: a rank was lost, or does not come within the timeout.
         """
-        self._bootstrap.barrier()
+        self.communicator.barrier()
 
     def close(self) -> None:
         """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless."""

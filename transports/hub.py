@@ -12,7 +12,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,16 @@ from railgauge.topo.errors import AuthenticationError
 from railgauge.topo.sources.printable import printable
 from railgauge.transports.blame import Waits, blame
 from railgauge.transports.complaints import Complaints
-from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_result, split_contribution
+from railgauge.transports.frame import (
+    GROUP,
+    LENGTH,
+    MAX_PAYLOAD,
+    Contribution,
+    Kind,
+    pack,
+    pack_result,
+    split_contribution,
+)
 from railgauge.transports.member import Member
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.tcp import allow_many_files
@@ -45,9 +54,10 @@ SALT_BYTES = 16
 
 @dataclass(slots=True)
 class Gather:
-    """An all-gather that not all ranks have come to yet."""
+    """An all-gather that not all ranks of its group have come to yet."""
 
     deadline: float
+    members: Sequence[int]
     values: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
     """Of all values together, in bytes."""
@@ -78,7 +88,8 @@ class Hub:
         self._welcomed = False
         self._last_heard = ""
         self._complaints = Complaints(__name__)
-        self._gathers: dict[int, Gather] = {}
+        self._gathers: dict[tuple[int, int], Gather] = {}
+        """By the group's name and the number within it."""
         self._left: set[int] = set()
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
@@ -213,8 +224,7 @@ class Hub:
         if kind is Kind.HELLO:
             self._hello(member, payload)
         elif kind is Kind.GATHER:
-            limit_s, value = split_contribution(payload)
-            self._gather(number, member.rank, value, limit_s)
+            self._gather(number, member.rank, split_contribution(payload))
         elif kind is Kind.FAIL and self._first_failure is None:
             self._first_failure = (member.rank, payload, time.monotonic())
             self._states = {member.rank: tuple(payload["waits"])}
@@ -227,23 +237,32 @@ class Hub:
         elif kind is Kind.BYE:
             self._leave(member)
 
-    def _gather(self, number: int, rank: int, value: bytes, limit_s: float) -> None:
-        gather = self._gathers.setdefault(number, Gather(time.monotonic() + limit_s))
-        if rank in gather.values:
-            raise ValueError("the same contribution twice")
-        gather.values[rank] = value
-        gather.size += len(value)
-        if (held := sum(each.size for each in self._gathers.values())) + 4 * self._world_size > MAX_PAYLOAD:
+    def _gather(self, number: int, rank: int, given: Contribution) -> None:
+        key, members = (given.group, number), given.members or range(self._world_size)
+        gather = self._gathers.get(key) or self._begin_gather(key, time.monotonic() + given.limit_s, members)
+        if rank in gather.values or rank not in members or members != gather.members:
+            raise ValueError("the same contribution twice, or to a group that it is not in")
+        gather.values[rank] = given.value
+        gather.size += len(given.value)
+        held = sum(each.size for each in self._gathers.values())
+        if held + GROUP.size + LENGTH.size * self._world_size > MAX_PAYLOAD:
             self._abort(f"an exchange of {held} bytes and more: at most {MAX_PAYLOAD} fit", -1)
-        elif len(gather.values) == self._world_size:
-            del self._gathers[number]
-            self._tell_all(pack_result(number, [gather.values[r] for r in range(self._world_size)]))
+        elif len(gather.values) == len(members):
+            del self._gathers[key]
+            result = pack_result(number, [gather.values[r] for r in members], given.group)
+            for each in members:
+                self._send(self._members[each], result)
         else:
             self._look_for_those_who_left(gather)
 
+    def _begin_gather(self, key: tuple[int, int], deadline: float, members: Sequence[int]) -> Gather:
+        if len(set(members)) != len(members) or max(members) >= self._world_size:
+            raise ValueError("a group of ranks that there are not")
+        return self._gathers.setdefault(key, Gather(deadline, members))
+
     def _look_for_those_who_left(self, gather: Gather) -> None:
         """Nobody waits for a rank that has said that it does not come."""
-        if self._first_failure is None and (gone := self._left - gather.values.keys()):
+        if self._first_failure is None and (gone := self._left & set(gather.members) - gather.values.keys()):
             rank = min(gone)
             self._abort(f"rank {rank} on {self._members[rank].host} left while others wait for it in an exchange", rank)
 
@@ -307,7 +326,7 @@ class Hub:
                 return
         for gather in self._gathers.values():
             if now > gather.deadline:
-                late = [rank for rank in range(self._world_size) if rank not in gather.values]
+                late = [rank for rank in gather.members if rank not in gather.values]
                 self._abort(f"{name_ranks(late)} did not come to an exchange that the others wait in", late[0])
                 return
 

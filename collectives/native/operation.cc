@@ -17,6 +17,10 @@ bool has_root(Collective collective) {
 
 }  // namespace
 
+const char* collective_name(Collective collective) {
+  return kCollectiveNames[static_cast<int>(collective)];
+}
+
 std::size_t Operation::bytes(int ranks) const {
   switch (collective) {
     case Collective::kAllReduce:
@@ -26,6 +30,29 @@ std::size_t Operation::bytes(int ranks) const {
       return count * element_bytes();
     default:
       return count * element_bytes() * ranks;
+  }
+}
+
+Extent Operation::extent(int rank, int ranks) const {
+  const std::size_t all = count * ranks, at = rank * count;
+  const bool is_root = rank == root;
+  switch (collective) {
+    case Collective::kAllGather:
+      return {count, all, at, 0};
+    case Collective::kReduceScatter:
+      return {all, count, 0, at};
+    case Collective::kAllToAll:
+      return {all, all};
+    case Collective::kBroadcast:
+      return {is_root ? count : 0, count};
+    case Collective::kReduce:
+      return {count, is_root ? count : 0};
+    case Collective::kGather:
+      return is_root ? Extent{count, all, at, 0} : Extent{count, 0};
+    case Collective::kScatter:
+      return is_root ? Extent{all, count, 0, at} : Extent{0, count};
+    default:
+      return {count, count};
   }
 }
 
@@ -47,7 +74,7 @@ std::string describe(const Subject& subject) {
   if (static_cast<int>(collective) >= kCollectives || op >= kRedops || dtype >= kDtypes) {
     return "something else";
   }
-  std::string text = kCollectiveNames[static_cast<int>(collective)];
+  std::string text = collective_name(collective);
   text += " #" + std::to_string(subject.what >> 32) + " of " + std::to_string(subject.count) + " " +
           dtype_name(static_cast<Dtype>(dtype));
   if (operation.reduces()) text += std::string(", ") + kRedopNames[op];

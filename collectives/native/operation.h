@@ -25,6 +25,12 @@ enum class Collective : int {
 };
 inline constexpr int kCollectives = 9;
 
+// How many elements a rank's buffers hold, and where in the other one each lies in place. A rank that
+// gives or gets nothing has 0.
+struct Extent {
+  std::size_t source, destination, source_at = 0, destination_at = 0;
+};
+
 struct Operation {
   Collective collective;
   const std::byte* source;
@@ -40,6 +46,11 @@ struct Operation {
     return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
            collective == Collective::kReduce;
   }
+  Extent extent(int rank, int ranks) const;
+  // Whether source and destination may be one.
+  bool runs_in_place() const {
+    return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
+  }
   // How much the tuning goes by, as nccl-tests counts it: all that a rank gives or gets.
   std::size_t bytes(int ranks) const;
 };
@@ -47,6 +58,7 @@ struct Operation {
 // What all ranks have to agree on, packed so that it travels with the data: `what` holds sequence
 // number, collective, dtype, operator and root, `count` is Operation::count.
 using Subject = shm::Subject;
+const char* collective_name(Collective collective);
 Subject subject_of(const Operation& operation, std::uint32_t sequence);
 // "all_reduce #41 of 1024 float, sum"
 std::string describe(const Subject& subject);

@@ -11,7 +11,8 @@ from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 
 from railgauge.topo.errors import PeerLostError, RunError
 from railgauge.transports.blame import blame
-from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_contribution
+from railgauge.transports.bootstrap import Watch
+from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.store.hash_store import HashStore
 
@@ -73,7 +74,8 @@ def test_a_failing_rank_ends_all_with_its_reason():
 
 def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
     def body(bootstrap):
-        bootstrap.blocked_on = lambda: {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]
+        for waits in ((-1, False), {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]):
+            bootstrap.attend(Watch(blocked_on=lambda waits=waits: waits, abort=lambda: None))
         bootstrap.barrier()
         if bootstrap.rank == 0:
             bootstrap.fail("nothing moved", waits=(1, False))
@@ -149,7 +151,7 @@ def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem
     def body(bootstrap):
         if bootstrap.rank == 1:
             for number in numbers:
-                bootstrap._send(pack_contribution(number, 20.0, bytes(MAX_PAYLOAD * 5 // 8)))
+                bootstrap._send(pack_contribution(number, Contribution(20.0, 0, (), bytes(MAX_PAYLOAD * 5 // 8))))
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
     assert re.search(problem, on_ranks(2, body)[0])
@@ -167,7 +169,7 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
         authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
-        slow.sendall(b"".join(pack_contribution(number, 20.0, b"") for number in range(1, 6)))
+        slow.sendall(b"".join(pack_contribution(number, Contribution(20.0, 0, (), b"")) for number in range(1, 6)))
 
         def body(process):
             bootstrap = meetings[process].join(process)
@@ -178,3 +180,45 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
         members = in_threads(2, body)
     for each in members + meetings:
         each.close()
+
+
+def test_groups_exchange_among_themselves_in_any_order():
+    """Every rank is in three groups, one of them in an order of its own, and goes through them in its own order."""
+
+    def body(bootstrap):
+        rank = bootstrap.rank
+        even = bootstrap.subgroup([r for r in range(5) if r % 2 == rank % 2], 1)
+        turned = bootstrap.subgroup([4, 3, 2, 1, 0], 2)
+        within = turned.subgroup([0, 1] if turned.rank < 2 else [2, 3, 4], 1)
+        assert [g.members[g.rank] for g in (even, turned, within)] == [rank] * 3
+        turns = [even, turned, within, even]
+        return {group.members: group.all_gather(rank) for group in turns}
+
+    got = on_ranks(5, body)
+    assert got[0] == {(0, 2, 4): [0, 2, 4], (4, 3, 2, 1, 0): [4, 3, 2, 1, 0], (2, 1, 0): [2, 1, 0]}
+    assert got[3] == {(1, 3): [1, 3], (4, 3, 2, 1, 0): [4, 3, 2, 1, 0], (4, 3): [4, 3]}
+
+
+def test_who_does_not_come_to_a_groups_exchange_is_named_by_its_number_in_the_job():
+    def body(bootstrap):
+        group = bootstrap.subgroup([3, 1], 1) if bootstrap.rank in (1, 3) else None
+        if bootstrap.rank == 3:
+            group.barrier()
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    try:
+        got = on_ranks(4, body, timeout_s=1.5)
+    except PeerLostError as error:
+        got = [str(error)]
+    assert all("rank 1 did not come to an exchange" in str(one) for one in got)
+
+
+@pytest.mark.parametrize("members", [(0, 2), (1, 1), (1, 7)])
+def test_a_rank_cannot_send_to_a_group_that_it_is_not_in(members):
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            bootstrap._send(pack_contribution(1, Contribution(20.0, 5, members, b"")))
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert "rank 1 on" in (told := on_ranks(3, body)[0])
+    assert "sent what no rank sends" in told

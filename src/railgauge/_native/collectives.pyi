@@ -8,35 +8,12 @@ from numpy.typing import NDArray
 import railgauge._native.transports
 
 
-class ArrayFacts:
-    """What there is to know of an array."""
+class Call:
+    """An operation on a caller's arrays, which are held until this is gone."""
 
     @property
-    def code(self) -> int:
-        """DLPack's code of the element type"""
-
-    @property
-    def bits(self) -> int: ...
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def address(self) -> int: ...
-
-    @property
-    def on_host(self) -> bool: ...
-
-    @property
-    def contiguous(self) -> bool: ...
-
-    @property
-    def read_only(self) -> bool: ...
-
-def describe_array(object: object) -> ArrayFacts | None:
-    """
-    Look at what exports DLPack or the buffer protocol; None for anything else.
-    """
+    def in_pairs(self) -> bool:
+        """whether it goes over pairs"""
 
 class RingChannel:
     """A ring as one rank sees it."""
@@ -76,13 +53,23 @@ class Communicator:
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
         """(algorithm, channels) for so many elements"""
 
+    def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
+        """
+        Look at the arrays of an operation; UsageError where they do not belong together.
+        """
+
+    def prepare_all_to_all_v(self, source: object | None, to: Sequence[int], destination: object | None, from_: Sequence[int]) -> Call:
+        """
+        The same for an all-to-all with so many elements for, and from, each rank.
+        """
+
+    def execute(self, call: Call) -> None:
+        """Run what was prepared to its end."""
+
     def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
         """
         Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
         """
-
-    def all_to_all_v(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], to: Sequence[tuple[int, int]], destination: Annotated[NDArray, dict(order='C', device='cpu')], from_: Sequence[tuple[int, int]], dtype: int) -> None:
-        """Send and receive parts (offset, count), one for each rank."""
 
     @property
     def operation(self) -> str:

@@ -55,9 +55,9 @@ class Board:
     @property
     def descriptor(self) -> str: ...
 
-    def open(self, peers: list[tuple[int, str, Doorbell | None]]) -> None:
+    def open(self, peers: Sequence[tuple[int, int, str, Doorbell | None]]) -> None:
         """
-        Map the others' boards: (rank, descriptor, doorbell) of all; "" and None for the own.
+        Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """
 
     @property

@@ -33,7 +33,7 @@ Board::Board(std::size_t place_bytes)
 void Board::open(const std::vector<Peer>& peers) {
   peers_.clear();
   for (const Peer& peer : peers) {
-    Opened opened{peer.rank, nullptr, own_->data(), peer.doorbell, 0};
+    Opened opened{peer.rank, peer.world_rank, nullptr, own_->data(), peer.doorbell, 0};
     if (peer.doorbell) {
       opened.segment = Segment::open(peer.segment);
       opened.base = opened.segment->data();
@@ -81,7 +81,7 @@ std::byte* Board::compose(std::size_t bytes, Waiting& waiting) {
     std::uint64_t needed = posted_ - kPlaces + 1;
     auto first_behind = [&] {
       for (const Opened& peer : peers_) {
-        if (peer.done_seen < needed) return BlockedOn{peer.rank, 1};
+        if (peer.done_seen < needed) return BlockedOn{peer.world_rank, 1};
       }
       return BlockedOn{};
     };
@@ -109,8 +109,8 @@ Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, 
   Head& there = head(peer.base, number);
   if (there.number.load(std::memory_order_acquire) <= number) {
     waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
-                  [&] { return BlockedOn{peer.rank, 0}; },
-                  [&] { return "data from rank " + std::to_string(peer.rank) + "'s board"; });
+                  [&] { return BlockedOn{peer.world_rank, 0}; },
+                  [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s board"; });
   }
   return {data(peer.base, number, bytes), there.subject};
 }

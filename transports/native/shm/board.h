@@ -42,7 +42,8 @@ struct Head {
 class Board {
  public:
   struct Peer {
-    int rank;
+    int rank;                            // in the communicator
+    int world_rank;                      // in the job: for messages, and for who waits for whom
     std::string segment;                 // descriptor() of its board; empty for the own one
     std::shared_ptr<Doorbell> doorbell;  // null for the own one
   };
@@ -56,6 +57,7 @@ class Board {
   int size() const { return static_cast<int>(peers_.size()); }
   int position() const { return position_; }
   int rank_at(int position) const { return peers_[position].rank; }
+  int world_rank_at(int position) const { return peers_[position].world_rank; }
   int position_of(int rank) const;  // -1: not on this host
   std::size_t place_bytes() const { return place_bytes_; }
 
@@ -79,7 +81,7 @@ class Board {
 
  private:
   struct Opened {
-    int rank;
+    int rank, world_rank;
     std::unique_ptr<Segment> segment;  // null for the own one
     std::byte* base;
     std::shared_ptr<Doorbell> doorbell;
