@@ -90,6 +90,7 @@ class Communicator:
         self._queue: WorkQueue | None = None
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
+        self._failure: RunError | None = None
         setting = Setting(
             ranks=self.size,
             nodes=len({peer.host_id for peer in peers}),
@@ -412,7 +413,9 @@ class Communicator:
             self._queue.drain()
 
     def _execute(self, call: native.Call) -> None:
-        if call.in_pairs and not self._native.has_pairs:
+        if failure := self._failure or self._job.failure:
+            raise failure
+        if call.in_pairs:
             self._connect_pairs()
         try:
             self._native.execute(call)
@@ -460,16 +463,18 @@ class Communicator:
 
     def _told(self, error: RunError) -> RunError:
         """Tell all ranks of an operation that failed; what ended the run."""
+        self._failure = error
         if isinstance(error, AbortedError):
-            return self._job.wait_for_failure(error)
-        if isinstance(error, WaitTimeoutError):
+            pass
+        elif isinstance(error, WaitTimeoutError):
             self._job.fail(str(error), self._native.blocked_on)
         elif isinstance(error, PeerLostError):
             self._job.fail(str(error), (self._group.world_rank if error.rank is None else error.rank, False))
         else:
             self._job.fail(str(error))
             return error
-        return self._job.wait_for_failure(error)
+        self._failure = self._job.wait_for_failure(error)
+        return self._failure
 
     def _spin_s(self, *, sockets: bool) -> float:
         here = [p for p in self._everybody if p.host_id == self.peers[self.rank].host_id]

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 #include "transports/native/error.h"
 
@@ -117,14 +116,15 @@ void Array::hold(nb::handle object, const char* what, bool written) {
   given_ = true;
 }
 
-bool Array::hold_buffer(PyObject* object, const char* what, bool written) {
+bool Array::hold_buffer(PyObject* object, const char* what, bool written,
+                        std::optional<Dtype> dtype) {
   if (!PyObject_CheckBuffer(object)) return false;
   if (PyObject_GetBuffer(object, &view_, PyBUF_FULL_RO) != 0) {
     PyErr_Clear();
     return false;
   }
   if (!PyBuffer_IsContiguous(&view_, 'C')) refuse(what, "is not C-contiguous: copy it first");
-  auto dtype = dtype_of(view_.format, static_cast<int>(view_.itemsize) * 8);
+  if (!dtype) dtype = dtype_of(view_.format, static_cast<int>(view_.itemsize) * 8);
   if (!dtype) refuse_type(what, object, view_.format);
   if (written && view_.readonly) refuse(what, "is read-only");
   data_ = static_cast<std::byte*>(view_.buf);
@@ -139,9 +139,7 @@ bool Array::hold_bits(nb::handle object, const char* what, bool written) {
   for (const WithoutExport& type : kWithoutExport) {
     if (name != type.name) continue;
     nb::object bits = object.attr("view")(type.bits);
-    bool held = hold_buffer(bits.ptr(), what, written);
-    dtype_ = type.dtype;
-    return held;
+    return hold_buffer(bits.ptr(), what, written, type.dtype);
   }
   return false;
 }

@@ -8,7 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
-#include <string>
+#include <optional>
 
 #include "collectives/native/dtype.h"
 
@@ -33,7 +33,9 @@ class Array {
   std::size_t bytes() const { return count_ * dtype_bytes(dtype_); }
 
  private:
-  bool hold_buffer(PyObject* object, const char* what, bool written);
+  // Each returns whether the object exports that way. `dtype` is known where bits stand for it.
+  bool hold_buffer(PyObject* object, const char* what, bool written,
+                   std::optional<Dtype> dtype = std::nullopt);
   bool hold_bits(nanobind::handle object, const char* what, bool written);
   bool hold_dlpack(nanobind::handle object, const char* what, bool written);
 
