@@ -38,12 +38,16 @@ std::string describe(std::span<Task> tasks) {
 
 }  // namespace
 
-void run_tasks(std::span<Task> tasks, Waiting& waiting) {
+void run_tasks(std::span<Task> tasks, Waiting& waiting) try {
   std::size_t unfinished = tasks.size();
   while (unfinished > 0) {
     waiting.until([&] { return step_all(tasks, unfinished); }, [&] { return first_blocked(tasks); },
                   [&] { return describe(tasks); });
   }
+  waiting.settle();
+} catch (...) {
+  waiting.give_up();
+  throw;
 }
 
 }  // namespace railgauge

@@ -110,9 +110,9 @@ class World {
       int ends[2];
       REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
       return {std::make_shared<socket::SocketSender>(
-                  proxies_[from], socket::End{ends[0], to, "there", "NET/Socket/0", slots_, slot_bytes_}),
+                  proxies_[from], socket::End{{ends[0]}, 0, to, "there", "NET/Socket/0", slots_, slot_bytes_}),
               std::make_shared<socket::SocketReceiver>(
-                  proxies_[to], socket::End{ends[1], from, "there", "NET/Socket/0", slots_, slot_bytes_})};
+                  proxies_[to], socket::End{{ends[1]}, 0, from, "there", "NET/Socket/0", slots_, slot_bytes_})};
     }
     auto receiver = std::make_shared<shm::ShmReceiver>(from, doorbells[from], slots_, slot_bytes_);
     auto segment = shm::Segment::open(receiver->descriptor());

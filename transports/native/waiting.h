@@ -37,7 +37,8 @@ class Waiting {
   // that changes counts as movement. `describe()` is for messages. Throws Error(kTimeout),
   // Error(kAborted), or what moved() throws.
   template <class Moved, class On, class Describe>
-  void until(Moved moved, On blocked_on, Describe describe) {
+  void until(Moved go_on, On blocked_on, Describe describe) {
+    auto moved = [&] { return go_on() || (attends() && go_on()); };
     for (int poll = 0; poll < kFirstPolls; ++poll) {
       if (moved()) return;
       relax();
@@ -55,6 +56,19 @@ class Waiting {
       if (moved()) return doorbell_->stay_awake();
       patience.sleep(ticket);
     } while (true);
+  }
+
+  // Until what the rank sent has left its memory.
+  void settle() {
+    Attendant* attendant = doorbell_->attendant();
+    if (attendant == nullptr) return;
+    until([&] { return attendant->unsettled() < 0; },
+          [&] { return BlockedOn{attendant->unsettled(), 1}; },
+          [&] { return "rank " + std::to_string(attendant->unsettled()) + " takes no data"; });
+  }
+  // After a failure: nothing touches the operation's memory any more.
+  void give_up() {
+    if (Attendant* attendant = doorbell_->attendant()) attendant->give_up();
   }
 
   // For other threads: whom this rank waits for now; after an Error, whom it waited for.
@@ -93,6 +107,11 @@ class Waiting {
     Clock::duration idle_{};
     bool failed_ = false;
   };
+
+  bool attends() {
+    Attendant* attendant = doorbell_->attendant();
+    return attendant != nullptr && attendant->attend();
+  }
 
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
