@@ -38,6 +38,8 @@ class Job:
     min_busbw: float | None
     expect_transport: str | None
     json: bool
+    record: bool = False
+    """Whether the flight record is wanted at the end."""
 
     @property
     def ranks_per_process(self) -> int:

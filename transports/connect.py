@@ -111,7 +111,7 @@ class Connector:
         assert wire.devices
         sock = listener.taken(_name(wire))
         address, via = peer_name(sock), f"{NET_SOCKET}/{wire.devices[1]}"
-        return native.SocketReceiver(self._proxy(), sock.detach(), wire.source, address, via, SLOTS, SLOT_BYTES)
+        return native.SocketReceiver(self._proxy(), [sock.detach()], 0, wire.source, address, via, SLOTS, SLOT_BYTES)
 
     def _sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         sender = self._net_sender(wire, offer) if wire.devices else self._shm_sender(wire, offer)
@@ -139,7 +139,7 @@ class Connector:
             timeout_s=timeout_s,
         )
         address, via = host_and_port(host, port), f"{NET_SOCKET}/{wire.devices[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), wire.target, address, via, SLOTS, SLOT_BYTES)
+        return native.SocketSender(self._proxy(), [sock.detach()], 0, wire.target, address, via, SLOTS, SLOT_BYTES)
 
     def _tell_doorbells(self) -> None:
         if not self._descriptors:
