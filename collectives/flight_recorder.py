@@ -24,7 +24,7 @@ def _operation(recorded: native.Recorded) -> Operation:
     return Operation(
         number=recorded.number,
         collective=str(COLLECTIVES[recorded.collective]),
-        count=recorded.count,
+        elements=recorded.count,
         dtype=Dtype(recorded.dtype).label,
         op=Redop(recorded.op).label if recorded.op >= 0 else "",
         root=recorded.root,

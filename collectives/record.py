@@ -116,9 +116,16 @@ def _standing_to_json(standing: Standing) -> dict[str, Any]:
 
 
 def _operation_to_json(operation: Operation) -> dict[str, Any]:
-    return operation._asdict() | {
+    return {
+        "number": operation.number,
+        "collective": operation.collective,
+        "count": operation.elements,
+        "dtype": operation.dtype,
         "op": operation.op or None,
         "root": operation.root if operation.root >= 0 else None,
+        "algorithm": operation.algorithm,
+        "channels": operation.channels,
+        "began_s": operation.began_s,
         "over": operation.is_over,
         "took_us": operation.took_us if operation.took_us > 0 else None,
     }
@@ -135,7 +142,7 @@ def _record(document: dict[str, Any]) -> Record:
         error=None if document["error"] is None else _is(document["error"], str),
         host=_is(document["host"], str),
         time=_is(document["time"], str),
-        command=[_is(word, str) for word in document["command"]],
+        command=[_is(word, str) for word in _is(document["command"], list)],
     )
 
 
@@ -153,15 +160,19 @@ def _operation(value: dict[str, Any]) -> Operation:
     return Operation(
         number=_is(value["number"], int),
         collective=_is(value["collective"], str),
-        count=_is(value["count"], int),
+        elements=_is(value["count"], int),
         dtype=_is(value["dtype"], str),
         op="" if value["op"] is None else _is(value["op"], str),
         root=-1 if value["root"] is None else _is(value["root"], int),
         algorithm=_is(value["algorithm"], str),
         channels=_is(value["channels"], int),
-        began_s=float(value["began_s"]),
-        took_us=-1.0 if not _is(value["over"], bool) else 0.0 if took_us is None else float(took_us),
+        began_s=_number(value["began_s"]),
+        took_us=-1.0 if not _is(value["over"], bool) else 0.0 if took_us is None else _number(took_us),
     )
+
+
+def _number(value: Any) -> float:
+    return float(value if type(value) is int else _is(value, float))
 
 
 def _is(value: Any, kind: type[T]) -> T:

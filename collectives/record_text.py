@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from railgauge.collectives.record import Record
 from railgauge.topo.sources.printable import printable
-from railgauge.transports.picture import describe, draw, name_operation, parting
+from railgauge.transports.picture import Scene, describe, details, draw, name_operation, parting
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current
 
@@ -23,9 +23,8 @@ def _head(record: Record) -> Iterator[str]:
     command = printable(" ".join(record.command))
     yield f"{record.ranks} ranks, rank 0 on {printable(record.host)}, {printable(record.time)}: railgauge {command}"
     yield f"ended: {printable(record.error) if record.error else 'well'}"
-    if record.error:
-        late = record.missing[0] if record.missing else -1
-        for line in filter(None, (parting(record.standings), draw(record.standings, late))):
+    for line in (parting(record.standings), draw(Scene(record.standings))):
+        if line and line not in (record.error or ""):
             yield f"stood: {line}"
 
 
@@ -41,7 +40,7 @@ def _place(standing: Standing | None) -> str:
     if standing is None or not standing.operations:
         return "had called no collective"
     last = standing.operations[-1]
-    told = f"{name_operation(standing, last)}, {describe(last)}, {_how(last)}, begun {_clock(last.began_s)}"
+    told = f"{name_operation(standing, last)} {details(last)}, {_how(last)}, begun {_clock(last.began_s)}"
     if not standing.running:
         return f"in none; the last: {told}"
     return f"in {told}{_waits(standing)}"

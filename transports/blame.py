@@ -20,7 +20,7 @@ def chain(waits: Mapping[int, Waits], start: int) -> list[int]:
 
 
 def blame(waits: Mapping[int, Waits], start: int) -> int:
-    """Follow who waits for whom from `start`, which waits, to the rank at fault: one that waits for nobody, or is silent.
+    """Follow who waits for whom from `start`, which waits, to the rank at fault, which waits for nobody or is silent.
 
     In a circle the one at fault waits for a free slot of a rank that waits for its data; without such a one it is
     `start`'s own neighbour.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run failed, as one rank or the hub noticed it, and what all ranks are told once it is known where they stand."""
+"""How a run failed, as one rank or the hub noticed it, and what all are told once it is known where they stand."""
 
 from dataclasses import dataclass
 
 from railgauge.transports.blame import NOBODY, Waits, blame
-from railgauge.transports.picture import Standings, draw, parting, waits
+from railgauge.transports.picture import Scene, draw, parting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +33,26 @@ class Verdict:
     """Whether ranks did different things."""
 
 
-def judge(failure: Failure, standings: Standings) -> Verdict:
-    """What the ranks' standings make of a failure."""
+def judge(failure: Failure, scene: Scene) -> Verdict:
+    """What a failure looks like when it is known where the ranks stand."""
     if failure.rank < 0:
-        picture = draw(standings, failure.late) if failure.late >= 0 else ""
+        picture = draw(scene, failure.late) if failure.late >= 0 else ""
         return Verdict(message=": ".join(filter(None, (failure.message, picture))), rank=failure.late)
     noticed = f"rank {failure.rank}: {failure.message}"
     if failure.mismatch:
-        return Verdict(message=parting(standings) or noticed, mismatch=True)
+        return Verdict(message=parting(scene.standings) or noticed, mismatch=True)
     if failure.waits[0] < 0:
         return Verdict(message=noticed)
-    if parted := parting(standings):
-        return Verdict(message="; ".join(filter(None, (parted, draw(standings)))), mismatch=True)
-    late = blame(waits(standings) | {failure.rank: failure.waits}, failure.rank)
-    did = "did not take part" if late in standings else "stopped answering"
-    picture = draw(standings, late)
-    return Verdict(message=f"rank {late} {did}: {f'{picture} ({noticed})' if picture else noticed}", rank=late)
+    if parted := parting(scene.standings):
+        return Verdict(message="; ".join(filter(None, (parted, draw(scene)))), mismatch=True)
+    late = blame(scene.waits | {failure.rank: failure.waits}, failure.rank)
+    picture = draw(scene, late)
+    return Verdict(
+        message=f"rank {late} {_did(scene, late)}: {f'{picture} ({noticed})' if picture else noticed}", rank=late
+    )
 
+
+def _did(scene: Scene, late: int) -> str:
+    if late in scene.left:
+        return "left"
+    return "did not take part" if late in scene.standings else "stopped answering"

@@ -18,7 +18,8 @@ WORLD = 0
 class Group:
     """One rank's membership: `rank` of `world_size` in the group, `members` are the group's ranks in the job.
 
-    `name` is the same number on all of them, and no other group's. `job` is the membership in the job, which watches all ranks and tells them of failures.
+    `name` is the same number on all of them, and no other group's. `job` is the membership in the job, which watches
+    all ranks and tells them of failures.
     """
 
     def __init__(self, job: "Bootstrap", members: Sequence[int], rank: int, name: int) -> None:

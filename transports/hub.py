@@ -31,6 +31,7 @@ from railgauge.transports.frame import (
     split_contribution,
 )
 from railgauge.transports.member import Member
+from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
 from railgauge.transports.tcp import allow_many_files
@@ -45,7 +46,7 @@ LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
 """How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
 the timeout, but no longer."""
 STATES_WITHIN_S = 1.0
-"""How long ranks have to say where they stand, when the run fails."""
+"""How long ranks have to say where they stand, when one of them fails; when one is lost, the share for last words."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
 MOST_TOLD = 4
@@ -94,6 +95,7 @@ class Hub:
         self._left: set[int] = set()
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
+        self._last_words_s = min(timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
         self._next_look = self._next_beat = 0.0
         self._next_news = self._started + self._beat_s
         self._failure: Failure | None = None
@@ -281,14 +283,14 @@ class Hub:
             self._fail(f"rank {member.rank} on {member.host} {how}", late=member.rank)
 
     def _fail(self, message: str, **noticed: Any) -> None:
-        """Take in the first failure of all, and ask the ranks where they stand; before they have joined it is the end."""
+        """Take in the first failure, and ask the ranks where they stand; before all have joined it is the end."""
         if self._failure:
             return  # of one that is lost by now the answer will be missing, which is what tells
         self._failure = Failure(message=message, at=time.monotonic(), **noticed)
         if self._welcomed:
             self._tell_all(pack(Kind.QUERY))
         else:
-            self._end(judge(self._failure, {}))
+            self._end(judge(self._failure, Scene({})))
 
     def _look_at_clocks(self) -> None:
         now = time.monotonic()
@@ -341,8 +343,10 @@ class Hub:
     def _conclude(self, failure: Failure, now: float) -> None:
         """End the run once all that can have said where they stand."""
         asked = {rank for rank, member in self._members.items() if member in self._connected} - self._left
-        if asked <= self.standings.keys() or now - failure.at >= STATES_WITHIN_S:
-            self._end(judge(failure, self.standings))
+        limit_s = STATES_WITHIN_S if failure.rank >= 0 else self._last_words_s
+        if asked <= self.standings.keys() or now - failure.at >= limit_s:
+            exchanging = {rank for gather in self._gathers.values() for rank in gather.values}
+            self._end(judge(failure, Scene(self.standings, self._left, exchanging)))
 
     def _abort(self, message: str, rank: int) -> None:
         self._end(Verdict(message=message, rank=rank))
@@ -354,7 +358,7 @@ class Hub:
 
     def _say_last_words(self) -> None:
         """Let all take what they are told. Closing with bytes unread would take it back (RFC 1122, 4.2.2.13)."""
-        deadline = time.monotonic() + min(self._timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
+        deadline = time.monotonic() + self._last_words_s
         for member in self._connected:
             self._tell_verdict(member)
         while self._has_listeners() and time.monotonic() < deadline and not self._stop.is_set():

@@ -5,7 +5,8 @@
 What ranks tell of themselves comes from the network, so that it is printed with care.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from railgauge.topo.sources.printable import printable
@@ -14,39 +15,73 @@ from railgauge.transports.group import WORLD
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current
 
-Standings: TypeAlias = Mapping[int, list[Standing]]
-"""By rank; a rank that did not answer is not there."""
 Call: TypeAlias = tuple[str, int, str, str, int]
 """What all ranks have to agree on."""
 FIELDS = ("collectives", "counts", "types", "operators", "roots")
 MOST_CLAUSES = 6
 
 
-def draw(standings: Standings, late: int = -1) -> str:
-    """Say who waits in what for whom, and where the rank that holds them up stands; empty when nobody waits.
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What there is to draw."""
 
-    Those who wait for a rank that waits for `late` wait for `late`.
+    standings: Mapping[int, list[Standing]]
+    """By rank; a rank that did not answer is not there."""
+    left: Collection[int] = ()
+    """Ranks that have ended as planned."""
+    exchanging: Collection[int] = ()
+    """Ranks that wait in an exchange of the bootstrap."""
+
+    @property
+    def waits(self) -> dict[int, Waits]:
+        """Whom each rank that answered waits for."""
+        found = {rank: current(some) for rank, some in self.standings.items()}
+        return {rank: standing.waits if standing else NOBODY for rank, standing in found.items()}
+
+
+def draw(scene: Scene, late: int = -1) -> str:
+    """Say who waits in what for whom, and where those stand that are waited for; empty when nobody is in an operation.
+
+    Those who wait for a rank that waits for another one wait for that one, and all that wait for `late` in the end for
+    `late`.
     """
-    at = {rank: found for rank, all_of_it in standings.items() if (found := current(all_of_it))}
-    chains = waits(standings)
-    groups: dict[tuple[str, int], list[int]] = {}
-    for rank, standing in sorted(at.items()):
-        if standing.running and rank != late:
-            for_whom = late if late in chain(chains, rank) else standing.waits[0]
-            groups.setdefault((name_operation(standing, standing.running), for_whom), []).append(rank)
-    ordered = sorted(groups.items(), key=lambda group: (group[0][1] != late, -len(group[1])))
-    clauses = [_clause(ranks, operation, for_whom) for (operation, for_whom), ranks in ordered]
-    if clauses and late >= 0:
-        if ordered[0][0][1] == late:
-            clauses[0] += f", which {_stands(standings, late)}"
-        else:
-            clauses.insert(0, f"rank {late} {_stands(standings, late)}")
+    waits = scene.waits
+    clauses: list[str] = []
+    told: set[int] = set()
+    for (operation, whom), ranks in _alike(scene, waits, late):
+        clause = _clause(ranks, operation, whom)
+        if whom >= 0 and whom not in told and (whom == late or waits.get(whom, NOBODY)[0] < 0):
+            clause += f", which {_stands(scene, whom)}"
+            told.add(whom)
+        clauses.append(clause)
+    if clauses and late >= 0 and late not in told:
+        clauses.insert(0, f"rank {late} {_stands(scene, late)}")
     if len(clauses) > MOST_CLAUSES:
         clauses = [*clauses[: MOST_CLAUSES - 1], "and more"]
     return "; ".join(clauses)
 
 
-def parting(standings: Standings) -> str:
+def _alike(scene: Scene, waits: Mapping[int, Waits], late: int) -> list[tuple[tuple[str, int], list[int]]]:
+    """The ranks that are in one operation and wait for one rank in the end; those that wait for `late` come first."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    for rank, some in sorted(scene.standings.items()):
+        standing = current(some)
+        if standing and standing.running and rank != late:
+            operation = name_operation(standing, standing.running)
+            groups.setdefault((operation, _end(waits, rank, late)), []).append(rank)
+    return sorted(groups.items(), key=lambda group: (group[0][1] != late, -len(group[1])))
+
+
+def _end(waits: Mapping[int, Waits], rank: int, late: int) -> int:
+    """Whom a rank waits for in the end: `late` if it is on the way, its neighbour in a circle; -1: nobody."""
+    ranks = chain(waits, rank)
+    if late in ranks:
+        return late
+    in_circle = waits.get(ranks[-1], NOBODY)[0] >= 0
+    return waits[rank][0] if in_circle else ranks[-1] if len(ranks) > 1 else -1
+
+
+def parting(standings: Mapping[int, list[Standing]]) -> str:
     """Name the first operation that ranks called differently, and how; empty when there is none."""
     for communicator in sorted({each.communicator for some in standings.values() for each in some}):
         calls, members = _calls(standings, communicator)
@@ -58,13 +93,9 @@ def parting(standings: Standings) -> str:
     return ""
 
 
-def waits(standings: Standings) -> dict[int, Waits]:
-    """Whom each rank that answered waits for."""
-    found = {rank: current(some) for rank, some in standings.items()}
-    return {rank: standing.waits if standing else NOBODY for rank, standing in found.items()}
-
-
-def _calls(standings: Standings, communicator: int) -> tuple[dict[int, dict[Call, list[int]]], list[int]]:
+def _calls(
+    standings: Mapping[int, list[Standing]], communicator: int
+) -> tuple[dict[int, dict[Call, list[int]]], list[int]]:
     """Who called what, by number, and the communicator's ranks."""
     calls: dict[int, dict[Call, list[int]]] = {}
     members: list[int] = []
@@ -78,7 +109,7 @@ def _calls(standings: Standings, communicator: int) -> tuple[dict[int, dict[Call
 
 
 def _call(operation: Operation) -> Call:
-    return operation.collective, operation.count, operation.dtype, operation.op, operation.root
+    return operation.collective, operation.elements, operation.dtype, operation.op, operation.root
 
 
 def describe(operation: Operation) -> str:
@@ -86,10 +117,19 @@ def describe(operation: Operation) -> str:
     return _describe_call(_call(operation))
 
 
+def details(operation: Operation) -> str:
+    """`of 1024 float, sum`."""
+    return _details(_call(operation))
+
+
 def _describe_call(call: Call) -> str:
-    collective, count, dtype, op, root = call
+    return f"{printable(call[0])} {_details(call)}"
+
+
+def _details(call: Call) -> str:
+    _, count, dtype, op, root = call
     also = (f", {printable(op)}" if op else "") + (f", root {root}" if root >= 0 else "")
-    return f"{printable(collective)} of {count} {printable(dtype)}{also}"
+    return f"of {count} {printable(dtype)}{also}"
 
 
 def _differ(calls: Iterable[Call]) -> str:
@@ -105,10 +145,14 @@ def _clause(ranks: list[int], operation: str, for_whom: int) -> str:
     return f"{name_ranks(ranks)} {'wait' if several else 'waits'} in {operation} for rank {for_whom}"
 
 
-def _stands(standings: Standings, rank: int) -> str:
-    if rank not in standings:
+def _stands(scene: Scene, rank: int) -> str:
+    if rank in scene.left:
+        return "has left"
+    if rank not in scene.standings:
         return "does not answer"
-    standing = current(standings[rank])
+    standing = current(scene.standings[rank])
+    if rank in scene.exchanging and not (standing and standing.running):
+        return "waits in an exchange"
     if standing is None or not standing.operations:
         return "has called no collective yet"
     operation = name_operation(standing, standing.operations[-1])

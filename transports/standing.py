@@ -15,8 +15,8 @@ class Operation(NamedTuple):
     number: int
     """Of the communicator's operations, from 1."""
     collective: str
-    count: int
-    """NCCL's; 0 of an alltoallv."""
+    elements: int
+    """NCCL's count; 0 of an alltoallv."""
     dtype: str
     op: str
     """Empty when it reduces nothing."""

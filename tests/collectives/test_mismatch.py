@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that do not do the same, over boards and rings: named to all of them within the timeout, never wrong data."""
+"""Ranks that do not do the same, over boards and rings: named to all of them within the timeout, never wrong data.
+
+A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet.
+"""
 
 import time
 
@@ -33,10 +36,12 @@ def told_to_all(ranks, make, body):
 
     def rank_main(bootstrap):
         comm = make(bootstrap)
-        with pytest.raises(RunError) as caught:
+        try:
             body(comm)
-            raise bootstrap.wait_for_failure(AssertionError("nobody told"), limit_s=3 * TIMEOUT_S)
-        return type(caught.value), str(caught.value)
+        except RunError as error:
+            return type(error), str(error)
+        error = bootstrap.wait_for_failure(RunError("nobody told"), limit_s=3 * TIMEOUT_S)
+        return type(error), str(error)
 
     began = time.monotonic()
     got = on_ranks(ranks, rank_main, timeout_s=TIMEOUT_S)
@@ -57,7 +62,7 @@ def test_different_counts_are_named(make, ranks):
     assert "ranks part at operation #2: " in message
     assert f"rank {ranks - 1} called all_reduce of 32 float, sum" in message
     assert "called all_reduce of 64 float, sum" in message
-    assert message.endswith("counts differ") or "counts differ;" in message
+    assert "counts differ" in message
 
 
 @over_both
@@ -67,7 +72,8 @@ def test_different_types_are_named(make):
 
     kind, message = told_to_all(3, make, body)
     assert kind is MismatchError
-    assert "rank 1 called all_reduce of 8 int32, sum: types differ" in message
+    assert "rank 1 called all_reduce of 8 int32, sum" in message
+    assert "types differ" in message
 
 
 @over_both
@@ -75,7 +81,9 @@ def test_different_operators_are_named(make):
     def body(comm):
         comm.all_reduce(np.ones(8, np.float32), op=Redop.MAX if comm.rank == 0 else Redop.SUM)
 
-    assert "rank 0 called all_reduce of 8 float, max: operators differ" in told_to_all(3, make, body)[1]
+    message = told_to_all(3, make, body)[1]
+    assert "rank 0 called all_reduce of 8 float, max" in message
+    assert "operators differ" in message
 
 
 @over_both
@@ -83,7 +91,9 @@ def test_different_roots_are_named(make):
     def body(comm):
         comm.broadcast(np.ones(8, np.float32), root=1 if comm.rank == 2 else 0)
 
-    assert "rank 2 called broadcast of 8 float, root 1: roots differ" in told_to_all(3, make, body)[1]
+    message = told_to_all(3, make, body)[1]
+    assert "rank 2 called broadcast of 8 float, root 1" in message
+    assert "roots differ" in message
 
 
 @over_both
@@ -94,7 +104,8 @@ def test_different_collectives_are_named(make):
 
     kind, message = told_to_all(4, make, body)
     assert kind is MismatchError
-    assert "ranks 0, 2 and 3 called all_reduce of 8 float, sum; rank 1 called broadcast of 8 float" in message
+    assert "called all_reduce of 8 float, sum" in message
+    assert "rank 1 called broadcast of 8 float" in message
     assert "collectives differ" in message
 
 

@@ -117,10 +117,14 @@ def test_ranks_that_do_different_things_all_hear_what_differs():
             raise bootstrap.wait_for_failure(RunError("nobody told"))
         return str(caught.value)
 
-    assert on_ranks(3, body) == [
-        "ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
-        "rank 2 called all_reduce of 32 float, sum: counts differ"
-    ] * 3
+    assert (
+        on_ranks(3, body)
+        == [
+            "ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
+            "rank 2 called all_reduce of 32 float, sum: counts differ"
+        ]
+        * 3
+    )
 
 
 @pytest.mark.parametrize(
