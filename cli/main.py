@@ -51,12 +51,29 @@ Options:
 def main() -> None:
     """Run the command line in this process, which is its own, and leave with its exit status."""
     gc.set_threshold(GARBAGE_PASS)
+    fill_closed_streams()
     if sys.stdout is None:
         print(f"railgauge: stdout is closed: give it a file, or {os.devnull}", file=sys.stderr)
         sys.exit(3)
     if sys.argv[1:2] != [CLOSES_PIPES_ITSELF]:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
-    sys.exit(dispatch(sys.argv[1:]))
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the local launcher's ranks start with it blocked
+        status = dispatch(sys.argv[1:])
+    except KeyboardInterrupt:  # before a command runs
+        status = 130
+    sys.exit(status)
+
+
+def fill_closed_streams() -> None:
+    """Put /dev/null where stdin, stdout or stderr is closed: a socket or a file would be taken for it otherwise."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free
+    if sys.stderr is None:  # print(file=None) goes to stdout
+        sys.stderr = os.fdopen(2, "w", closefd=False)
 
 
 def dispatch(args: list[str]) -> int:
@@ -64,14 +81,21 @@ def dispatch(args: list[str]) -> int:
     if args[:1] == ["--version"]:
         from railgauge import __version__
 
-        print(f"railgauge {__version__}")
-        return 0
+        return say(f"railgauge {__version__}", 0)
     if not args or args[0] in ("--help", "-h"):
-        print(help_text())
-        return 0 if args else 2
+        return say(help_text(), 0 if args else 2)
     if args[0] not in COMMANDS:
         return unknown(args[0])
     return run_command(args[0], args[1:])
+
+
+def say(text: str, status: int) -> int:
+    """Print a text and return the status, or that of a disk that is full."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        return explain_os_error("railgauge", error)
+    return status
 
 
 def help_text() -> str:
@@ -103,16 +127,25 @@ def run_command(name: str, args: list[str]) -> int:
     except OSError as error:
         if debug:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
-        what = error.filename or ("cannot write to stdout" if error.errno in OUTPUT_FAILS else "")
-        said = f"{what}: {error.strerror or error}" if what else error.strerror or error
-        print(f"railgauge {name}: {said} (--debug shows where)", file=sys.stderr)
-        return 3
+        return explain_os_error(f"railgauge {name}", error)
     except Exception as error:
         if debug:
             raise
         return explain(name, error)
     return status
+
+
+def explain_os_error(who: str, error: OSError) -> int:
+    """Print what the system refused, and return the exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
+    said = str(error.strerror or error)
+    if error.filename is None and error.errno in OUTPUT_FAILS:
+        said = f"cannot write to stdout: {said}"
+    else:
+        said = f"{error.filename}: {said}" if error.filename else said
+        said += " (--debug shows where)"
+    print(f"{who}: {said}", file=sys.stderr)
+    return 3
 
 
 def explain(command: str, error: Exception) -> int:

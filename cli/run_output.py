@@ -12,7 +12,7 @@ from railgauge.cli.output import write_text
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
-from railgauge.topo.errors import Error
+from railgauge.topo.errors import Error, UnavailableError
 
 
 class RunOutput:
@@ -43,21 +43,32 @@ class RunOutput:
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = not self._output_file or self._save(document)
-        if self._job.json:
-            self._print(json.dumps(document.to_json(), allow_nan=False))
-        elif document.rows:
-            self._print(self._footer(document))
+        shown = self._show(document)
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
-        return 4 if unmet else status_of(error) or (0 if saved else 3)
+        return 4 if unmet else status_of(error) or (0 if saved and shown else 3)
 
     def _print(self, text: str) -> None:
-        """Write to stdout; once its reader has gone, nothing more is tried."""
+        """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""
         try:
             print(text, flush=True)
-        except BrokenPipeError:
+        except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
+
+    def _show(self, document: RunDocument) -> bool:
+        """Print the end of the table, or the document; whether stdout took it."""
+        try:
+            if self._job.json:
+                self._print(json.dumps(document.to_json(), allow_nan=False))
+            elif document.rows:
+                self._print(self._footer(document))
+        except UnavailableError as problem:
+            print(f"railgauge run: {problem}", file=sys.stderr)
+            return False
+        return True
 
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import Launch, launcher
-from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation
+from railgauge.collectives.launch.place import BY_HAND, Place, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, die_with_parent, is_launched, is_tethered, report_is_out
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
@@ -59,6 +59,7 @@ def start(job: Job, asked: Start, output_file: str, remarks: list[str]) -> int:
     Raises:
         UsageError: the flags and the environment contradict each other.
     """
+    check_place(asked)
     place = None if asked.dry_run else place_of(asked)
     if has_to_launch(asked, place, job.ranks_per_process):
         return launch(job, asked, output_file)
@@ -78,25 +79,43 @@ def has_to_launch(asked: Start, place: Place | None, ranks_per_process: int) -> 
     there = place.processes * ranks_per_process if place else None
     if not asked.launches and asked.ranks in (None, there):
         return False
-    if not is_launched() and (place is None or (place.processes == 1 and asked.rank is None)):
+    if not is_launched() and (place is None or place.processes == 1):
         return True
     started = "railgauge's launcher started this process"
     if place:
-        started = f"{place.launcher} started {place.processes} processes of {ranks_per_process} ranks each"
+        said = "say that this is one of" if place.launcher == BY_HAND else "started"
+        started = f"{place.launcher} {said} {place.processes} processes of {ranks_per_process} ranks each"
     if not asked.launches:
         raise UsageError(f"--ranks {asked.ranks}, but {started}: leave --ranks out, or start railgauge without it")
     raise UsageError(
         f"{started}, and ranks start no others: leave --launcher, --hostfile, --hosts and -x out, "
-        f"or start railgauge without it"
+        f"or {'unset these' if place and place.launcher == BY_HAND else 'start railgauge without it'}"
     )
+
+
+def check_place(asked: Start) -> None:
+    """Refuse flags that say half of this process's place, or say it where this process is to start the job's.
+
+    Raises:
+        UsageError: they do.
+    """
+    flags = {"--rank": asked.rank, "--world-size": asked.world_size, "--local-rank": asked.local_rank}
+    given = [flag for flag, value in flags.items() if value is not None]
+    if not given:
+        return
+    if asked.launches or asked.ranks is not None:
+        raise UsageError(
+            f"{', '.join(given)}: that is the place of one process, and here processes are to be started: "
+            f"leave it out, or leave --launcher, --ranks, --hostfile, --hosts, -x and --dry-run out"
+        )
+    if asked.rank is None or asked.world_size is None:
+        raise UsageError(f"{', '.join(given)} is half a place: --rank and --world-size belong together")
 
 
 def place_of(asked: Start) -> Place | None:
     """This process's place by its flags, else by the environment; None when it is in no job."""
-    if asked.rank is None and asked.world_size is None:
-        return find_place(os.environ, asked.init_method)
     if asked.rank is None or asked.world_size is None:
-        raise UsageError("--rank and --world-size belong together")
+        return find_place(os.environ, asked.init_method)
     return Place(
         process=asked.rank,
         processes=asked.world_size,

@@ -2,12 +2,14 @@
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
 import contextlib
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
+from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
@@ -15,7 +17,15 @@ from railgauge.collectives.plan import Tree
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import AbortedError, MismatchError, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import (
+    AbortedError,
+    MismatchError,
+    PeerLostError,
+    RunError,
+    UnavailableError,
+    UsageError,
+    WaitTimeoutError,
+)
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -39,18 +49,10 @@ STREAM_BYTES = 32 << 20
 T = TypeVar("T")
 
 
-class Communicator:
+class Communicator(Collectives):
     """One rank's end of a group. Made by all ranks together; not for use by two threads at once.
 
-    Every rank calls the same collectives of one communicator in the same order; several communicators may be used in
-    any order that is the same on the ranks they share. Arrays are C-contiguous, in host memory, of anything that
-    exports DLPack or the buffer protocol, and of one type on all ranks; how many elements a collective moves follows
-    from their sizes. Each method returns its destination, or with `async_op` at once a Work whose `wait()` does, and
-    raises
-
-        UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.
-        RunError: a rank was lost, the ranks disagree, or the timeout passed; all communicators are then unusable. A
-            Work raises it from `wait()`.
+    Several communicators may be used in any order in which no two ranks wait for each other.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Communicator:
         """
         self.rank = group.rank
         self.size = group.world_size
-        self.peers = peers
+        self.peers = list(peers)
         self._group = group
         self._job = group.job
         self._parent = parent
@@ -126,25 +128,33 @@ class Communicator:
             at the latest.
 
         Raises:
-            RunError, UnavailableError: as when this one was made.
+            UsageError: a color or key is no whole number. RunError, UnavailableError: as when this one was made.
         """
+        try:
+            own = [None if color is None else operator.index(color), operator.index(key)]
+        except TypeError:
+            raise UsageError(f"split: color {color!r}, key {key!r}: whole numbers, or None for no color") from None
         self._wait_for_queue()
         self._splits += 1
-        told = self._group.all_gather([color, key])
+        told = self._group.all_gather(own)
         if color is None:
             return None
         chosen = sorted((rank for rank in range(self.size) if told[rank][0] == color), key=lambda rank: told[rank][1])
         peers = [self.peers[rank] for rank in chosen]
         ring = list(range(len(chosen)))
-        made = Communicator(
-            self._group.subgroup(chosen, self._splits),
-            peers,
-            [ring] * self.rings,
-            [ring_steps(peers)] * self.rings,
-            only=self._only,
-            environ=self._environ,
-            parent=self,
-        )
+        try:
+            made = Communicator(
+                self._group.subgroup(chosen, self._splits),
+                peers,
+                [ring] * self.rings,
+                [ring_steps(peers)] * self.rings,
+                only=self._only,
+                environ=self._environ,
+                parent=self,
+            )
+        except UnavailableError as error:
+            self._job.fail(str(error))  # the others wait for this rank
+            raise
         self._parts.append(made)
         return made
 
@@ -172,134 +182,10 @@ class Communicator:
             if not in_background:
                 work.wait()
 
-    def all_reduce(self, source: Any, destination: Any = None, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
-        """Reduce element-wise over all ranks; every rank gets the result.
-
-        Args:
-            source: n elements.
-            destination: n elements; without it, `source` itself.
-            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero).
-            async_op: return a Work.
-        """
-        into = source if destination is None else destination
-        return self._run(Collective.ALL_REDUCE, source, into, op, async_op=async_op)
-
-    def all_gather(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
-        """Give every rank all ranks' elements.
-
-        Args:
-            source: n elements; in place: destination[rank * n : (rank + 1) * n].
-            destination: size * n elements, by rank.
-            async_op: return a Work.
-        """
-        return self._run(Collective.ALL_GATHER, source, destination, async_op=async_op)
-
-    def reduce_scatter(self, source: Any, destination: Any, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
-        """Reduce element-wise over all ranks; every rank gets its part of the result.
-
-        Args:
-            source: size * n elements.
-            destination: n elements; in place: source[rank * n : (rank + 1) * n].
-            op: as in all_reduce.
-            async_op: return a Work.
-        """
-        return self._run(Collective.REDUCE_SCATTER, source, destination, op, async_op=async_op)
-
-    def broadcast(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
-        """Give every rank the root's elements.
-
-        Args:
-            source: n elements; only the root's are read.
-            destination: n elements; without it, `source` itself.
-            root: the rank whose elements they are.
-            async_op: return a Work.
-        """
-        into = source if destination is None else destination
-        return self._run(Collective.BROADCAST, source, into, root=root, async_op=async_op)
-
-    def reduce(
-        self, source: Any, destination: Any = None, op: Redop = Redop.SUM, root: int = 0, *, async_op: bool = False
-    ) -> Any:
-        """Reduce element-wise over all ranks; the root gets the result.
-
-        Args:
-            source: n elements.
-            destination: n elements, of the root only; without it, `source` itself.
-            op: as in all_reduce.
-            root: the rank that gets the result.
-            async_op: return a Work.
-        """
-        into = source if destination is None else destination
-        return self._run(Collective.REDUCE, source, into, op, root, async_op=async_op)
-
-    def alltoall(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
-        """Give part p of every rank's elements to rank p.
-
-        Args:
-            source: size * n elements, by the rank that they are for. Not the destination.
-            destination: size * n elements, by the rank that they are from.
-            async_op: return a Work.
-        """
-        return self._run(Collective.ALL_TO_ALL, source, destination, async_op=async_op)
-
-    def alltoallv(
-        self,
-        source: Any,
-        send_counts: Sequence[int],
-        destination: Any,
-        recv_counts: Sequence[int],
-        *,
-        async_op: bool = False,
-    ) -> Any:
-        """The same with parts of any length, one after another.
-
-        Args:
-            source: sum(send_counts) elements.
-            send_counts: how many are for each rank.
-            destination: sum(recv_counts) elements.
-            recv_counts: how many come from each rank, which has to send as many.
-            async_op: return a Work.
-        """
-        call = self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
-        return self._start(call, destination, async_op)
-
-    def gather(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
-        """Give the root all ranks' elements.
-
-        Args:
-            source: n elements; in place, of the root: destination[root * n : (root + 1) * n].
-            destination: size * n elements, by rank; of the root only.
-            root: the rank that gets them.
-            async_op: return a Work.
-        """
-        return self._run(Collective.GATHER, source, destination, root=root, async_op=async_op)
-
-    def scatter(self, source: Any, destination: Any, root: int = 0, *, async_op: bool = False) -> Any:
-        """Give every rank its part of the root's elements.
-
-        Args:
-            source: size * n elements, by rank; of the root only.
-            destination: n elements; in place, of the root: source[root * n : (root + 1) * n].
-            root: the rank whose elements they are.
-            async_op: return a Work.
-        """
-        return self._run(Collective.SCATTER, source, destination, root=root, async_op=async_op)
-
-    def sendrecv(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
-        """Give this rank's elements to the next rank, and take the previous one's; the first follows the last.
-
-        Args:
-            source: n elements.
-            destination: n elements; not the source.
-            async_op: return a Work.
-        """
-        return self._run(Collective.SEND_RECV, source, destination, async_op=async_op)
-
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
         one = bytearray(1)
-        call = self._native.prepare(NUMBERS[Collective.ALL_REDUCE], one, one, int(Redop.SUM), 0)
-        return self._start(call, None, async_op)
+        return self._start(self._prepare(Collective.ALL_REDUCE, one, one), None, async_op)
 
     def repeat(
         self,
@@ -368,23 +254,20 @@ class Communicator:
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _run(
-        self,
-        collective: Collective,
-        source: Any,
-        destination: Any,
-        op: Redop = Redop.SUM,
-        root: int = 0,
-        *,
-        async_op: bool,
-    ) -> Any:
-        call = self._native.prepare(NUMBERS[collective], source, destination, op, root)
-        return self._start(call, destination, async_op)
+    def _prepare(
+        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
+    ) -> native.Call:
+        return self._native.prepare(NUMBERS[collective], source, destination, op, root)
+
+    def _prepare_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
+    ) -> native.Call:
+        return self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
 
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""
         if self._closed:
-            raise UsageError("the communicator is closed")
+            raise UsageError("this group is closed")
         if not async_op and self._collected is None and self._is_idle:
             self._execute(call)
             return destination
@@ -406,7 +289,7 @@ class Communicator:
     def _wait_for_queue(self) -> None:
         """Let what was begun before come first."""
         if self._closed:
-            raise UsageError("the communicator is closed")
+            raise UsageError("this group is closed")
         if self._collected is not None:
             raise UsageError("this cannot be part of a group of operations: call it before or after")
         if self._queue:

@@ -41,6 +41,23 @@ class Job:
     record: bool = False
     """Whether the flight record is wanted at the end."""
 
+    def agreed(self) -> dict[str, str]:
+        """By flag, as text, what every rank has to be asked alike: the operations and their number, not who reports."""
+        return {
+            "the collective": self.collective,
+            "-b": str(self.begin),
+            "-e": str(self.end),
+            "-f": f"{self.factor:g}",
+            **({} if self.factor > 1 else {"-i": str(self.step)}),
+            "-d": ",".join(dtype.label for dtype in self.dtypes),
+            "-o": ",".join(redop.label for redop in self.redops),
+            "-n": str(self.iterations),
+            "-w": str(self.warmup),
+            "-m": str(self.aggregate),
+            "-N": str(self.cycles),
+            "-c": str(self.check),
+        }
+
     @property
     def ranks_per_process(self) -> int:
         """Host ranks of one process: -t times -g."""

@@ -3,7 +3,10 @@
 
 import contextlib
 import os
+import warnings
+import weakref
 from datetime import timedelta
+from numbers import Integral
 from types import TracebackType
 from typing import Self
 
@@ -24,7 +27,10 @@ DEFAULT_TIMEOUT = timedelta(minutes=30)
 
 
 class ProcessGroup:
-    """This process as one rank among all others, connected over the planned channels until `close`."""
+    """This process as one rank among all others, connected over the planned channels until `close`.
+
+    One that is dropped without it, or left open when the program ends, ends the run on all ranks.
+    """
 
     def __init__(self, place: Place, timeout: timedelta, store: Store | None) -> None:
         with contextlib.ExitStack() as stack:
@@ -42,24 +48,29 @@ class ProcessGroup:
             self._open = stack.pop_all()
         self.rank = place.process
         self.size = place.processes
+        self._unless_closed = weakref.finalize(self, _abandon, self._open, self._bootstrap, os.getpid())
 
     def barrier(self) -> None:
         """Wait until every rank is here.
 
         Raises:
+            UsageError: this group is closed.
             RunError: a rank was lost, or does not come within the timeout.
         """
+        if not self._unless_closed.alive:
+            raise UsageError("barrier: this group is closed")
         self.communicator.barrier()
 
     def close(self) -> None:
         """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless."""
+        self._unless_closed.detach()
         self._open.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is not None:
+        if error is not None and self._unless_closed.alive:
             self._bootstrap.fail(reason(error))
         self.close()
 
@@ -80,14 +91,40 @@ def init_process_group(
         rank: this process's number; with `world_size`. Without them, RANK and WORLD_SIZE, or what the launcher says.
         world_size: how many processes there are.
         timeout: longest wait for the others, now and in any operation.
-        store: meet through this store, in place of an init method; `rank` and `world_size` are needed with it.
+        store: meet through this store, in place of an init method; `rank` and `world_size` are needed with it. It stays
+            open, and serves one group after another.
 
     Raises:
-        UsageError: no place is given, or only half of one; this rank is not let in.
+        UsageError: no place is given, or only half of one; an argument is of another type; this rank is not let in.
         RunError: not everybody came within the timeout; the message names who is missing.
         UnavailableError: no network interface can be used.
     """
+    _check("init_method", init_method, str, "a text")
+    _check("rank", rank, Integral, "a whole number")
+    _check("world_size", world_size, Integral, "a whole number")
+    _check("store", store, Store, "one of railgauge.transports.store")
+    if not isinstance(timeout, timedelta):
+        raise UsageError(f"init_process_group: timeout is {timeout!r}: it has to be a datetime.timedelta")
+    if store is not None and init_method is not None:
+        raise UsageError("init_process_group: give a store or an init method, not both")
+    if store is not None and (rank is None or world_size is None):
+        raise UsageError("init_process_group: rank and world_size are needed with a store")
     return ProcessGroup(_place(init_method, rank, world_size), timeout, store)
+
+
+def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -> None:
+    """End a group that nobody closed: the others are told, and nobody is waited for."""
+    if os.getpid() != process:
+        return  # a fork's copy must end nothing
+    warnings.warn("a railgauge.ProcessGroup was not closed: call close(), or use it in a with", ResourceWarning, 2)
+    bootstrap.fail("its program did not close the process group")
+    bootstrap.abort()
+    opened.close()
+
+
+def _check(name: str, value: object, kind: type, words: str) -> None:
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise UsageError(f"init_process_group: {name} is {value!r}: it has to be {words}")
 
 
 def _connect(bootstrap: Bootstrap) -> Communicator:
@@ -104,7 +141,7 @@ def _place(init_method: str | None, rank: int | None, world_size: int | None) ->
         raise UsageError("init_process_group: rank and world_size belong together")
     if rank is not None and world_size is not None:
         called = "init_process_group"
-        return Place(process=rank, processes=world_size, init_method=init_method or "env://", launcher=called)
+        return Place(process=int(rank), processes=int(world_size), init_method=init_method or "env://", launcher=called)
     place = find_place(os.environ, init_method)
     if place is None:
         raise UsageError("init_process_group: rank and world_size are not given, and no launcher has set them")

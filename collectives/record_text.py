@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from railgauge.collectives.record import Record
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.sources.printable import one_line
 from railgauge.transports.picture import Scene, describe, details, draw, name_operation, parting
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current
@@ -20,9 +20,9 @@ def record_text(record: Record) -> str:
 
 
 def _head(record: Record) -> Iterator[str]:
-    command = printable(" ".join(record.command))
-    yield f"{record.ranks} ranks, rank 0 on {printable(record.host)}, {printable(record.time)}: railgauge {command}"
-    yield f"ended: {printable(record.error) if record.error else 'well'}"
+    command = one_line(" ".join(record.command))
+    yield f"{record.ranks} ranks, rank 0 on {one_line(record.host)}, {one_line(record.time)}: railgauge {command}"
+    yield f"ended: {one_line(record.error) if record.error else 'well'}"
     for line in (parting(record.standings), draw(Scene(record.standings))):
         if line and line not in (record.error or ""):
             yield f"stood: {line}"
@@ -99,7 +99,7 @@ def _spread(timed: list[tuple[float, int]]) -> str:
 
 def _how(operation: Operation) -> str:
     channels = f" on {operation.channels} channels" if operation.channels > 1 else ""
-    return f"by {printable(operation.algorithm)}{channels}"
+    return f"by {one_line(operation.algorithm)}{channels}"
 
 
 def _clock(seconds: float) -> str:

@@ -143,7 +143,7 @@ class _Rank:
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
         self._log.info("INIT", f"railgauge version {__version__}")
-        peers = exchange(bootstrap, this_peer(bootstrap.rank))
+        peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=self._job.agreed()))
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes = plan.nodes
         self._check_fault(bootstrap.world_size, len(plan.rings))

@@ -8,8 +8,9 @@ import ipaddress
 import os
 import socket
 from dataclasses import dataclass
+from typing import Any
 
-from railgauge.topo.errors import UnavailableError
+from railgauge.topo.errors import UnavailableError, UsageError
 
 IFF_RUNNING = 0x40  # linux/if.h: up, and connected to something
 
@@ -40,6 +41,22 @@ class Address:
 def host_and_port(host: str, port: int) -> str:
     """HOST:PORT, or [IPV6]:PORT."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def check_scope(host: str) -> None:
+    """Refuse a link-local IPv6 address that does not say by which interface.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if host.lower().startswith(LINK_LOCAL) and ":" in host and "%" not in host:
+        raise UsageError(f"{host} is link-local, so it has to say by which interface: {host}%IFACE, as in fe80::1%eth0")
+
+
+def with_scope(address: tuple[Any, ...]) -> str:
+    """A socket address as text, link-local IPv6 with its interface (`fe80::1%eth0`)."""
+    scope = address[3] if len(address) == 4 else 0
+    return f"{address[0]}%{socket.if_indextoname(scope)}" if scope else str(address[0])
 
 
 def from_here(address: str, interface: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
+from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.frame import (
     FROM_HUB,
@@ -35,6 +36,8 @@ from railgauge.transports.group import WORLD, Group
 from railgauge.transports.hub import SILENT_SHARE, beat_interval
 from railgauge.transports.standing import Standing
 
+AFTER_FAILURE_S = 5.0
+"""So long a rank that gave up waits to hear what the hub makes of it."""
 HUB_FIRST_S = 2.0
 """So much later than the hub a rank gives up by itself: the hub knows who is missing."""
 LOOK_S = 1.0
@@ -66,6 +69,7 @@ class Bootstrap(Group):
         self._results: dict[int, queue.SimpleQueue[tuple[int, bytes]]] = {}
         """By the name of the group that waits for them."""
         self._missing = ""
+        self._patience_s = timeout_s
         self._sending = threading.Lock()
         self._failed = threading.Event()
         self._closing = threading.Event()
@@ -87,7 +91,7 @@ class Bootstrap(Group):
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
                 if kind is Kind.REFUSED:
-                    raise UsageError(f"rank {self.rank} on {host} may not join: {payload}")
+                    raise UsageError(f"this rank may not join: {one_line(payload)}")
                 if kind is Kind.WELCOME:
                     self.session = hmac.digest(secret, b"session" + payload.encode(), "sha256")
                 self._take(kind, number, payload)
@@ -99,7 +103,7 @@ class Bootstrap(Group):
                 look_around()
         problem = f"waited {time.monotonic() - began:.0f} s for {self._missing or 'a welcome from rank 0'}"
         self.fail(problem)
-        raise PeerLostError(f"rank {self.rank}: {problem}")
+        raise PeerLostError(problem)
 
     def exchange(
         self, group: int, number: int, members: Sequence[int], value: bytes, limit_s: float | None
@@ -114,7 +118,7 @@ class Bootstrap(Group):
                 told, result = results.get(timeout=left)
                 if told == number:
                     return split_result(result, len(members) or self.world_size)
-        raise self.wait_for_failure(PeerLostError(f"rank {self.rank}: no answer from rank 0", 0))
+        raise self.wait_for_failure(PeerLostError("no answer from rank 0", 0))
 
     def forget(self, group: int) -> None:
         """No exchange of that group will come any more."""
@@ -131,15 +135,21 @@ class Bootstrap(Group):
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
 
+    def abort(self) -> None:
+        """End this rank's waiting, in all that it has `attend`ed."""
+        for watch in tuple(self._watches):
+            watch.abort()
+
     def standings(self) -> list[Standing]:
         """Where this rank stands in each communicator; for any thread."""
         return [watch.standing() for watch in tuple(self._watches)]
 
     def fail(self, message: str, waits: Waits = NOBODY, *, mismatch: bool = False) -> None:
         """Tell all ranks that this one cannot go on: what it waited for, or that it got what another operation sent."""
+        self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
         self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
-    def wait_for_failure(self, otherwise: RunError, limit_s: float = 5.0) -> RunError:
+    def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
         self._failed.wait(limit_s)
         return self.failure or otherwise
@@ -148,9 +158,14 @@ class Bootstrap(Group):
         """Leave in peace."""
         self._closing.set()
         self._send(pack(Kind.BYE))
-        if self._thread.ident is not None:
-            self._thread.join(self.timeout_s)
+        if self._thread.ident is not None and threading.current_thread() is not self._thread:
+            self._thread.join(self._patience_s)
         self._sock.close()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it was closed."""
+        return self._closing.is_set()
 
     def _send(self, frame: bytes) -> None:
         # A broken connection is reported by the reading thread, which sees the end of the stream.
@@ -163,7 +178,7 @@ class Bootstrap(Group):
     def _expect_frames(self, limit_s: float) -> list[Frame]:
         frames = self._receive(limit_s)
         if frames is None:
-            raise PeerLostError(f"rank {self.rank}: rank 0 closed the connection while joining: did it end?", 0)
+            raise PeerLostError("rank 0 closed the connection while joining: did it end?", 0)
         return frames
 
     def _watch(self) -> None:
@@ -202,7 +217,7 @@ class Bootstrap(Group):
         elif kind is Kind.QUERY:
             self._send(pack(Kind.STATE, 0, self.standings()))
         elif kind is Kind.WAITING:
-            self._missing = payload
+            self._missing = one_line(payload)
         elif kind is Kind.ABORT:
             self._set_failure(_error(**payload))
             return True
@@ -214,8 +229,7 @@ class Bootstrap(Group):
 
     def _set_failure(self, failure: RunError) -> None:
         self.failure = failure
-        for watch in tuple(self._watches):
-            watch.abort()
+        self.abort()
         self._failed.set()
         for results in tuple(self._results.values()):
             results.put((-1, b""))  # wakes a rank that waits in an exchange
@@ -223,6 +237,7 @@ class Bootstrap(Group):
 
 def _error(message: str, rank: int, mismatch: bool) -> RunError:
     """What the hub tells of the run's end."""
+    told = one_line(message)
     if mismatch:
-        return MismatchError(message)
-    return PeerLostError(message, rank) if rank >= 0 else RunError(message)
+        return MismatchError(told)
+    return PeerLostError(told, rank) if rank >= 0 else RunError(told)

@@ -32,7 +32,10 @@ class Complaints:
         self._logged += 1
         if self._logged > MOST:
             return
-        import logging  # takes a while, and most runs have nothing to complain about
+        try:
+            import logging  # takes a while, and most runs have nothing to complain about
+        except OSError:
+            return  # no descriptor is left to read it with
 
         more = "; others are not logged for an hour" if self._logged == MOST else ""
-        logging.getLogger(self._logger).warning("%s%s", message, more)
+        logging.getLogger(self._logger).warning("railgauge: %s%s", message, more)

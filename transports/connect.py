@@ -74,7 +74,7 @@ class Connector:
         board = native.Board(place_bytes)
         self._tell_doorbells()
         descriptors = self._group.all_gather(board.descriptor)
-        peers = [
+        peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
             for rank, peer in enumerate(self._group.members)
         ]

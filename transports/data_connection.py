@@ -15,7 +15,7 @@ from typing import NamedTuple
 from railgauge.topo.errors import PeerLostError, WaitTimeoutError
 from railgauge.transports import tcp
 from railgauge.transports.addresses import from_here, host_and_port
-from railgauge.transports.handshake import DATA, authenticate
+from railgauge.transports.handshake import DATA, connect_proved
 from railgauge.transports.interface import Interface
 
 NAME = struct.Struct("!III")
@@ -43,7 +43,12 @@ def connect(
     where = f"rank {name.target} at {host_and_port(*address)}"
     try:
         target = tcp.socket_address(from_here(address[0], interface.name), address[1])
-        sock = tcp.connect(target, deadline, interface.address if interface.family == tcp.family_of(target) else "")
+        source = interface.address if interface.family == tcp.family_of(target) else ""
+        sock = connect_proved(
+            lambda: tcp.connect(target, deadline, source), secret, DATA, until=deadline, deadline=deadline
+        )
+    except (PeerLostError, WaitTimeoutError) as error:
+        raise PeerLostError(f"{where} did not take the data connection: {error}", name.target) from None
     except OSError as error:
         raise PeerLostError(
             f"cannot connect from {interface.name} ({interface.address}) to {where}: {error.strerror or error}: "
@@ -51,10 +56,9 @@ def connect(
             name.target,
         ) from None
     try:
-        authenticate(sock, secret, DATA, deadline=deadline)
         sock.sendall(NAME.pack(*name))
         set_options(sock, timeout_s)
-    except (PeerLostError, WaitTimeoutError, OSError) as error:
+    except OSError as error:
         sock.close()
         raise PeerLostError(f"{where} did not take the data connection: {error}", name.target) from None
     except BaseException:

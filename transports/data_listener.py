@@ -19,6 +19,7 @@ from railgauge.transports.complaints import Complaints
 from railgauge.transports.data_connection import NAME, Name, set_options
 from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake
 from railgauge.transports.interface import Interface
+from railgauge.transports.strangers import Strangers
 
 TO_READ = OPENING + PROOF + NAME.size
 """All that a connecting rank sends before its data, which is not ours to read."""
@@ -48,6 +49,7 @@ class DataListener:
         self._listeners: dict[Interface, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._found: dict[Name, socket.socket] = {}
+        self._strangers: Strangers[_Arrival] = Strangers(MOST_STRANGERS)
         self._complaints = Complaints(__name__)
 
     def address(self, interface: Interface) -> tuple[str, int]:
@@ -79,6 +81,7 @@ class DataListener:
             PeerLostError: some did not come before the deadline (time.monotonic()); it names the ranks.
         """
         missing = set(expected)
+        self._strangers.most = len(missing) + MOST_STRANGERS
         stop = threading.Event()
         thread = threading.Thread(
             target=self._serve, args=(missing, deadline, lambda: stop.is_set() or over()), daemon=True
@@ -115,26 +118,31 @@ class DataListener:
         while missing and time.monotonic() < deadline and not over():
             for key, _ in self._selector.select(TICK_S):
                 if key.data is None:
-                    self._accept(key.fileobj, len(missing) + MOST_STRANGERS)  # type: ignore[arg-type]
-                else:
+                    self._accept(key.fileobj)  # type: ignore[arg-type]
+                elif key.data.sock.fileno() >= 0:  # else it was dropped since
                     self._read(key.data, missing)
             self._drop_silent()
 
-    def _accept(self, listener: socket.socket, most: int) -> None:
+    def _accept(self, listener: socket.socket) -> None:
         try:
             sock, _ = listener.accept()
         except BlockingIOError:
             return
-        except OSError:
-            if not tcp.allow_many_files():
-                time.sleep(TICK_S)  # out of descriptors: some may become free
-            return
-        if len(self._selector.get_map()) - len(self._listeners) >= most:
-            sock.close()
+        except OSError as error:
+            if error.errno in tcp.OUT_OF_FILES and not tcp.allow_many_files():
+                self._strangers.leave_files()
+                self._drop_surplus()
+                time.sleep(TICK_S)  # some may become free
             return
         sock.setblocking(False)
         arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), tcp.peer_name(sock))
+        self._strangers.add(arrival, arrival.peer)
         self._selector.register(sock, selectors.EVENT_READ, arrival)
+        self._drop_surplus()
+
+    def _drop_surplus(self) -> None:
+        for arrival in self._strangers.surplus():
+            self._refuse(arrival, "it had proved nothing when there was no room for others")
 
     def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
         try:
@@ -156,17 +164,19 @@ class DataListener:
             raise AuthenticationError(f"channel {name.channel} from rank {name.source} is not expected here, or twice")
         set_options(arrival.sock, self._timeout_s)
         self._selector.unregister(arrival.sock)
+        self._strangers.remove(arrival, arrival.peer)
         self._found[name] = arrival.sock
         missing.remove(name)
 
     def _drop_silent(self) -> None:
         now = time.monotonic()
-        for key in list(self._selector.get_map().values()):
-            if key.data is not None and now - key.data.since > STRANGERS_S:
-                self._refuse(key.data, f"it said too little in {STRANGERS_S:g} s")
+        for arrival in self._strangers:
+            if now - arrival.since > STRANGERS_S:
+                self._refuse(arrival, f"it said too little in {STRANGERS_S:g} s")
 
     def _refuse(self, arrival: _Arrival, why: str) -> None:
-        self._complaints.refuse("railgauge: data connection refused of", arrival.peer, why)
+        self._complaints.refuse("data connection refused of", arrival.peer, why)
+        self._strangers.remove(arrival, arrival.peer)
         self._drop(arrival.sock)
 
     def _drop(self, sock: socket.socket) -> None:

@@ -10,11 +10,13 @@ Nothing has a length on the wire, so that a stranger cannot make the other end w
 key is b"": everybody knows it, but other protocols and other programs' ports are still told apart.
 """
 
+import contextlib
 import hashlib
 import hmac
 import secrets
 import socket
 import time
+from collections.abc import Callable, Iterator
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
 from railgauge.transports.tcp import peer_name
@@ -24,6 +26,7 @@ NONCE = 16
 PROOF = hashlib.sha256().digest_size
 STORE, HUB, DATA = b"store", b"hub", b"data"
 OPENING = len(MAGIC) + NONCE
+PAUSE_S = 0.1
 
 
 class ServerHandshake:
@@ -74,45 +77,68 @@ def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline
         PeerLostError: the connection ended. WaitTimeoutError: the deadline has passed.
     """
     nonce = secrets.token_bytes(NONCE)
-    before = sock.gettimeout()
-    _send(sock, MAGIC + nonce, deadline)
-    answer = _receive(sock, NONCE + PROOF, deadline)
-    nonces = nonce + answer[:NONCE]
-    _send(sock, _proof(secret, b"client", purpose, nonces), deadline)  # of a wrong one the server's log tells
+    before, name = sock.gettimeout(), peer_name(sock)
+    with _explained(name):
+        _send(sock, MAGIC + nonce, deadline)
+        answer = _receive(sock, NONCE + PROOF, deadline)
+        nonces = nonce + answer[:NONCE]
+        _send(sock, _proof(secret, b"client", purpose, nonces), deadline)  # of a wrong one the server's log tells
     if not hmac.compare_digest(answer[NONCE:], _proof(secret, b"server", purpose, nonces)):
         raise AuthenticationError(
-            f"the job secret here and that of {peer_name(sock)} differ (RAILGAUGE_SECRET), "
+            f"the job secret here and that of {name} differ (RAILGAUGE_SECRET), "
             f"or another program answers there: start all processes with the same secret"
         )
     sock.settimeout(before)
+
+
+def connect_proved(
+    connect: Callable[[], socket.socket], secret: bytes, purpose: bytes, *, until: float, deadline: float
+) -> socket.socket:
+    """Connect and `authenticate` by `deadline`, and `until` then (time.monotonic()) again if the connection is lost.
+
+    The other end drops whom it does not know yet when too many strangers come. Errors are those of both.
+    """
+    while True:
+        with contextlib.ExitStack() as undo:
+            sock = undo.enter_context(connect())
+            try:
+                authenticate(sock, secret, purpose, deadline=deadline)
+            except PeerLostError:
+                if time.monotonic() + PAUSE_S > until:
+                    raise
+            else:
+                undo.pop_all()
+                return sock
+        time.sleep(PAUSE_S)
 
 
 def _proof(secret: bytes, side: bytes, purpose: bytes, nonces: bytes) -> bytes:
     return hmac.digest(secret, side + purpose + nonces, "sha256")
 
 
+@contextlib.contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """What goes wrong with a socket, as what it means; `name` is the other end."""
+    try:
+        yield
+    except TimeoutError:
+        raise WaitTimeoutError(f"{name} did not answer in time while proving the job secret") from None
+    except OSError as error:
+        raise PeerLostError(f"{name} was lost while proving the job secret: {error.strerror or error}") from None
+
+
 def _send(sock: socket.socket, data: bytes, deadline: float) -> None:
     _limit(sock, deadline)
-    try:
-        sock.sendall(data)
-    except TimeoutError:
-        raise _late(sock) from None
-    except OSError as error:
-        raise _lost(sock, error.strerror) from None
+    sock.sendall(data)
 
 
 def _receive(sock: socket.socket, size: int, deadline: float) -> bytes:
     data = b""
     while len(data) < size:
         _limit(sock, deadline)
-        try:
-            piece = sock.recv(size - len(data))
-        except TimeoutError:
-            raise _late(sock) from None
-        except OSError as error:
-            raise _lost(sock, error.strerror) from None
+        piece = sock.recv(size - len(data))
         if not piece:
-            raise _lost(sock, "it closed the connection")
+            raise ConnectionError("it closed the connection")
         data += piece
     return data
 
@@ -120,13 +146,5 @@ def _receive(sock: socket.socket, size: int, deadline: float) -> bytes:
 def _limit(sock: socket.socket, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise _late(sock)
+        raise TimeoutError
     sock.settimeout(left)
-
-
-def _late(sock: socket.socket) -> WaitTimeoutError:
-    return WaitTimeoutError(f"{peer_name(sock)} did not answer in time while proving the job secret")
-
-
-def _lost(sock: socket.socket, why: str | None) -> PeerLostError:
-    return PeerLostError(f"{peer_name(sock)} was lost while proving the job secret: {why}")

@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.sources.printable import one_line
+from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.failure import Failure, Verdict, judge
 from railgauge.transports.frame import (
@@ -34,7 +35,7 @@ from railgauge.transports.member import Member
 from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
-from railgauge.transports.tcp import allow_many_files
+from railgauge.transports.strangers import Strangers
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
@@ -49,6 +50,9 @@ STATES_WITHIN_S = 1.0
 """How long ranks have to say where they stand, when one of them fails; when one is lost, the share for last words."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
+"""So many that have not proved the secret may be connected, beyond a whole world."""
+ACCEPTED_AT_ONCE = 128
+"""Who has come is listened to before more are taken."""
 MOST_TOLD = 4
 """So many refusals are in the message about those who did not come."""
 SALT_BYTES = 16
@@ -86,6 +90,7 @@ class Hub:
         self._refused_elsewhere = refused_elsewhere
         self._started = time.monotonic()
         self._connected: set[Member] = set()
+        self._strangers: Strangers[Member] = Strangers(world_size + MOST_STRANGERS)
         self._members: dict[int, Member] = {}
         self._welcomed = False
         self._last_heard = ""
@@ -110,7 +115,7 @@ class Hub:
 
     def start(self) -> None:
         """Begin to accept ranks."""
-        allow_many_files()
+        tcp.allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
@@ -121,13 +126,17 @@ class Hub:
 
     def finish(self) -> None:
         """Wait until all ranks have left, or the timeout has passed, and end."""
-        self._thread.join(self._timeout_s)
+        self._join()
         self.stop()
 
     def stop(self) -> None:
         """End at once."""
         self._stop.set()
-        self._thread.join(self._timeout_s)
+        self._join()
+
+    def _join(self) -> None:
+        if threading.current_thread() is not self._thread:  # where the garbage collector may run into a meeting
+            self._thread.join(self._timeout_s)
 
     def _serve(self) -> None:
         try:
@@ -156,23 +165,30 @@ class Hub:
 
     def _accept(self) -> None:
         try:
-            while True:
-                sock, _ = self._listener.accept()
-                if len(self._connected) - len(self._members) >= self._world_size + MOST_STRANGERS:
-                    sock.close()
-                    continue
+            for _ in range(ACCEPTED_AT_ONCE):
+                sock, _address = self._listener.accept()
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 member = Member(sock, self._secret)
                 self._connected.add(member)
+                self._strangers.add(member, member.address)
                 self._selector.register(sock, selectors.EVENT_READ, member)
+                self._drop_surplus()
         except BlockingIOError:
             return
-        except OSError:
-            time.sleep(TICK_S)  # out of files: some may leave
+        except OSError as error:
+            if error.errno in tcp.OUT_OF_FILES:
+                self._strangers.leave_files()
+                self._drop_surplus()
+            time.sleep(TICK_S)  # some may leave
+
+    def _drop_surplus(self) -> None:
+        for stranger in self._strangers.surplus():
+            self._refuse(stranger.address, "it had proved nothing when there was no room for others")
+            self._drop(stranger)
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
-        rank, host = hello["rank"], printable(hello["host"])
+        rank, host = hello["rank"], one_line(hello["host"])
         if problem := self._objection(hello):
             self._refuse(f"rank {rank} on {host}", problem)
             self._send(member, pack(Kind.REFUSED, 0, problem))
@@ -195,7 +211,7 @@ class Hub:
         self._tell_all(pack(Kind.WELCOME, 0, secrets.token_hex(SALT_BYTES)))
 
     def _objection(self, hello: dict[str, Any]) -> str | None:
-        rank, world_size, version = hello["rank"], hello["world_size"], printable(hello["version"])
+        rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
         if world_size != self._world_size:
             return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
         if not 0 <= rank < self._world_size:
@@ -210,7 +226,10 @@ class Hub:
 
     def _read(self, member: Member) -> None:
         try:
-            for kind, number, payload in member.receive():
+            frames = member.receive()
+            if member.proved:
+                self._strangers.remove(member, member.address)
+            for kind, number, payload in frames:
                 if (kind is Kind.HELLO) != (member.rank < 0):
                     raise ValueError(f"{kind.name} out of turn")
                 self._take(member, kind, number, payload)
@@ -230,7 +249,7 @@ class Hub:
         elif kind is Kind.GATHER:
             self._gather(number, member.rank, split_contribution(payload))
         elif kind is Kind.FAIL:
-            message, waits = printable(payload["message"]), tuple(payload["waits"])
+            message, waits = one_line(payload["message"]), tuple(payload["waits"])
             self._fail(message, rank=member.rank, waits=waits, mismatch=payload["mismatch"])
         elif kind is Kind.STATE:
             self.standings[member.rank] = [standing_of(each) for each in payload]
@@ -414,11 +433,12 @@ class Hub:
     def _drop(self, member: Member) -> None:
         if member in self._connected:
             self._connected.remove(member)
+            self._strangers.remove(member, member.address)
             self._selector.unregister(member.sock)
             member.sock.close()
 
     def _refuse(self, who: str, why: str) -> None:
-        self._complaints.refuse("railgauge: bootstrap: refused", who, why)
+        self._complaints.refuse("bootstrap: refused", who, why)
 
 
 def beat_interval(timeout_s: float) -> float:

@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import asdict, dataclass, field
 
 from railgauge.topo.errors import RunError
-from railgauge.topo.sources.printable import all_printable
+from railgauge.topo.sources.printable import all_printable, one_line
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.shape import fits, read_json
 
@@ -53,7 +53,7 @@ def read_place(text: bytes, key: str) -> HubPlace:
     try:
         value = all_printable(read_json(text[:LONGEST], dict))
         if fits(value, {"trouble": str}):
-            raise RunError(value["trouble"][:LONGEST_TROUBLE])
+            raise RunError(one_line(value["trouble"][:LONGEST_TROUBLE]))
         if fits(value, SHAPE):
             ipaddress.ip_address(value["address"])
             if 0 < value["port"] < 65536:

@@ -20,6 +20,7 @@ from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.store import Store
 from railgauge.transports.store.tcp_store import TCPStore
+from railgauge.transports.store.turn_store import TurnStore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,7 +47,8 @@ def open_store(
 
     RAILGAUGE_LISTEN_FD is a listening socket that process 0 takes over. With TORCHELASTIC_USE_AGENT_STORE=True the
     store at MASTER_ADDR is held by torchrun's agent, which knows no job secret: process 0 is a client too. It lives
-    on when workers are restarted, so that each start has keys of its own, as in torch's `_env_rendezvous_handler`.
+    on when workers are restarted, so that each start has keys of its own, as in torch's `_env_rendezvous_handler`, and
+    when they meet once more.
 
     Raises:
         UsageError: the URL or what it needs is wrong, or process 0 cannot listen there.
@@ -96,7 +98,8 @@ def _open_env(url: urllib.parse.SplitResult, caller: Caller) -> Store:
     port = _port(_number(caller.environ["MASTER_PORT"], "MASTER_PORT"), "MASTER_PORT")
     if caller.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         attempt = caller.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        return PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, timeout=caller.timeout))
+        store = PrefixStore(f"/worker/attempt_{attempt}", TCPStore(host, port, timeout=caller.timeout))
+        return TurnStore(store, caller.process)
     return _open_tcp_store(host, port, caller, "MASTER_ADDR ")
 
 

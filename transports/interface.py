@@ -52,8 +52,9 @@ def usable_interfaces(environ: Mapping[str, str]) -> list[Interface]:
     usable = _usable(addresses, environ)
     # NCCL passes over a value of one character.
     if len(setting := environ.get("NCCL_SOCKET_IFNAME", "")) > 1:
-        found = _named(usable, choose([a.interface for a in usable], setting), f"NCCL_SOCKET_IFNAME={setting}")
-        problem = f"NCCL_SOCKET_IFNAME={setting} matches none"
+        said = f"NCCL_SOCKET_IFNAME='{setting}'" if setting.startswith("=") else f"NCCL_SOCKET_IFNAME={setting}"
+        found = _named(usable, choose([a.interface for a in usable], setting), said)
+        problem = f"{said} matches none"
     elif setting := environ.get("GLOO_SOCKET_IFNAME", ""):
         found, problem = _of_gloo(usable, setting)
     else:

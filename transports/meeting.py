@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError, WaitTimeoutError
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.sources.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.hub import Hub
@@ -52,9 +52,9 @@ class Share:
         return self.processes * self.ranks_per_process
 
     @property
-    def first_rank(self) -> int:
-        """The first of this process's ranks."""
-        return self.process * self.ranks_per_process
+    def ranks(self) -> range:
+        """This process's."""
+        return range(self.process * self.ranks_per_process, (self.process + 1) * self.ranks_per_process)
 
 
 class Meeting:
@@ -65,6 +65,7 @@ class Meeting:
         self.process = share.process
         self.processes = share.processes
         self.world_size = share.world_size
+        self._ranks = share.ranks
         self.timeout_s = timeout_s
         self.deadline = time.monotonic() + timeout_s
         self._store = store
@@ -83,7 +84,7 @@ class Meeting:
             log.info("INIT", f"Bootstrap: {self.interface.name} is taken: {self.interface.reason}", also="BOOTSTRAP")
             self.place = self._run_hub(comm_id_port(environ)) if self.process == 0 else self._find_hub()
         except BaseException as error:
-            self._tell_trouble(f"process {self.process} on {self.host}: {reason(error)}")
+            self._tell_trouble(reason(error))
             raise
 
     def join(self, rank: int) -> Bootstrap:
@@ -98,7 +99,6 @@ class Meeting:
         try:
             sock = reach(self.place, self.interface.name, secret, timeout_s=self.timeout_s, deadline=self.deadline)
         except Error as error:
-            error.args = (f"rank {rank} on {self.host}: {error}",)
             self._tell_trouble(str(error))
             raise
         member = Bootstrap(rank, self.world_size, sock, self.timeout_s)
@@ -119,9 +119,10 @@ class Meeting:
     def fail(self, reason: str) -> None:
         """End the run on all ranks, whether they have joined or not; why it ended is told once."""
         for member in self._members:
-            member.fail(reason)
+            if not member.has_left:
+                member.fail(reason)
         if not self._members and not self._over:
-            self._tell_trouble(f"process {self.process} on {self.host}: {reason}")
+            self._tell_trouble(reason)
 
     @property
     def standings(self) -> dict[int, list[Standing]]:
@@ -129,7 +130,12 @@ class Meeting:
         return self._hub.standings if self._hub else {}
 
     def close(self) -> None:
-        """Process 0 stays until all ranks have left, or the timeout has passed."""
+        """Process 0 stays until all ranks have left, or the timeout has passed.
+
+        When not all ranks of this process have left, nobody waits: the run ends.
+        """
+        if sum(member.has_left for member in self._members) < len(self._ranks):
+            self.fail("it ended before it had left")
         if self._hub:
             self._hub.finish()
 
@@ -187,11 +193,13 @@ class Meeting:
         asked = range(1, min(self.processes, MOST_ASKED))
         here = [number for number in asked if self._store.check([PROCESS.format(number)])]
         hosts = sorted({_text(self._store.get(PROCESS.format(number))) for number in here})
-        return f"here are {name_ranks(here, 'process', 'processes')}, on {', '.join(hosts)}"
+        be = "is" if len(here) == 1 else "are"
+        return f"here {be} {name_ranks(here, 'process', 'processes')}, on {', '.join(hosts)}"
 
     def _tell_trouble(self, problem: str) -> None:
         """Tell those who wait; a store that fails too is no second problem."""
         self._over = True
+        problem = f"{name_ranks(self._ranks)} on {self.host}: {problem}"
         if self._hub:
             self._hub.end(problem)
             return
@@ -222,7 +230,7 @@ def meet(
         RunError: process 0 cannot begin.
     """
     meeting = Meeting(store, share, timeout_s=timeout_s, secret=secret, version=version)
-    meeting.arrange(environ, NcclLog(share.first_rank, environ))
+    meeting.arrange(environ, NcclLog(share.ranks[0], environ))
     return meeting
 
 
@@ -239,4 +247,4 @@ def _whereabouts(told: bytes) -> str:
 
 
 def _text(value: bytes) -> str:
-    return printable(value[:LONGEST_TROUBLE].decode(errors="replace"))
+    return one_line(value[:LONGEST_TROUBLE].decode(errors="replace"))

@@ -3,7 +3,7 @@
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from railgauge import __version__
 from railgauge.topo.errors import MismatchError
 from railgauge.topo.settings.agreement import compared
 from railgauge.topo.sources.host_identity import BOOT_ID, host_hash, nccl_hash
+from railgauge.topo.sources.printable import all_printable
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.transports.shape import fits
 
@@ -42,6 +43,8 @@ class Peer:
     """Whether NICs reach its GPU's memory."""
     settings: dict[str, str] = field(default_factory=dict)
     """Those of NCCL_* that ranks have to agree on, as far as they are set."""
+    flags: dict[str, str] = field(default_factory=dict)
+    """What the rank was asked to do, by flag; ranks have to agree on all of it."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,14 +60,14 @@ class Peer:
         """
         there = {name: shape for name, shape in OPTIONAL.items() if facts.get(name) is not None}
         shape = dict.fromkeys(OPTIONAL) | SHAPES | there
-        if not fits(facts, shape) or not all(type(value) is str for value in facts["settings"].values()):
+        if not fits(facts, shape) or not all(_are_texts(facts[name].values()) for name in ("settings", "flags")):
             raise MismatchError("a rank tells of itself in another form: install the same railgauge on all hosts")
-        return cls(**facts)
+        return cls(**all_printable(facts))
 
 
 SHAPES = {
     "rank": int, "host": str, "host_id": str, "host_hash": str, "pid_hash": str, "pid": int, "cpus": [int],
-    "settings": dict, "version": str,
+    "settings": dict, "flags": dict, "version": str,
 }  # fmt: skip
 OPTIONAL = {"shm_device": int, "bus_id": str, "device": int, "gdr": bool}
 
@@ -75,6 +78,7 @@ def this_peer(
     bus_id: str | None = None,
     device: int | None = None,
     gdr: bool | None = None,
+    flags: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Peer:
     """Describe the calling process as `rank`."""
@@ -91,7 +95,12 @@ def this_peer(
         device=device,
         gdr=gdr,
         settings=compared(environ),
+        flags=dict(flags or {}),
     )
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(type(value) is str for value in values)
 
 
 def host_id(environ: Mapping[str, str] = os.environ) -> str:

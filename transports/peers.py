@@ -3,11 +3,11 @@
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from railgauge.topo.busid import to_number
 from railgauge.topo.errors import MismatchError, UsageError
-from railgauge.topo.settings.agreement import BETTER_ALIKE, ON_ALL_RANKS, ON_ONE_HOST
+from railgauge.topo.settings.agreement import BETTER_ALIKE, ON_ALL_RANKS, ON_ONE_HOST, WHAT_THEY_DO
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 
@@ -31,22 +31,26 @@ def check(peers: list[Peer]) -> None:
 
     Raises:
         UsageError: two ranks are on one GPU (NCCL's check in `initTransportsRank`).
-        MismatchError: they run different versions, or have settings with which NCCL hangs.
+        MismatchError: they run different versions, were asked to do different things, or have settings with which
+            NCCL hangs.
     """
     _check_gpus(peers)
     for peer in peers:
         if peer.version != peers[0].version:
             raise MismatchError(f"{_runs(peer)}, {_runs(peers[0])}: install the same one on all hosts")
-    for problem in _differences(peers, ON_ALL_RANKS):
+    flags = dict.fromkeys((name for peer in peers for name in peer.flags), WHAT_THEY_DO)
+    for problem in _differences(peers, flags, lambda peer: peer.flags):
+        raise MismatchError(problem)
+    for problem in _differences(peers, ON_ALL_RANKS, _settings):
         raise MismatchError(problem)
     for ranks in _by_host(peers):
-        for problem in _differences(ranks, ON_ONE_HOST):
+        for problem in _differences(ranks, ON_ONE_HOST, _settings):
             raise MismatchError(problem)
 
 
 def warnings(peers: list[Peer]) -> list[str]:
     """Settings that differ although they are better alike, a line each."""
-    return list(_differences(peers, dict.fromkeys(BETTER_ALIKE, "it is seldom meant to differ")))
+    return list(_differences(peers, dict.fromkeys(BETTER_ALIKE, "it is seldom meant to differ"), _settings))
 
 
 def _check_gpus(peers: list[Peer]) -> None:
@@ -67,15 +71,21 @@ def _runs(peer: Peer) -> str:
     return f"rank {peer.rank} on {peer.host} runs railgauge {peer.version}"
 
 
-def _differences(peers: list[Peer], names: Mapping[str, str]) -> Iterator[str]:
-    """For each setting that is not the same everywhere: the first rank's value, and the first other one."""
+def _settings(peer: Peer) -> Mapping[str, str]:
+    return peer.settings
+
+
+def _differences(
+    peers: list[Peer], names: Mapping[str, str], told: Callable[[Peer], Mapping[str, str]]
+) -> Iterator[str]:
+    """For each name of which not all tell the same: the first rank's value, and the first other one."""
     first = peers[0]
     for name, consequence in names.items():
-        value = first.settings.get(name)
+        value = told(first).get(name)
         for other in peers:
-            if other.settings.get(name) != value:
+            if told(other).get(name) != value:
                 yield (
-                    f"{name} differs: {_has(first, value)}, {_has(other, other.settings.get(name))}: {consequence}; "
+                    f"{name} differs: {_has(first, value)}, {_has(other, told(other).get(name))}: {consequence}; "
                     f"set it alike"
                 )
                 break

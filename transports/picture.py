@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits, chain
 from railgauge.transports.group import WORLD
 from railgauge.transports.rank_names import name_ranks
@@ -123,13 +123,13 @@ def details(operation: Operation) -> str:
 
 
 def _describe_call(call: Call) -> str:
-    return f"{printable(call[0])} {_details(call)}"
+    return f"{one_line(call[0])} {_details(call)}"
 
 
 def _details(call: Call) -> str:
     _, count, dtype, op, root = call
-    also = (f", {printable(op)}" if op else "") + (f", root {root}" if root >= 0 else "")
-    return f"of {count} {printable(dtype)}{also}"
+    also = (f", {one_line(op)}" if op else "") + (f", root {root}" if root >= 0 else "")
+    return f"of {count} {one_line(dtype)}{also}"
 
 
 def _differ(calls: Iterable[Call]) -> str:
@@ -166,7 +166,7 @@ def _stands(scene: Scene, rank: int) -> str:
 
 def name_operation(standing: Standing, operation: Operation) -> str:
     """`all_reduce #41`, with the ranks of a communicator that is not of all."""
-    return f"{printable(operation.collective)} #{operation.number}{_among(standing.communicator, standing.ranks)}"
+    return f"{one_line(operation.collective)} #{operation.number}{_among(standing.communicator, standing.ranks)}"
 
 
 def _among(communicator: int, ranks: list[int]) -> str:

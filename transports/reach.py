@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reaching the hub from another process: connect, prove the job secret, and say what is in between when that fails."""
 
-import contextlib
 import socket
 import time
 
 from railgauge.topo.errors import PeerLostError, RunError, WaitTimeoutError
 from railgauge.transports import tcp
 from railgauge.transports.addresses import from_here
-from railgauge.transports.handshake import HUB, authenticate
+from railgauge.transports.handshake import HUB, connect_proved
 from railgauge.transports.hub_place import HubPlace
 
 REFUSED_FOR_S = 2.0
@@ -21,6 +20,8 @@ the packets. The rest of the timeout is for telling the others."""
 def reach(hub: HubPlace, interface: str, secret: bytes, *, timeout_s: float, deadline: float) -> socket.socket:
     """Connect to the hub by `deadline` (time.monotonic()); `interface` is this host's own, for a link-local address.
 
+    A connection that is lost before the secret is proved is made anew: strangers may have taken all room there.
+
     Each wait on the socket may then take the timeout.
 
     Raises:
@@ -28,12 +29,14 @@ def reach(hub: HubPlace, interface: str, secret: bytes, *, timeout_s: float, dea
         AuthenticationError: the job secrets differ. WaitTimeoutError: it does not answer in time.
     """
     connect_by = min(deadline, time.monotonic() + min(timeout_s * CONNECT_SHARE, CONNECT_MOST_S))
-    sock = _connect(hub, from_here(hub.address, interface), connect_by)
-    with contextlib.ExitStack() as undo:
-        undo.callback(sock.close)
-        authenticate(sock, secret, HUB, deadline=deadline)
-        sock.settimeout(timeout_s)
-        undo.pop_all()
+    address = from_here(hub.address, interface)
+    try:
+        sock = connect_proved(
+            lambda: _connect(hub, address, connect_by), secret, HUB, until=connect_by, deadline=deadline
+        )
+    except PeerLostError as error:
+        raise error if error.rank == 0 else _lost(hub, error) from None
+    sock.settimeout(timeout_s)
     return sock
 
 
@@ -48,6 +51,14 @@ def _connect(hub: HubPlace, address: str, deadline: float) -> socket.socket:
             if time.monotonic() - began > REFUSED_FOR_S or time.monotonic() > deadline:
                 raise _refused(hub, error) from None
             time.sleep(0.1)
+
+
+def _lost(hub: HubPlace, error: RunError) -> RunError:
+    return PeerLostError(
+        f"cannot join rank 0 at {hub}: {error}: do strangers crowd that port (rank 0 logs whom it drops), "
+        f"or does another program listen there?",
+        0,
+    )
 
 
 def _dropped(hub: HubPlace, seconds: float) -> RunError:

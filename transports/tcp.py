@@ -15,6 +15,7 @@ SocketAddress: TypeAlias = tuple[Any, ...]
 
 BACKLOG = 4096
 """Connections that wait to be taken; the kernel has its own limit too (net.core.somaxconn)."""
+OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def socket_address(host: str, port: int) -> SocketAddress:

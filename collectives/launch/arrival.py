@@ -13,11 +13,13 @@ from railgauge.transports.init_method import open_store
 from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.store import Store
+from railgauge.transports.store.turn_store import TurnStore
 
 
 @contextlib.contextmanager
 def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None) -> Iterator[Meeting]:
-    """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one.
+    """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one, which
+    may serve one job after another.
 
     Raises:
         UsageError: the init method is none, or contradicts itself; the timeout is out of bounds.
@@ -27,7 +29,10 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
     check_timeout(timeout_s)
     secret = job_secret(os.environ)
     with contextlib.ExitStack() as stack:
-        if store is None:
+        if store is not None:
+            store = TurnStore(store, place.process)
+            stack.callback(store.leave)
+        else:
             store = open_store(
                 place.init_method,
                 process=place.process,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from railgauge.collectives.launch.place import without_place
+from railgauge.collectives.launch.place import HAND_SET, without_place
 from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
@@ -95,6 +95,13 @@ def launcher(name: str) -> Launcher:
 def rank_command(launch: Launch) -> list[str]:
     """What each process of the job is: this installation's railgauge, which a host has to have under the same path."""
     return [sys.executable, "-P", "-m", "railgauge", *launch.argv]  # -P: not from the current folder
+
+
+def placeless_command(launch: Launch) -> list[str]:
+    """The same for a launcher whose ranks find themselves by its own variables: a host's environment, or the shell
+    that a shown command is pasted into, may have those that win over them.
+    """
+    return ["env", *(word for name in HAND_SET for word in ("-u", name)), *rank_command(launch)]
 
 
 def program(name: str) -> str:

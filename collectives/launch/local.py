@@ -6,6 +6,7 @@ would start it. Rank 0 inherits the listening socket, so no other program can ta
 """
 
 import os
+import signal
 import socket
 import subprocess
 
@@ -92,4 +93,8 @@ def _start(
         env |= {"RAILGAUGE_LISTEN_FD": str(listener.fileno()), REPORT_FD: str(tells)}
         fds = (listener.fileno(), tells)
     stdout = None if rank == 0 else subprocess.DEVNULL
-    return subprocess.Popen(rank_command(launch), env=env, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=stdout)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Python's own start would print a traceback
+    try:
+        return subprocess.Popen(rank_command(launch), env=env, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=stdout)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

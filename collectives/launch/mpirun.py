@@ -17,8 +17,8 @@ from railgauge.collectives.launch.launch import (
     Ended,
     Launch,
     environment,
+    placeless_command,
     program,
-    rank_command,
     run_command,
     variables_of,
 )
@@ -56,7 +56,7 @@ def _command(launch: Launch, environ: Mapping[str, str]) -> list[str]:
     mpirun = program("mpirun")
     mpi = whose(mpirun)
     options = _mpich(launch) if mpi is Mpi.MPICH else [*_open_mpi(launch), *_open_mpi_exports(environ)]
-    return [mpirun, *options, *rank_command(launch)]
+    return [mpirun, *options, *placeless_command(launch)]
 
 
 @functools.cache

@@ -18,9 +18,14 @@ Environment = Mapping[str, str]
 SLURM_SPECIAL_STEPS = 0xFFFFFFF0  # slurm.h SLURM_MAX_NORMAL_STEP_ID: batch script, salloc's shell, external step
 FIRST_SLURM_PORT, SLURM_PORTS = 20000, 12000  # below Linux's ephemeral ports (32768)
 
+BY_HAND = "RANK and WORLD_SIZE"
+HAND_SET = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+"""What wins over any launcher: left over from another job, it would make every rank the same one."""
+TORCHELASTIC = ("TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
 PLACE = frozenset(
     (
-        *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+        *HAND_SET,
+        *TORCHELASTIC,
         *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
         *("PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
         *("PMIX_RANK", "PMIX_NAMESPACE"),
@@ -94,7 +99,7 @@ def without_place(environ: Environment) -> dict[str, str]:
 def _by_hand(env: Environment, init_method: str | None) -> Place:
     needed = ("WORLD_SIZE",) if init_method else ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in needed if not env.get(name)]:
-        raise UsageError(f"RANK={env['RANK']} is set, so {', '.join(missing)} must be set too: {', '.join(needed)}")
+        raise UsageError(f"RANK={env['RANK']} is set, so {', '.join(missing)} must be set too (or unset RANK)")
     return Place(
         process=_number(env, "RANK"),
         processes=_number(env, "WORLD_SIZE"),
@@ -109,7 +114,7 @@ def _setter(env: Environment) -> str:
     """Who set RANK."""
     if LAUNCHER_PID in env:
         return "railgauge"
-    return "torchrun" if "TORCHELASTIC_RUN_ID" in env else "RANK and WORLD_SIZE"
+    return "torchrun" if "TORCHELASTIC_RUN_ID" in env else BY_HAND
 
 
 def _check_world_size(env: Environment, place: Place | None) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ClusterShell.Event import EventHandler
-from ClusterShell.NodeSet import NodeSet
 from ClusterShell.Task import task_self
 from ClusterShell.Worker.Ssh import SshClient, WorkerSsh
 
@@ -100,9 +99,14 @@ class _Worker(WorkerSsh):  # type: ignore[misc]
     def __init__(
         self, commands: Mapping[str, list[str]], listener: Listener, timeout_s: float | None, grace_s: float | None
     ) -> None:
-        self.commands = {str(NodeSet(node)): command for node, command in commands.items()}
+        self.commands = commands
         self._grace_s = grace_s
-        super().__init__(NodeSet.fromlist(list(commands)), listener, timeout_s or -1, command="-", stderr=True)
+        super().__init__(None, listener, timeout_s or -1, command="-", stderr=True)
+
+    def _create_clients(self, **options: object) -> None:
+        """One for each host. As a NodeSet thousands of names that make no range would take minutes to fold."""
+        for rank, node in enumerate(self.commands):
+            self._add_client(node, rank=rank, **options)
 
     def cut_off(self, node: str) -> None:
         """Kill the connection to a host."""

@@ -10,8 +10,8 @@ from railgauge.collectives.launch.launch import (
     Ended,
     Launch,
     environment,
+    placeless_command,
     program,
-    rank_command,
     run_command,
     variables_of,
 )
@@ -35,7 +35,7 @@ def commands(launch: Launch) -> list[list[str]]:
             "--kill-on-bad-exit=1",
             "--unbuffered",
             f"--export={_export(launch)}",
-            *rank_command(launch),
+            *placeless_command(launch),
         ]
     ]
 

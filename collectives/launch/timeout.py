@@ -13,4 +13,4 @@ def check_timeout(seconds: float) -> None:
         UsageError: it is out of bounds.
     """
     if not LEAST_S <= seconds <= MOST_S:
-        raise UsageError(f"--timeout {seconds:g}: it has to be from {LEAST_S:g} to {MOST_S:g} seconds")
+        raise UsageError(f"timeout (--timeout) is {seconds:g} s: it has to be from {LEAST_S:g} to {MOST_S:g} seconds")

@@ -81,8 +81,8 @@ class Direct {
   static constexpr std::size_t kLine = 64;
 
   [[noreturn]] void mismatch(int peer, const Subject& subject) const {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) + " is in " +
-                                          describe(subject) + ", this rank in " +
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) +
+                                          " is in " + describe(subject) + ", this rank in " +
                                           describe(subject_));
   }
 

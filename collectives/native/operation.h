@@ -26,8 +26,8 @@ enum class Collective : int {
 };
 inline constexpr int kCollectives = 9;
 
-// How many elements a rank's buffers hold, and where in the other one each lies in place. A rank that
-// gives or gets nothing has 0.
+// How many elements a rank's buffers hold, and where in the other one each lies in place. A rank
+// that gives or gets nothing has 0.
 struct Extent {
   std::size_t source, destination, source_at = 0, destination_at = 0;
 };

@@ -67,6 +67,15 @@ def test_the_odd_one_is_named_with_what_differs_and_the_votes(folder):
     assert lines[4].split()[0] == "gpu-17"
 
 
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_the_names_of_files_do_not_steer_the_terminal(tmp_path, as_json):
+    for name in (b"a\x1b[31m\nb", b"\xff"):
+        (tmp_path / os.fsdecode(name + b".tar.zst")).touch()
+    lines = dump("--from", str(tmp_path), *as_json, status=5).stdout.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert as_json or lines[1].split()[0] == "a\ufffd[31m\ufffdb,\ufffd"
+
+
 @pytest.mark.parametrize(("level", "status"), [("WARN", 1), ("UNKNOWN", 1), ("FAIL", 0)])
 def test_fail_on_decides_what_a_difference_is_worth(folder, level, status):
     dump("--from", folder, "--fail-on", level, status=status)

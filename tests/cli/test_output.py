@@ -54,6 +54,14 @@ def test_an_answer_that_cannot_leave_is_told(to, says):
     assert says in done.stderr
 
 
+@pytest.mark.parametrize("asked", ["--version", "--help", "-h", ""])
+def test_a_version_that_cannot_leave_is_told(asked):
+    line = f"{shlex.join(command())} {asked} >/dev/full"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "cannot write to stdout: No space" in done.stderr
+
+
 def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")

@@ -32,7 +32,7 @@ def test_busbw_follows_from_time():
 
 
 def test_the_connections_moved_what_the_ring_needs():
-    got = document("--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "-w", "0", "-c", "0")
+    got = document("--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "-w", "0", "-c", "0", NCCL_ALGO="Ring")
     operations = 2 * 2  # out of place and in place, each one ahead and one timed
     moved = sum(c["bytes_sent"] for c in got["connections"] if c["from"] == 0)
     assert moved == operations * 1048576
@@ -57,7 +57,7 @@ def test_the_table_is_nccl_tests():
 
 def test_all_types_and_operators():
     got = document("--ranks", "2", "-b", "4K", "-e", "4K", "-n", "1", "-d", "all", "-o", "all")
-    assert len({(row["dtype"], row["redop"]) for row in got["rows"]}) == 10 * 5
+    assert len({(row["dtype"], row["redop"]) for row in got["rows"]}) == 12 * 5
     assert got["status"] == "ok"
 
 
@@ -194,16 +194,32 @@ def test_half_an_environment_is_a_usage_error():
 def test_ranks_that_contradict_the_environment():
     result = run(*SMALL, "--ranks", "3", **ONE_OF_TWO)
     assert result.returncode == 2
-    assert "--ranks 3, but RANK and WORLD_SIZE started 2 processes" in result.stderr
+    assert "--ranks 3, but RANK and WORLD_SIZE say that this is one of 2 processes" in result.stderr
 
 
 @pytest.mark.parametrize("asked", ["--launcher=local", "-xA=1", "-x=A", "--hosts=a", "--hostfile=/dev/null"])
 def test_one_of_several_ranks_starts_no_others(asked):
     result = run(*SMALL, asked, **ONE_OF_TWO)
     assert result.returncode == 2
-    assert "RANK and WORLD_SIZE started 2 processes" in result.stderr
+    assert "RANK and WORLD_SIZE say that this is one of 2 processes" in result.stderr
     assert "start no others" in result.stderr
-    assert run(*SMALL, "--rank", "0", "--world-size", "1", "--launcher", "local").returncode == 2
+    assert "unset these" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "launching", ["--ranks=2", "--launcher=local", "--hosts=a,b", "--hostfile=/dev/null", "-xA=1", "--dry-run"]
+)
+def test_a_place_is_not_handed_to_all_that_are_started(launching):
+    result = run(*SMALL, "--rank", "0", "--world-size", "2", launching)
+    assert result.returncode == 2
+    assert "--rank, --world-size: that is the place of one process" in result.stderr
+
+
+@pytest.mark.parametrize("given", ["--rank", "--world-size", "--local-rank"])
+def test_half_a_place_by_flags_is_a_usage_error(given):
+    result = run(*SMALL, given, "1")
+    assert result.returncode == 2
+    assert f"{given} is half a place" in result.stderr
 
 
 def test_what_a_launcher_of_ours_started_starts_no_others():
@@ -213,8 +229,9 @@ def test_what_a_launcher_of_ours_started_starts_no_others():
 
 
 def test_a_launchers_only_process_may_start_ranks():
+    torchrun = {"TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_USE_AGENT_STORE": "True", "WORLD_SIZE": "1"}
     alone = {"SLURM_PROCID": "0", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "1", "SLURM_JOB_ID": "7"}
-    for env in (alone | {"SLURM_STEP_NODELIST": "gpu-01"}, ONE_OF_TWO | {"WORLD_SIZE": "1"}):
+    for env in (alone | {"SLURM_STEP_NODELIST": "gpu-01"}, ONE_OF_TWO | {"WORLD_SIZE": "1"}, ONE_OF_TWO | torchrun):
         assert document(*SMALL, "--ranks", "2", **env)["ranks"] == 2
 
 

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -75,6 +76,28 @@ def test_cpu_time_is_shown_but_bandwidth_is_by_the_clock():
     assert "cputime" in run("--ranks", "2", *SMALL, "-C", "1").stdout
 
 
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("ranks", [(), ("--ranks", "2")])
+def test_a_closed_stdin_or_stderr_changes_nothing(closed, ranks):
+    result = in_a_shell(*SMALL, "--json", *ranks, then=closed)
+    assert (result.returncode, json.loads(result.stdout)["status"]) == (0, "ok"), result.stderr
+
+
+@pytest.mark.parametrize("way", [(), ("--json",), ("--ranks", "2"), ("--ranks", "2", "--json")])
+def test_a_full_disk_is_told_once_with_status_3(way):
+    result = in_a_shell(*SMALL, *way, then=">/dev/full")
+    assert result.returncode == 3
+    assert result.stderr.count("railgauge run: cannot write to stdout: No space left on device\n") == 1
+    assert "Errno" not in result.stderr
+
+
+def in_a_shell(*args, then):
+    """A run with what a shell adds to it."""
+    line = f"{shlex.join(command('run', 'all_reduce', *args))} {then}"
+    env = clean_environment()
+    return subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=50, check=False)
+
+
 def test_a_lost_reader_ends_the_run():
     launcher = subprocess.Popen(
         command("run", "all_reduce", "-b", "8", "-e", "1K", "-i", "8", "-N", "100", "--ranks", "2"),
@@ -102,7 +125,7 @@ def test_a_lost_reader_ends_the_run():
     ],
 )
 def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
-    shared_before = set(os.listdir("/dev/shm"))
+    shared_before = shared_memory()
     launcher, ranks = start_long_run("--timeout", "5")
     os.kill(ranks[victim], number)
     hit = time.monotonic()
@@ -113,10 +136,15 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
         assert re.search(rf"waits? in all_reduce #\d+ for rank {victim}, which does not answer", err)
     assert time.monotonic() - hit < 5 + 2
     assert not any(alive(pid) for pid in ranks)
-    assert set(os.listdir("/dev/shm")) <= shared_before
+    assert shared_memory() <= shared_before
     got = json.loads(out)
     assert got["status"] == "failed"
     assert got["rows"] == got["connections"] == []
+
+
+def shared_memory():
+    """What is in /dev/shm, but for the semaphores of other programs' multiprocessing."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
@@ -138,6 +166,35 @@ def test_interrupted_is_130():
     assert launcher.returncode == 130
     assert "Traceback" not in err
     assert not any(alive(pid) for pid in ranks)
+
+
+SLOW_START = """
+import os, pathlib, time
+if "RAILGAUGE_LAUNCHER_PID" in os.environ:
+    pathlib.Path(os.environ["STARTED"], str(os.getpid())).touch()
+    time.sleep(1)
+"""
+
+
+def test_an_interrupt_while_ranks_start_is_130_without_a_traceback(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    started = tmp_path / "started"
+    started.mkdir()
+    with subprocess.Popen(
+        command("run", "all_reduce", *SMALL, "--ranks", "2"),
+        env=clean_environment(PYTHONPATH=str(tmp_path), STARTED=str(started)),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as launcher:
+        while len(ranks := os.listdir(started)) < 2:
+            time.sleep(0.01)
+        for pid in ranks:
+            os.kill(int(pid), signal.SIGINT)
+        _, err = launcher.communicate(timeout=20)
+    assert launcher.returncode == 130
+    assert "Traceback" not in err
+    assert "KeyboardInterrupt" not in err
 
 
 def start_long_run(*args):

@@ -114,7 +114,7 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
     def body(bootstrap):
         comm = over_rings(bootstrap, rings, "NET/Socket")
         if bootstrap.rank == 1:
-            comm._connections._connector.proxy.abort()  # what a killed process leaves: its sockets closed, and nobody at work
+            comm._connections._connector.proxy.abort()  # as a killed process leaves it: closed, nobody at work
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
         with pytest.raises(PeerLostError, match=r"rank 1 .*(closed the connection|connection broke)") as caught:
             comm.all_reduce(np.ones(8, np.float32))
@@ -168,3 +168,18 @@ def test_one_that_closes_at_once_has_sent_all_and_takes_no_more(transport):
         return bool((result == 3).all())
 
     assert on_ranks(3, body) == [True] * 3
+
+
+def test_one_that_failed_does_nothing_more(monkeypatch):
+    """Also before the others have heard of it."""
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
+        monkeypatch.setattr(bootstrap, "fail", lambda *_: None)
+        with pytest.raises(RunError, match="this rank in") as first:
+            comm.all_reduce(np.ones(4 + bootstrap.rank))
+        with pytest.raises(RunError) as again:
+            comm.all_reduce(np.ones(4))
+        return again.value is first.value
+
+    assert on_ranks(2, body) == [True, True]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that meet by `railgauge.init_process_group`, started by hand as processes of their own."""
 
+import contextlib
+import gc
 import os
 import re
 import signal
@@ -10,12 +12,17 @@ import sys
 import time
 from datetime import timedelta
 
+import numpy as np
 import pytest
+from tests.transports.ranks import in_threads
 
 import railgauge
 from railgauge.collectives.communicator import Communicator
-from railgauge.topo.errors import UsageError
+from railgauge.collectives.launch.arrival import arrive
+from railgauge.collectives.launch.place import Place
+from railgauge.topo.errors import RunError, UsageError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.tcp_store import TCPStore
 
 PROGRAM = """
@@ -111,7 +118,7 @@ def test_ctrl_c_while_others_are_awaited_ends_all_that_are_there(interrupted):
     errors = [process.communicate(timeout=50)[1] for process in here]
     assert time.monotonic() - began < 15  # of 30 s
     assert "KeyboardInterrupt" in errors[interrupted]
-    assert re.search(rf"(rank {interrupted}|process {interrupted} on \S+): KeyboardInterrupt", errors[1 - interrupted])
+    assert re.search(rf"rank {interrupted}( on \S+)?: KeyboardInterrupt", errors[1 - interrupted])
     store.close()
 
 
@@ -152,6 +159,117 @@ def test_half_a_place_is_refused(arguments, words, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError, match=words):
         railgauge.init_process_group(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"init_method": "hash://", "store": HashStore()}, "give a store or an init method, not both"),
+        ({"store": HashStore(), "rank": None}, "rank and world_size"),
+        ({"store": "tcp://h:1"}, "store is 'tcp://h:1': it has to be one of railgauge"),
+        ({"timeout": 30}, "timeout is 30: it has to be a datetime.timedelta"),
+        ({"init_method": "hash://", "timeout": timedelta.max}, "timeout .* seconds"),
+        ({"init_method": b"hash://"}, "init_method is b'hash://': it has to be a text"),
+        ({"init_method": "hash://", "rank": "0"}, "rank is '0': it has to be a whole number"),
+        ({"init_method": "hash://", "rank": 0.0}, "rank is 0.0"),
+        ({"init_method": "hash://", "world_size": True}, "world_size is True"),
+    ],
+)
+def test_arguments_of_another_type_are_told(arguments, words):
+    with pytest.raises(UsageError, match=words):
+        railgauge.init_process_group(**({"rank": 0, "world_size": 1} | arguments))
+
+
+def test_numpys_whole_numbers_are_some():
+    railgauge.init_process_group("hash://", np.int64(0), np.int32(1)).close()
+
+
+def test_a_closed_group_says_so_at_once():
+    group = railgauge.init_process_group("hash://", 0, 1)
+    group.close()
+    for operation in (group.barrier, lambda: group.communicator.all_reduce(np.zeros(3, np.float32))):
+        with pytest.raises(UsageError, match="this group is closed"):
+            operation()
+
+
+def meet(store, rank, **others):
+    return railgauge.init_process_group(None, rank, 2, timedelta(seconds=30), store=store, **others)
+
+
+def test_a_store_of_ones_own_serves_one_group_after_another():
+    store = HashStore()
+
+    def process_main(rank):
+        for _ in range(3):
+            with meet(store, rank) as group:
+                group.barrier()
+            time.sleep(0.3 * rank)  # one comes late to the next
+        return "met"
+
+    assert in_threads(2, process_main) == ["met"] * 2
+
+
+def test_a_store_of_ones_own_serves_again_after_a_group_that_failed():
+    store = HashStore()
+
+    def process_main(rank):
+        with contextlib.suppress(RunError, ZeroDivisionError), meet(store, rank) as group:
+            group.barrier()
+            1 / (1 - rank)
+            group.barrier()
+        with meet(store, rank) as group:
+            group.barrier()
+        return "met"
+
+    assert in_threads(2, process_main) == ["met"] * 2
+
+
+def test_a_group_that_is_dropped_ends_the_run_at_once():
+    store = HashStore()
+
+    def process_main(rank):
+        group = meet(store, rank)
+        group.barrier()
+        if rank == 0:
+            with pytest.warns(ResourceWarning, match="was not closed"):
+                del group
+            return
+        with group, pytest.raises(RunError, match="rank 0: its program did not close the process group"):
+            group.barrier()
+        return
+
+    began = time.monotonic()
+    assert in_threads(2, process_main) == [None, None]
+    assert time.monotonic() - began < 15
+
+
+def test_a_meeting_that_is_dropped_ends_at_once():
+    place = Place(process=0, processes=2, init_method="hash://", launcher="a test")
+    began = time.monotonic()
+    arrived = arrive(place, ranks_per_process=1, timeout_s=30.0, store=HashStore())
+    arrived.__enter__()
+    del arrived
+    gc.collect()
+    assert time.monotonic() - began < 15
+
+
+LEFT_OPEN = """
+group = railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds=30))
+kept = [group, group.communicator]
+kept.append(kept)
+group.barrier()
+if rank == "1":
+    time.sleep(0.5)
+"""
+
+
+def test_a_group_left_open_at_the_end_of_the_program_ends_at_once_and_quietly():
+    program = PROGRAM.partition("given =")[0].replace("import sys", "import sys, time") + LEFT_OPEN
+    url = f"tcp://127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    processes = [start(url, rank, 2, program=program) for rank in range(2)]
+    assert [process.communicate(timeout=50) for process in processes] == [("", "")] * 2
+    assert time.monotonic() - began < 15
 
 
 def test_a_rank_that_cannot_read_its_topology_ends_the_others(tmp_path):

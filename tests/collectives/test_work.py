@@ -22,6 +22,11 @@ def whole(bootstrap):
     return Communicator(bootstrap, everybody(bootstrap), [list(range(bootstrap.world_size))])
 
 
+def grouped(comm, calls):
+    with comm.group():
+        calls()
+
+
 def stalled(bootstrap):
     """A communicator whose first operation takes STALL_S."""
     fault = Fault(kind="stall", rank=0, seconds=STALL_S)
@@ -215,9 +220,8 @@ def test_a_group_that_an_exception_leaves_runs_nothing():
     def body(bootstrap):
         comm = whole(bootstrap)
         data = np.ones(4)
-        with pytest.raises(UsageError, match="overlap"), comm.group():
-            comm.all_reduce(data)
-            comm.sendrecv(data, data)
+        with pytest.raises(UsageError, match="overlap"):
+            grouped(comm, lambda: (comm.all_reduce(data), comm.sendrecv(data, data)))
         return data.tolist(), comm.all_reduce(data).tolist()
 
     assert on_ranks(2, body) == [([1.0] * 4, [2.0] * 4)] * 2
@@ -226,9 +230,9 @@ def test_a_group_that_an_exception_leaves_runs_nothing():
 def test_what_fails_in_a_group_is_raised_at_its_end():
     def body(bootstrap):
         comm = whole(bootstrap)
-        with pytest.raises(RunError), comm.group():
-            comm.all_reduce(np.ones(4 + bootstrap.rank))
-            comm.all_reduce(np.ones(4))
+        wrong = np.ones(4 + bootstrap.rank)
+        with pytest.raises(RunError):
+            grouped(comm, lambda: (comm.all_reduce(wrong), comm.all_reduce(np.ones(4))))
         return True
 
     assert on_ranks(2, body) == [True, True]

@@ -10,10 +10,10 @@ def test_so_many_are_logged_of_an_hour_and_the_last_says_so(caplog, monkeypatch)
     for number in range(5 * MOST):
         strangers.log(f"stranger {number}")
     assert [record.getMessage() for record in caplog.records] == [
-        *(f"stranger {number}" for number in range(MOST - 1)),
-        f"stranger {MOST - 1}; others are not logged for an hour",
+        *(f"railgauge: stranger {number}" for number in range(MOST - 1)),
+        f"railgauge: stranger {MOST - 1}; others are not logged for an hour",
     ]
     caplog.clear()
     now[0] += PERIOD_S + 1
     strangers.log("stranger of another hour")
-    assert caplog.messages == ["stranger of another hour"]
+    assert caplog.messages == ["railgauge: stranger of another hour"]

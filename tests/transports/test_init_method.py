@@ -77,7 +77,11 @@ def test_an_agents_store_is_joined_by_process_0_too_and_without_the_secret():
         environ = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(agent.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
         with opened("env://", secret=b"secret", **environ) as store:
             store.set("a", "1")
-        assert agent.get("/worker/attempt_0/a") == b"1"
+        assert agent.get("/worker/attempt_0/railgauge/turn/0/a") == b"1"
+        with opened("env://", **environ) as again:  # as after a group that was closed
+            assert not again.check(["a"])
+            with opened("env://", 1, **environ) as late:
+                assert late.get("a") == b"1"
 
 
 def test_the_launchers_socket_is_taken_over():
@@ -209,7 +213,7 @@ def test_an_address_of_the_other_host_is_refused_at_once(hosts):
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("10.77.0.1", "connection refused: does rank 0 run"),
+        ("10.77.0.1", "connection refused: what does rank 0 say"),
         ("10.88.0.1", "is that the address of rank 0 (MASTER_ADDR)"),
     ],
 )

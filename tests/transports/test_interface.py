@@ -103,6 +103,11 @@ def test_a_setting_that_matches_nothing_names_what_there_is(host, environ):
         assert part in str(caught.value)
 
 
+def test_an_exact_name_is_said_as_one_would_type_it(host):
+    with pytest.raises(UnavailableError, match="to use: NCCL_SOCKET_IFNAME='=nope' matches none"):
+        bootstrap_interface({"NCCL_SOCKET_IFNAME": "=nope"})
+
+
 def test_a_host_without_addresses(host):
     host([])
     with pytest.raises(UnavailableError, match="none is up and has an address; there are: none"):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes meet, or say within the timeout who is missing or wrong, on every rank that can know."""
 
+import contextlib
+import dataclasses
 import itertools
 import json
 import logging
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -18,11 +21,12 @@ from tests.hosts.netns import make_hosts
 from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
-from railgauge.transports import hub
+from railgauge.transports import hub, tcp
 from railgauge.transports.frame import Kind, pack
-from railgauge.transports.handshake import HUB, MAGIC, authenticate
+from railgauge.transports.handshake import HUB, MAGIC, ServerHandshake, authenticate
 from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.rank_names import name_ranks
+from railgauge.transports.reach import reach
 from railgauge.transports.store.file_store import FileStore
 from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.prefix_store import PrefixStore
@@ -81,17 +85,35 @@ def test_ranks_that_do_not_come_are_named_to_all_who_have():
     assert {error.rank for error in errors} == {3}
 
 
+def test_what_another_rank_says_of_its_end_is_one_line_that_steers_no_terminal():
+    text = "line\n\x1b[2J\r\tend"
+    for failing in (0, 1):
+        store = HashStore()
+        meetings = [meet_on(store, process, 2 + failing) for process in range(2)]  # with a third they are still awaited
+        threading.Timer(0.3, meetings[failing].fail, [text]).start()
+
+        def body(process, meetings=meetings):
+            with contextlib.closing(meetings[process].join(process)) as member:
+                raise member.wait_for_failure(RunError("nobody told"))
+
+        told = in_threads(2, body)
+        assert {str(error).rpartition(": ")[2] for error in told} == {"line \ufffd[2J\ufffd end"}
+        meetings[0].close()
+
+
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
     for text in texts(come((1, 4), (3, 4), timeout_s=0.7)):
         assert text == (
             "PeerLostError: waited 0.7 s for process 0 of 4, which has not come; "
             f"here are processes 1 and 3, on {socket.gethostname()}"
         )
+    (text,) = texts(come((1, 4), timeout_s=0.7))
+    assert text.endswith(f"; here is process 1, on {socket.gethostname()}")
 
 
 def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
     waiting, patient = come((1, 3, {"timeout_s": 0.5}), (0, 3, {"timeout_s": 8.0}))
-    assert re.search(r"rank 1: waited \d s for rank 2 of 3", str(waiting))
+    assert re.fullmatch(r"waited \d s for rank 2 of 3; last heard from \S+", str(waiting))
     assert re.search(r"rank 1: waited \d s for rank 2 of 3", str(patient))
 
 
@@ -109,8 +131,9 @@ def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, pro
     errors = come(*places, timeout_s=30.0)
     assert time.monotonic() - began < 15
     for error in errors:
+        who = "this rank" if isinstance(error, UsageError) else "rank [12] on .*"
         assert isinstance(error, UsageError | RunError)
-        assert re.search(f"rank [12] on .* may not join: {problem}", str(error))
+        assert re.match(f"{who} may not join: {problem}", str(error))
     assert sum(isinstance(error, UsageError) for error in errors) == 1
 
 
@@ -138,18 +161,18 @@ def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
         here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=30.0)
     assert time.monotonic() - began < 15
     assert isinstance(there, AuthenticationError)
-    assert re.search(r"rank 1 on .*: the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
-    assert str(there) in str(here)
+    assert re.match(r"the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
+    assert re.match("rank 1 on .*: " + re.escape(str(there)), str(here))
     assert re.search(r"refused 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
 
 
 def test_a_process_without_an_interface_tells_the_others():
     errors = come((0, 2), (1, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), timeout_s=30.0)
     assert isinstance(errors[1], UnavailableError)
-    assert re.search("process 1 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[0]))
+    assert re.search("rank 1 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[0]))
     errors = come((0, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), (1, 2), timeout_s=30.0)
     assert isinstance(errors[0], UnavailableError)
-    assert re.search("process 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
+    assert re.search("rank 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
 
 
 def test_ctrl_c_while_process_0_is_awaited_is_told_to_it_when_it_comes():
@@ -164,7 +187,7 @@ def test_ctrl_c_while_process_0_is_awaited_is_told_to_it_when_it_comes():
     with pytest.raises(KeyboardInterrupt):
         meet_on(Interrupted(), 1, 2)
     (error,) = come((0, 2), store=store, timeout_s=30.0)
-    assert re.search(r"process 1 on \S+: KeyboardInterrupt", str(error))
+    assert re.search(r"rank 1 on \S+: KeyboardInterrupt", str(error))
 
 
 def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
@@ -213,9 +236,7 @@ def test_a_hub_that_has_ended_refuses_and_is_named():
     near.close()
     place = near.place.to_dict() | {"port": port}
     store.set("railgauge/hub", json.dumps(place))
-    with pytest.raises(
-        PeerLostError, match=rf"rank 1 on .*: cannot connect to rank 0 at 127.0.0.1:{port} \(lo of .*refused"
-    ):
+    with pytest.raises(PeerLostError, match=rf"^cannot connect to rank 0 at 127.0.0.1:{port} \(lo of .*refused"):
         meet_on(store, 1, 2).join(1)
 
 
@@ -261,6 +282,83 @@ def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
     meeting.close()
 
 
+def test_silent_strangers_on_every_place_keep_no_rank_out(monkeypatch, caplog):
+    monkeypatch.setattr(hub, "MOST_STRANGERS", 20)
+    store = HashStore()
+    meetings = [meet_on(store, process, 2) for process in range(2)]
+    with contextlib.ExitStack() as stack:
+        address = (meetings[0].place.address, meetings[0].place.port)
+        strangers = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
+        assert strangers[0].recv(1) == b""  # the oldest makes room
+        members = in_threads(2, lambda process: meetings[process].join(process))
+    assert in_threads(2, lambda process: members[process].all_gather(process)) == [[0, 1]] * 2
+    for each in members + meetings:
+        each.close()
+    assert "had proved nothing when there was no room for others" in caplog.text
+
+
+CROWDED = """
+import resource, socket, threading
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+from tests.transports.ranks import in_threads, meet_on
+from railgauge.transports.store.hash_store import HashStore
+meeting = meet_on(HashStore(), 0, 1)
+address = meeting.place.address, meeting.place.port
+print(*address, flush=True)
+input()
+member = meeting.join(0)
+print(member.all_gather(0), flush=True)
+member.close()
+meeting.close()
+"""
+
+
+def test_strangers_that_use_up_the_descriptors_keep_no_rank_out():
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", CROWDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process,
+        contextlib.ExitStack() as stack,
+    ):
+        stack.callback(process.kill)
+        host, port = process.stdout.readline().split()
+        for _ in range(100):
+            stack.enter_context(socket.create_connection((host, int(port)), 5))
+        assert process.communicate("go on\n", timeout=30)[0] == "[0]\n"
+
+
+@pytest.mark.parametrize("drops", [3, 10**6])
+def test_a_connection_that_is_dropped_before_the_proof_is_made_anew_until_it_is_late(drops):
+    """A hub that has no room for a while, and for ever."""
+    key = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="n", key="00")
+    with tcp.listen("127.0.0.1") as listener:
+        place = dataclasses.replace(key, port=listener.getsockname()[1])
+
+        def serve():
+            with contextlib.suppress(OSError):
+                for _ in range(drops):
+                    sock, _ = listener.accept()
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    sock.close()
+                sock, _ = listener.accept()
+                with sock:
+                    shake = ServerHandshake(b"s", HUB)
+                    while not shake.done:
+                        sock.sendall(shake.feed(sock.recv(1000)))
+
+        threading.Thread(target=serve, daemon=True).start()
+        reached = reach(place, "lo", b"s", timeout_s=2.0, deadline=time.monotonic() + 2) if drops == 3 else None
+        if reached:
+            reached.close()
+            return
+        with pytest.raises(PeerLostError) as caught:
+            reach(place, "lo", b"s", timeout_s=2.0, deadline=time.monotonic() + 2)
+        listener.shutdown(socket.SHUT_RDWR)
+    where = f"cannot join rank 0 at 127.0.0.1:{place.port} (lo of gpu-01): "
+    assert str(caught.value).startswith(where)
+    assert caught.value.rank == 0
+
+
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     store = HashStore()
@@ -270,7 +368,7 @@ def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     began = time.monotonic()
     for error in in_threads(3, lambda process: meetings[process].join(process)):
         assert isinstance(error, RunError)
-        assert re.search(rf"process {failing} on \S+: interrupted", str(error))
+        assert re.search(rf"rank {failing} on \S+: interrupted", str(error))
     thread.join()
     meetings[0].close()
     assert time.monotonic() - began < 15
@@ -387,26 +485,24 @@ class TestTwoHosts:
         with make_hosts(2) as hosts:
             assert hosts.run(1, ["ip", "route", "add", "unreachable", "10.77.0.1/32"]).returncode == 0
             first, second = self.outcome(hosts, tmp_path, timeout_s=30)
-        problem = (
-            r"rank 1 on rg-node2: cannot connect to rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\): No route to host"
-        )
+        problem = r"cannot connect to rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\): No route to host"
         assert re.match(f"PeerLostError: {problem}", second)
-        assert re.match(f"RunError: {problem}", first)
+        assert re.match(f"RunError: rank 1 on rg-node2: {problem}", first)
 
     def test_a_firewall_that_drops_is_named_on_both(self, tmp_path):
         with make_hosts(2) as hosts:
             neighbour = ["ip", "neighbour", "replace", "10.77.0.1", "lladdr", "02:00:00:00:00:99", "dev", "eth0"]
             assert hosts.run(1, neighbour).returncode == 0  # packets go to nobody
             first, second = self.outcome(hosts, tmp_path, timeout_s=5)
-        problem = r"rank 1 on rg-node2: no answer from rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\) within 4\.\d s"
+        problem = r"no answer from rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\) within 4\.\d s"
         assert re.match(f"WaitTimeoutError: {problem}: a firewall drops", second)
-        assert re.match(f"RunError: {problem}", first)
+        assert re.match(f"RunError: rank 1 on rg-node2: {problem}", first)
 
     def test_an_interface_that_the_other_host_cannot_reach_is_named(self, tmp_path):
         with make_hosts(2) as hosts:
             first, second = self.outcome(hosts, tmp_path, timeout_s=30, settings=["NCCL_SOCKET_IFNAME=lo"])
         assert re.match(r"UsageError: rank 0 listens at 127\.0\.0\.1:\d+ \(lo of rg-node1\), where no other", second)
-        assert first.startswith("RunError: process 1 on rg-node2: rank 0 listens at")
+        assert first.startswith("RunError: rank 1 on rg-node2: rank 0 listens at")
 
 
 @pytest.mark.parametrize(

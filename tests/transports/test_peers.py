@@ -24,10 +24,16 @@ def test_a_peer_survives_the_exchange():
     assert own.shm_device == os.stat("/dev/shm").st_dev
 
 
-@pytest.mark.parametrize("change", [{"rank": "0"}, {"more": 1}, {"cpus": ["0"]}, {"bus_id": 7}, {"settings": {"A": 1}}])
+@pytest.mark.parametrize(
+    "change", [{"rank": "0"}, {"more": 1}, {"cpus": ["0"]}, {"bus_id": 7}, {"settings": {"A": 1}}, {"flags": {"A": 1}}]
+)
 def test_another_form_is_a_mismatch(change):
     with pytest.raises(MismatchError, match="another form"):
         Peer.from_dict(json.loads(json.dumps(OWN.to_dict() | change)))
+
+
+def test_what_a_rank_tells_of_itself_steers_no_terminal():
+    assert Peer.from_dict(OWN.to_dict() | {"host": "gpu\x1b[2J", "flags": {"-o\x1b": "x"}}).flags == {"-o\ufffd": "x"}
 
 
 def test_all_ranks_know_all():
@@ -61,6 +67,15 @@ def test_a_setting_with_which_nccl_hangs_is_named_with_both_values(name):
         check(peers(ring, ring, tree))
     with pytest.raises(MismatchError, match="rank 1 on gpu-1 has none"):
         check(peers(ring, {}))
+
+
+def test_flags_that_differ_are_named_with_both_values_and_ranks():
+    check(peers({"flags": {"-o": "sum"}}, {"flags": {"-o": "sum"}}))
+    asked = {"-b": "8", "-o": "sum"}
+    with pytest.raises(MismatchError, match=r"-o differs: rank 0 on gpu-0 has 'sum', rank 1 on gpu-1 has 'max': ranks"):
+        check(peers({"flags": asked}, {"flags": asked | {"-o": "max"}}))
+    with pytest.raises(MismatchError, match=r"-b differs: rank 0 on gpu-0 has none, rank 1 on gpu-1 has '8'"):
+        check(peers({}, {"flags": asked}))  # a program of one's own, and railgauge run
 
 
 def test_what_concerns_one_host_may_differ_between_hosts():

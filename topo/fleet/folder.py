@@ -14,6 +14,7 @@ from functools import partial
 from railgauge.topo.errors import Error, InputError, UnavailableError
 from railgauge.topo.fleet.node import Node, Sheet, read_node
 from railgauge.topo.natural_order import natural
+from railgauge.topo.sources.printable import MARK
 
 CAPTURES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")
 TOPOLOGY = ".xml"
@@ -48,7 +49,12 @@ def node_files(folder: str) -> tuple[NodeFile, ...]:
                 found.setdefault(name.removesuffix(ending), os.path.join(folder, name))
     if not found:
         raise InputError(f"holds no file of a node (NODE{' or NODE'.join((CAPTURES[0], TOPOLOGY))})", folder)
-    return tuple(sorted(found.items(), key=lambda pair: natural(pair[0])))
+    return tuple(sorted(((_shown(name), path) for name, path in found.items()), key=lambda pair: natural(pair[0])))
+
+
+def _shown(name: str) -> str:
+    """A file's name, which may be any bytes, fit to be printed within a line."""
+    return "".join(char if char.isprintable() else MARK for char in name)
 
 
 def read_files(files: Sequence[NodeFile], on_read: Callable[[int], None]) -> tuple[list[Node], list[Unread]]:

@@ -28,8 +28,8 @@ struct NcclGraph {
   float latency_us = 0;
   float hops = 0;
   int channels = 0;
-  std::vector<int> order;
-  std::vector<std::array<int, 2>> nets;
+  std::vector<int> order{};
+  std::vector<std::array<int, 2>> nets{};
 
   float total() const { return static_cast<float>(channels) * intra; }
 };

@@ -13,6 +13,8 @@ HOW_MANY_CHANNELS = "ranks have different numbers of channels, and wait for each
 HOW_LARGE_BUFFERS = "the two ends of a connection count in different sizes"
 WHICH_TRANSPORT = "the two ends of a connection take different transports"
 
+WHAT_THEY_DO = "ranks do different things, and wait for each other or get different results"
+
 ON_ALL_RANKS = {
     "NCCL_ALGO": WHICH_ALGORITHM,
     "NCCL_PROTO": WHICH_ALGORITHM,

@@ -6,12 +6,18 @@ from typing import TypeVar
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")  # C0 and C1, but for tabs and line ends
 MARK = "\ufffd"
+LONGEST_LINE = 4000
 Value = TypeVar("Value")
 
 
 def printable(text: str) -> str:
     """A text with U+FFFD for each control character."""
     return text if text.isprintable() else CONTROL.sub(MARK, text)
+
+
+def one_line(text: str) -> str:
+    """The same, on one line of at most LONGEST_LINE characters."""
+    return " ".join(printable(text[:LONGEST_LINE]).split())
 
 
 def printable_texts(texts: dict[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import time
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UsageError, WaitTimeoutError
 from railgauge.transports import handshake, tcp
-from railgauge.transports.addresses import host_and_port
+from railgauge.transports.addresses import check_scope, host_and_port
 from railgauge.transports.store import torch_wire as wire
 from railgauge.transports.store.store import MAX_VALUE
 from railgauge.transports.store.torch_wire import INT64, LENGTH, Query
@@ -84,6 +84,7 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
     """
     if not 0 < port < 65536:
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535")
+    check_scope(host)
     deadline, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
     while True:
         try:
@@ -167,7 +168,7 @@ def _reason(problem: Exception) -> str:
         case socket.gaierror():
             return f"this host does not know that name ({problem.strerror}): is it that of rank 0 (MASTER_ADDR)?"
         case ConnectionRefusedError():
-            return "connection refused: does rank 0 run, with this address and port, or does a firewall reject?"
+            return "connection refused: what does rank 0 say? Does it run at this address and port?"
         case TimeoutError():
             return "no answer: does a firewall drop the packets, is that host up, is it that of rank 0 (MASTER_ADDR)?"
         case OSError():

@@ -10,6 +10,7 @@ whether somebody is there. What nobody has open is left over from a run that end
 
 import os
 import socket
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ MUTEX = 1 << 30
 MEMBERS = MUTEX + 1
 NOBODY = 65534
 """The owner that an NFS server gives to the files of a client's root (root_squash)."""
+NO_FILE = "is no regular file: a store takes one of its own"
 
 
 class FileStore(ValuesStore):
@@ -159,17 +161,28 @@ def _open(path: str) -> int:
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        raise InputError(f"cannot be opened as a store: {error.strerror}: do all hosts see its folder?", path) from None
+        raise InputError(_why_not(path, error), path) from None
     try:
-        _check_owner(fd, path)
+        _check(fd, path)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def _check_owner(fd: int, path: str) -> None:
-    owner = os.fstat(fd).st_uid
+def _why_not(path: str, error: OSError) -> str:
+    if os.path.islink(path):
+        return "is a link: name the file itself"
+    if os.path.exists(path) and not os.path.isfile(path):
+        return NO_FILE
+    return f"cannot be opened as a store: {error.strerror}: do all hosts see its folder?"
+
+
+def _check(fd: int, path: str) -> None:
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(NO_FILE, path)
+    owner = found.st_uid
     if owner not in {os.geteuid(), NOBODY if os.geteuid() == 0 else os.geteuid()}:
         raise InputError(f"belongs to another user (uid {owner}): take a file of your own", path)
 

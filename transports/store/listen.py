@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from railgauge.topo.errors import Error, UsageError
 from railgauge.transports import tcp
-from railgauge.transports.addresses import local_addresses
+from railgauge.transports.addresses import check_scope, local_addresses, with_scope
 from railgauge.transports.interface import bootstrap_interface
 
 LOOPBACK_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
@@ -25,10 +25,12 @@ def listen(host: str, port: int) -> list[socket.socket]:
     bootstrap's interface too, since the others know the name by another address.
 
     Raises:
-        UsageError: the name is unknown, none of its addresses is this host's, or the port is in use.
+        UsageError: the name is unknown, none of its addresses is this host's, one says no interface where it has to, or
+            the port is in use.
     """
     if not 0 <= port < 65536:
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535, or 0 for any free one")
+    check_scope(host)
     addresses = _addresses(host, port)
     if host.lower() not in LOOPBACK_NAMES and not _is_address(host) and all(map(_is_loopback, addresses)):
         addresses += _beyond_loopback(host)
@@ -73,7 +75,7 @@ def _addresses(host: str, port: int) -> list[str]:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{host} is no address, and no name that {socket.gethostname()} knows: {reason}") from None
-    return [str(info[4][0]) for info in found]
+    return [with_scope(info[4]) for info in found]
 
 
 def _beyond_loopback(host: str) -> list[str]:
@@ -82,7 +84,7 @@ def _beyond_loopback(host: str) -> list[str]:
     except Error:
         return []
     if not _is_loopback(interface.address):
-        logger.warning("%s is a loopback address here: the store listens on %s too", host, interface)
+        logger.warning("railgauge: %s is a loopback address here: the store listens on %s too", host, interface)
     return [interface.address]
 
 

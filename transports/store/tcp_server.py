@@ -5,7 +5,6 @@ python -m railgauge.transports.store.tcp_server --host 10.0.0.1 --port 29500
 """
 
 import argparse
-import errno
 import os
 import selectors
 import signal
@@ -17,17 +16,22 @@ from collections.abc import Sequence
 
 from railgauge.topo.errors import AuthenticationError, Error, UsageError
 from railgauge.transports import handshake, tcp
+from railgauge.transports.addresses import with_scope
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.listen import listen
 from railgauge.transports.store.served_values import Asker, ServedValues
 from railgauge.transports.store.torch_wire import RequestReader, WireError
+from railgauge.transports.strangers import Strangers
 
 RECEIVE = 256 * 1024
 FLUSH_AT = 64 * 1024
 """Answers are sent when so many bytes of them have gathered, or no request is left."""
 NEWCOMER_S = 10.0
 """A client has so long to say what it is."""
+MOST_NEWCOMERS = 4096
+ACCEPTED_AT_ONCE = 128
+"""Who has come is listened to before more are taken."""
 LOOK_S = 1.0
 """How often newcomers' time is looked at."""
 PAUSE_S = 0.2
@@ -56,12 +60,13 @@ class StoreServer:
     """Serves a store on listening sockets, which it closes in the end."""
 
     def __init__(self, listeners: Sequence[socket.socket], secret: bytes = b"") -> None:
-        self.addresses: list[tuple[str, int]] = [sock.getsockname()[:2] for sock in listeners]
+        names = [sock.getsockname() for sock in listeners]
+        self.addresses: list[tuple[str, int]] = [(with_scope(name), name[1]) for name in names]
         self._listeners = listeners
         self._secret = secret
         self._values: ServedValues[Client] = ServedValues()
         self._clients: set[Client] = set()
-        self._newcomers: set[Client] = set()
+        self._newcomers: Strangers[Client] = Strangers(MOST_NEWCOMERS)
         self._next_look = 0.0
         self._resume: float | None = None
         self._complaints = Complaints("railgauge.store")
@@ -82,9 +87,13 @@ class StoreServer:
         """The first clients that were dropped, and why."""
         return list(self._complaints.refused)
 
+    def ring(self) -> None:
+        """Have it end, and do not wait for that; a signal may come in the midst of another."""
+        self._bell.close()
+
     def stop(self) -> None:
         """End at once; the clients see their connections closed."""
-        self._bell.close()
+        self.ring()
         if threading.current_thread() is not self._thread:  # where the garbage collector may run into a store
             self.join()
 
@@ -124,24 +133,31 @@ class StoreServer:
         if now < self._next_look:
             return
         self._next_look = now + LOOK_S
-        self._newcomers = {client for client in self._newcomers if not client.reader.opened}
-        for client in [client for client in self._newcomers if now - client.since > NEWCOMER_S]:
-            self._drop(client, f"it did not say within {NEWCOMER_S:g} s that it is a store's client")
+        for client in self._newcomers:
+            if now - client.since > NEWCOMER_S:
+                self._drop(client, f"it did not say within {NEWCOMER_S:g} s that it is a store's client")
 
     def _accept(self, listener: socket.socket) -> None:
-        while True:
+        for _ in range(ACCEPTED_AT_ONCE):
             try:
-                sock, _ = listener.accept()
+                sock, _address = listener.accept()
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE) and not tcp.allow_many_files():
+                if error.errno in tcp.OUT_OF_FILES and not tcp.allow_many_files():
                     self._rest()
+                    self._newcomers.leave_files()
+                    self._drop_surplus()
                 return
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client = Client(sock)
             self._clients.add(client)
-            self._newcomers.add(client)
+            self._newcomers.add(client, client.name)
             self._selector.register(sock, selectors.EVENT_READ, client)
+            self._drop_surplus()
+
+    def _drop_surplus(self) -> None:
+        for client in self._newcomers.surplus():
+            self._drop(client, "it had not said that it is a store's client when there was no room for others")
 
     def _rest(self) -> None:
         if self._resume:
@@ -158,7 +174,7 @@ class StoreServer:
             self._complaints.refuse("the store dropped", client.name, why)
         self._values.forget(client)
         self._clients.discard(client)
-        self._newcomers.discard(client)
+        self._newcomers.remove(client, client.name)
         self._selector.unregister(client.sock)
         client.sock.close()
 
@@ -176,6 +192,8 @@ class StoreServer:
                     return
                 client.reader.feed(data if client.proved else self._prove(client, data))
             self._answer(client)
+            if client.reader.opened:
+                self._newcomers.remove(client, client.name)
         except BlockingIOError:
             return
         except OSError:
@@ -234,11 +252,12 @@ def main() -> int:
     except Error as error:
         print(f"tcp_server: {error}", file=sys.stderr)
         return error.exit_status
-    signal.signal(signal.SIGINT, lambda *_: server.stop())
+    signal.signal(signal.SIGINT, lambda *_: server.ring())
     server.start()
     where = " and ".join(f"{address} port {port}" for address, port in server.addresses)
     print(f"A store on {where}, {'with' if secret else 'without'} a job secret", file=sys.stderr, flush=True)
     server.join()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more says nothing new
     return 130
 
 

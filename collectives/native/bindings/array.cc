@@ -8,6 +8,7 @@
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace railgauge {
 
@@ -18,7 +19,9 @@ struct WithoutExport {
   const char *name, *bits;
   Dtype dtype;
 };
-constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloat16}};
+constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloat16},
+                                            {"float8_e4m3fn", "uint8", Dtype::kFloat8E4m3},
+                                            {"float8_e5m2", "uint8", Dtype::kFloat8E5m2}};
 
 [[noreturn]] void refuse(const char* what, const std::string& why) {
   throw Error(ErrorCode::kInvalid, what + (" " + why));
@@ -26,22 +29,24 @@ constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloa
 
 // By DLPack's type code (DLDataTypeCode of dlpack.h) and bits.
 std::optional<Dtype> dtype_of(int code, int bits) {
+  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
   constexpr struct {
-    nb::dlpack::dtype_code code;
-    int bits;
+    int code, bits;
     Dtype dtype;
-  } kTypes[] = {{nb::dlpack::dtype_code::Float, 16, Dtype::kFloat16},
-                {nb::dlpack::dtype_code::Bfloat, 16, Dtype::kBfloat16},
-                {nb::dlpack::dtype_code::Float, 32, Dtype::kFloat32},
-                {nb::dlpack::dtype_code::Float, 64, Dtype::kFloat64},
-                {nb::dlpack::dtype_code::Int, 8, Dtype::kInt8},
-                {nb::dlpack::dtype_code::UInt, 8, Dtype::kUint8},
-                {nb::dlpack::dtype_code::Int, 32, Dtype::kInt32},
-                {nb::dlpack::dtype_code::UInt, 32, Dtype::kUint32},
-                {nb::dlpack::dtype_code::Int, 64, Dtype::kInt64},
-                {nb::dlpack::dtype_code::UInt, 64, Dtype::kUint64}};
+  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
+                {kBfloat, 16, Dtype::kBfloat16},
+                {kFloat, 32, Dtype::kFloat32},
+                {kFloat, 64, Dtype::kFloat64},
+                {kInt, 8, Dtype::kInt8},
+                {kUint, 8, Dtype::kUint8},
+                {kInt, 32, Dtype::kInt32},
+                {kUint, 32, Dtype::kUint32},
+                {kInt, 64, Dtype::kInt64},
+                {kUint, 64, Dtype::kUint64},
+                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
+                {kFloat8E5m2, 8, Dtype::kFloat8E5m2}};
   for (const auto& type : kTypes) {
-    if (static_cast<int>(type.code) == code && type.bits == bits) return type.dtype;
+    if (type.code == code && type.bits == bits) return type.dtype;
   }
   return std::nullopt;
 }
@@ -72,21 +77,26 @@ std::string dtype_name_of(nb::handle object) {
 
 [[noreturn]] void refuse_type(const char* what, nb::handle object, const char* format) {
   std::string name = dtype_name_of(object);
-  if (name.empty()) name = format ? format : "this type";
+  if (format && (name.empty() || std::strchr("<>!", *format))) name = format;
   refuse(what, "has elements of " + name + ", which there are no collectives for");
 }
 
-[[noreturn]] void refuse_object(const char* what, nb::handle object) {
-  std::string why = std::string("is no array: ") + nb::type_name(object.type()).c_str() +
-                    " exports neither the buffer protocol nor DLPack";
-  if (nb::hasattr(object, "__dlpack__")) {
-    try {
-      object.attr("__dlpack__")();
-    } catch (nb::python_error& error) {
-      why = "cannot be used: " + std::string(nb::str(error.value()).c_str());
-    }
+// Its DLPack capsule. What is read-only gives none of the unversioned ones, which cannot say so.
+nb::object capsule_of(nb::handle object, const char* what, bool written) {
+  std::string why;
+  try {
+    return object.attr("__dlpack__")();
+  } catch (nb::python_error& error) {
+    why = nb::str(error.value()).c_str();
   }
-  refuse(what, why);
+  nb::object capsule;
+  try {
+    capsule = object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+  } catch (nb::python_error&) {
+    refuse(what, "cannot be used: " + why);
+  }
+  if (written) refuse(what, "is read-only");
+  return capsule;
 }
 
 bool is_contiguous(const nb::ndarray<nb::ro>& array) {
@@ -108,12 +118,20 @@ void Array::hold(nb::handle object, const char* what, bool written) {
   if (object.is_none()) return;
   if (!hold_buffer(object.ptr(), what, written) && !hold_bits(object, what, written) &&
       !hold_dlpack(object, what, written)) {
-    refuse_object(what, object);
+    refuse(what, std::string("is no array: ") + nb::type_name(object.type()).c_str() +
+                     " exports neither the buffer protocol nor DLPack");
   }
   if (reinterpret_cast<std::uintptr_t>(data_) % dtype_bytes(dtype_) != 0) {
     refuse(what, "is not aligned to its " + std::to_string(dtype_bytes(dtype_)) + "-byte elements");
   }
   given_ = true;
+}
+
+void Array::borrow(const Array& other) {
+  given_ = other.given_;
+  data_ = other.data_;
+  dtype_ = other.dtype_;
+  count_ = other.count_;
 }
 
 bool Array::hold_buffer(PyObject* object, const char* what, bool written,
@@ -134,8 +152,9 @@ bool Array::hold_buffer(PyObject* object, const char* what, bool written,
 }
 
 bool Array::hold_bits(nb::handle object, const char* what, bool written) {
-  if (!nb::hasattr(object, "__array_interface__")) return false;
-  const std::string name = dtype_name_of(object);
+  nb::object scalar = nb::getattr(nb::getattr(object, "dtype", nb::none()), "type", nb::none());
+  if (scalar.is_none()) return false;
+  const std::string name = nb::str(nb::getattr(scalar, "__name__", nb::none())).c_str();
   for (const WithoutExport& type : kWithoutExport) {
     if (name != type.name) continue;
     nb::object bits = object.attr("view")(type.bits);
@@ -145,13 +164,12 @@ bool Array::hold_bits(nb::handle object, const char* what, bool written) {
 }
 
 bool Array::hold_dlpack(nb::handle object, const char* what, bool written) {
-  if (!nb::try_cast(object, tensor_)) return false;
-  nb::ndarray<> writable;
+  if (!nb::hasattr(object, "__dlpack__")) return false;
+  if (!nb::try_cast(capsule_of(object, what, written), tensor_)) return false;
   if (tensor_.device_type() != nb::device::cpu::value) refuse(what, "is not in host memory");
   if (!is_contiguous(tensor_)) refuse(what, "is not C-contiguous: copy it first");
   auto dtype = dtype_of(tensor_.dtype().code, tensor_.dtype().bits * tensor_.dtype().lanes);
   if (!dtype) refuse_type(what, object, nullptr);
-  if (written && !nb::try_cast(object, writable)) refuse(what, "is read-only");
   data_ = static_cast<std::byte*>(const_cast<void*>(tensor_.data()));
   dtype_ = *dtype;
   count_ = tensor_.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A caller's array: what exports the buffer protocol (NumPy, array.array, mmap, bytearray) or DLPack
-// (PyTorch) in host memory, C-contiguous, read and written where it is. Held until this is gone.
+// A caller's array: what exports the buffer protocol (NumPy, array.array, mmap, bytearray) or
+// DLPack (PyTorch) in host memory, C-contiguous, read and written where it is. Held until this is
+// gone.
 #pragma once
 
 #include <Python.h>
@@ -22,9 +23,12 @@ class Array {
   Array& operator=(const Array&) = delete;
 
   // Looks at an array; nothing is known of None but that it is empty. `what` names it in messages.
-  // Throws Error(kInvalid): no array, not in host memory, not contiguous or aligned, of a type there
-  // are no collectives for, or read-only where it is `written`.
+  // Throws Error(kInvalid): no array, not in host memory, not contiguous or aligned, of a type
+  // there are no collectives for, or read-only where it is `written`.
   void hold(nanobind::handle object, const char* what, bool written);
+
+  // The same array as another one, which holds it.
+  void borrow(const Array& other);
 
   bool given() const { return given_; }
   std::byte* data() const { return data_; }

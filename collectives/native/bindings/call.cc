@@ -35,8 +35,8 @@ std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const A
 
 }  // namespace
 
-Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination, int op,
-           int root) {
+Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
+           int op, int root) {
   if (collective < 0 || collective >= kCollectives) refuse("no such collective");
   if (op < 0 || op >= kRedops) refuse("no such operator");
   if (root < 0 || root >= comm.ranks()) {
@@ -48,10 +48,16 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   operation_.count = 1;
   const Extent one = operation_.extent(comm.rank(), comm.ranks());
   // What a root gives away in place is not written.
-  const bool kept = operation_.collective == Collective::kBroadcast && comm.rank() == root &&
-                    source.is(destination);
-  source_.hold(source, "source", false);
-  destination_.hold(destination, "destination", one.destination > 0 && !kept);
+  const bool one_array = source.is(destination);
+  const bool kept =
+      one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
+  destination_.hold(destination, one_array ? "the array" : "destination",
+                    one.destination > 0 && !kept);
+  if (one_array) {
+    source_.borrow(destination_);
+  } else {
+    source_.hold(source, "source", false);
+  }
   check_types();
   operation_.count =
       one.destination ? destination_.count() / one.destination : source_.count() / one.source;
@@ -70,8 +76,10 @@ Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::ha
   to_ = parts_of_counts(to, comm.ranks(), source_, "send_counts");
   from_ = parts_of_counts(from, comm.ranks(), destination_, "recv_counts");
   if (overlap()) refuse("alltoallv: source and destination overlap");
-  if (comm.ranks() == 1 && to_[0].count != from_[0].count) {
-    refuse("alltoallv: rank 0 sends itself another count than it receives");
+  if (to_[comm.rank()].count != from_[comm.rank()].count) {
+    refuse("alltoallv: this rank, " + std::to_string(comm.rank()) + ", sends itself " +
+           std::to_string(to_[comm.rank()].count) + " elements and expects " +
+           std::to_string(from_[comm.rank()].count));
   }
 }
 

@@ -14,13 +14,13 @@ class Call {
  public:
   using Counts = std::vector<std::int64_t>;
 
-  // The count follows from the arrays. Throws Error(kInvalid) where they do not belong together: see
-  // Array, other sizes or types, or overlapping otherwise than in place.
-  Call(const Communicator& comm, int collective, nanobind::handle source, nanobind::handle destination,
-       int op, int root);
+  // The count follows from the arrays. Throws Error(kInvalid) where they do not belong together:
+  // see Array, other sizes or types, or overlapping otherwise than in place.
+  Call(const Communicator& comm, int collective, nanobind::handle source,
+       nanobind::handle destination, int op, int root);
   // An all-to-all with so many elements for, and from, each rank.
-  Call(const Communicator& comm, nanobind::handle source, const Counts& to, nanobind::handle destination,
-       const Counts& from);
+  Call(const Communicator& comm, nanobind::handle source, const Counts& to,
+       nanobind::handle destination, const Counts& from);
 
   bool in_pairs() const { return in_pairs_; }
   // On the communicator that it was made for, without the GIL. Throws Error.

@@ -112,7 +112,8 @@ void bind_recorder(nb::module_& m) {
 
 void bind_communicator(nb::module_& m) {
   bind_recorder(m);
-  nb::class_<Call>(m, "Call", "An operation on a caller's arrays, which are held until this is gone.")
+  nb::class_<Call>(m, "Call",
+                   "An operation on a caller's arrays, which are held until this is gone.")
       .def_prop_ro("in_pairs", &Call::in_pairs, "whether it goes over pairs");
 
   nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
@@ -187,13 +188,15 @@ void bind_communicator(nb::module_& m) {
           "collective"_a, "count"_a, "dtype"_a, "(algorithm, channels) for so many elements")
       .def(
           "prepare",
-          [](const Communicator& self, int collective, nb::handle source, nb::handle destination, int op,
+          [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
+             int op,
              int root) { return new Call(self, collective, source, destination, op, root); },
           "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
           "Look at the arrays of an operation; UsageError where they do not belong together.")
       .def(
           "prepare_all_to_all_v",
-          [](const Communicator& self, nb::handle source, const Call::Counts& to, nb::handle destination,
+          [](const Communicator& self, nb::handle source, const Call::Counts& to,
+             nb::handle destination,
              const Call::Counts& from) { return new Call(self, source, to, destination, from); },
           "source"_a.none(), "to"_a, "destination"_a.none(), "from_"_a,
           "The same for an all-to-all with so many elements for, and from, each rank.")

@@ -56,7 +56,7 @@ class Board:
     @property
     def descriptor(self) -> str: ...
 
-    def open(self, peers: Sequence[tuple[int, int, str, Doorbell | None]]) -> None:
+    def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None:
         """
         Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """

@@ -111,6 +111,15 @@ def test_the_shown_command_runs_without_a_secret_and_the_document_has_what_was_t
 
 
 @pytest.mark.parametrize("mpi", MPIS)
+def test_a_place_that_is_left_over_where_ranks_start_is_not_theirs(mpi):
+    left_over = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29411"}
+    path = on_path(peer(mpi))
+    shown = launch(*SMALL, "--launcher", "mpirun", "-np", "2", "--dry-run", PATH=path)
+    pasted = launch(*shlex.split(shown.stdout), PATH=path, **left_over)
+    assert document(pasted)["ranks"] == 2
+
+
+@pytest.mark.parametrize("mpi", MPIS)
 def test_a_host_that_is_not_reached_is_named_in_one_line_with_status_4(mpi, tmp_path):
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\necho 'ssh: connect to host 10.77.9.9 port 22: No route to host' >&2\nexit 255\n")

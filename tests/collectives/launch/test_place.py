@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation
+from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation, without_place
 from railgauge.topo.errors import UsageError
 
 ENV = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}
@@ -60,6 +60,13 @@ def test_each_launcher_is_read(env, expected):
 
 def test_no_launcher_is_no_place():
     assert find_place({"PATH": "/bin", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}) is None
+
+
+@pytest.mark.parametrize("env", [ENV, OPEN_MPI, MPICH, TORCHRUN])
+def test_what_is_started_finds_nothing_of_the_starters_own_place(env):
+    left = without_place(env | {"TORCHELASTIC_USE_AGENT_STORE": "True", "OMPI_MCA_btl": "self"})
+    assert set(left) <= {"MASTER_ADDR", "MASTER_PORT", "OMPI_MCA_btl"}
+    assert find_place(left) is None
 
 
 def test_what_is_said_by_hand_wins_over_a_launcher():

@@ -45,6 +45,17 @@ def test_hosts_are_what_was_said_also_addresses_and_users():
     assert {node: result.stdout for node, result in results.items()} == {n: f"{n}\n".encode() for n in nodes}
 
 
+def test_thousands_of_names_that_make_no_range_are_no_work_before_the_first_is_asked():
+    class Enough(Exception):
+        """Ends the test."""
+
+    def on_done(node, result):
+        raise Enough
+
+    with pytest.raises(Enough):
+        run_on([f"host-{i}-x{7 * i}" for i in range(20_000)], ["true"], timeout_s=20, fanout=1, on_done=on_done)
+
+
 def test_words_arrive_as_they_are_whatever_a_shell_would_make_of_them():
     words = ["a b", "$HOME", "`id`", "it's", '"', "*", ";", "\\", "", "new\nline", "ä"]
     result = run_on(["node"], ["printf", "%s|", *words], timeout_s=20)["node"]

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -119,16 +120,37 @@ def test_what_srun_refuses_is_told_in_its_words(cluster):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_when_the_launcher_is_told_to_end_nothing_is_left(cluster, number):
+    launcher = running(cluster)
+    launcher.send_signal(number)
+    launcher.communicate(timeout=WITHIN_S)
+    until(lambda: not railgauge_processes(cluster[0]))
+
+
+def test_a_rank_that_is_killed_ends_the_job_and_its_host_is_named(cluster):
+    hosts, _ = cluster
+    launcher = running(cluster)
+    rank = next(pid for pid in railgauge_processes(hosts) if pid in hosts.pids(1) and has_task(pid))
+    os.kill(rank, signal.SIGKILL)
+    _, errors = launcher.communicate(timeout=WITHIN_S)
+    assert launcher.returncode == 4
+    assert "rank 1 on rg-node2 is gone" in errors or "srun: error: rg-node2: task 1: Killed" in errors
+    until(lambda: not railgauge_processes(hosts))
+
+
+def running(cluster):
+    """The launcher of a job that goes on, a rank on each node, once it prints."""
     hosts, environ = cluster
     asked = ["--launcher", "srun", "--hosts", "rg-node1,rg-node2"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     launcher = hosts.start(0, [*RUN, *FOREVER, *asked], env=environ, **pipes)
     for line in launcher.stdout:
         if line.split()[:1] == ["64"]:
             break
-    launcher.send_signal(number)
-    launcher.wait(WITHIN_S)
-    until(lambda: not railgauge_processes(hosts))
+    return launcher
+
+
+def has_task(pid):
+    return b"\0SLURM_PROCID=" in Path(f"/proc/{pid}/environ").read_bytes()
 
 
 def test_a_value_with_a_comma_is_refused_with_the_way_out(monkeypatch, tmp_path):

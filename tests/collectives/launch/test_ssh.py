@@ -173,6 +173,19 @@ def test_a_connection_that_breaks_ends_the_job_and_names_the_host(cluster):
         until(lambda: not railgauge_processes(hosts))
 
 
+def test_a_session_that_dies_on_the_host_ends_the_job_and_names_the_host(cluster):
+    hosts, _ = cluster
+    with running(cluster) as launcher:
+        sessions = [pid for pid in hosts.pids(1) if command_line(pid).startswith("sshd: root")]
+        assert sessions
+        for pid in sessions:
+            os.kill(pid, signal.SIGKILL)
+        _, errors = launcher.communicate(timeout=WITHIN_S)
+        assert launcher.returncode == 4
+        assert "lost rg-node2" in errors
+        until(lambda: not railgauge_processes(hosts))
+
+
 def test_a_cause_that_one_rank_has_alone_ends_all_with_its_status(cluster):
     hosts, environ = cluster
     ran = hosts.run(0, [*RUN, *ON_BOTH, "-T", "5"], env=environ | {"MASTER_ADDR": "rg-node2"})

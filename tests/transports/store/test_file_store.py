@@ -298,15 +298,21 @@ def test_a_lock_that_is_never_given_back_is_not_waited_for_forever(path):
             os.close(fd)
 
 
-@pytest.mark.parametrize("name", ["no-folder/store", "."])
-def test_a_path_that_cannot_be_opened_is_told(tmp_path, name):
-    with pytest.raises(InputError, match="cannot be opened as a store"):
-        FileStore(str(tmp_path / name))
+def test_a_path_that_cannot_be_opened_is_told(tmp_path):
+    with pytest.raises(InputError, match="cannot be opened as a store: No such file or directory: do all hosts"):
+        FileStore(str(tmp_path / "no-folder/store"))
+
+
+def test_what_is_no_regular_file_is_told(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    for path in (str(tmp_path / "fifo"), str(tmp_path), "/dev/null", "/dev/tty"):
+        with pytest.raises(InputError, match=f"^{path}: is no regular file"):
+            FileStore(path)
 
 
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="is a link"):
         FileStore(str(tmp_path / "link"))
     assert not (tmp_path / "elsewhere").exists()
 

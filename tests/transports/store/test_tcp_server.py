@@ -134,6 +134,17 @@ def test_who_asks_before_it_opens_is_dropped_at_once_however_much_it_announces(s
     check_whole(store)
 
 
+def test_silent_strangers_on_every_place_keep_no_client_out(monkeypatch, caplog):
+    monkeypatch.setattr(tcp_server, "MOST_NEWCOMERS", 20)
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, contextlib.ExitStack() as stack:
+        strangers = [stack.enter_context(stranger(store)) for _ in range(100)]
+        assert everything(strangers[0]) == b""
+        with TCPStore("127.0.0.1", store.port, timeout=LONG) as client:
+            client.set("a", "1")
+        assert store.get("a") == b"1"
+    assert "when there was no room for others" in caplog.text
+
+
 def test_strangers_do_not_fill_the_log(caplog):
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
         for _ in range(60):

@@ -16,6 +16,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.hosts.netns import make_hosts
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UsageError, WaitTimeoutError
 from railgauge.transports.store import TCPStore, connection, listen, tcp_server, tcp_store
@@ -236,7 +237,7 @@ def test_a_client_waits_for_its_server(closed_port):
 
 @pytest.mark.parametrize(
     ("host", "reason"),
-    [("127.0.0.1", "connection refused: does rank 0 run"), ("no-such-host.invalid", "does not know that name")],
+    [("127.0.0.1", "connection refused: what does rank 0 say"), ("no-such-host.invalid", "does not know that name")],
 )
 def test_a_server_that_never_comes_is_named_with_what_to_look_at(closed_port, host, reason):
     with pytest.raises(WaitTimeoutError, match=rf"waited 0.3 s for the store of rank 0 at {host}:\d+: .*{reason}"):
@@ -402,6 +403,16 @@ def test_a_store_stands_alone_until_it_is_interrupted():
         assert process.stderr.read() == ""
 
 
+def test_interrupted_again_and_again_it_ends():
+    for _ in range(3):
+        with standing_alone("--host", "127.0.0.1", "--port", "0") as process:
+            process.stderr.readline()
+            for _ in range(50):
+                process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 130
+            assert process.stderr.read() == ""
+
+
 def test_a_store_that_cannot_stand_says_why(master):
     with standing_alone("--host", "127.0.0.1", "--port", str(master.port)) as process:
         assert process.wait(20) == 2
@@ -414,6 +425,31 @@ def test_a_store_that_cannot_stand_says_why(master):
 def test_it_listens_on_its_address_alone(master):
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", master.port), timeout=20)
+
+
+LINK_LOCAL = """
+import sys
+from datetime import timedelta
+from railgauge.transports.store import TCPStore
+from railgauge.topo.errors import UsageError
+with TCPStore("fe80::99%eth0", 0, is_master=True, timeout=timedelta(seconds=20)) as store:
+    store.set("a", "1")
+    with TCPStore("fe80::99%eth0", store.port, timeout=timedelta(seconds=20)) as client:
+        print(client.get("a").decode())
+"""
+
+
+def test_a_link_local_address_keeps_its_interface():
+    with make_hosts(2) as hosts:
+        assert hosts.run(0, ["ip", "address", "add", "fe80::99/64", "dev", "eth0", "nodad"]).returncode == 0
+        done = hosts.run(0, [sys.executable, "-P", "-c", LINK_LOCAL])
+    assert done.stdout == "1\n", done.stderr
+
+
+@pytest.mark.parametrize("is_master", [True, False])
+def test_a_link_local_address_without_its_interface_is_told_at_once(is_master):
+    with pytest.raises(UsageError, match=r"fe80::1 is link-local, .*: fe80::1%IFACE"):
+        TCPStore("fe80::1", 29500, is_master=is_master, timeout=LONG)
 
 
 def test_an_address_of_another_host_is_refused_at_once_with_those_that_are_there():

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`railgauge run` started by hand, a command for each rank."""
+
+import socket
+import subprocess
+import time
+
+import pytest
+from tests.cli.command import SMALL, clean_environment, command
+
+
+def run_two(*flags):
+    """The exit status and stderr of both ranks, and how long they took."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    began = time.monotonic()
+    ranks = [
+        subprocess.Popen(
+            command("run", "all_reduce", *SMALL, "-T", "30", *own),
+            env=clean_environment(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank, own in enumerate(flags)
+    ]
+    errors = [rank.communicate(timeout=50)[1] for rank in ranks]
+    return [rank.returncode for rank in ranks], errors, time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (("-o", "sum"), ("-o", "max"), "-o differs: rank 0 on {host} has 'sum', rank 1 on {host} has 'max'"),
+        (("-d", "float"), ("-d", "half"), "-d differs: rank 0 on {host} has 'float', rank 1 on {host} has 'half'"),
+        (("-n", "1"), ("-n", "50"), "-n differs: rank 0 on {host} has '1', rank 1 on {host} has '50'"),
+        (("-e", "1K"), ("-e", "2K"), "-e differs: rank 0 on {host} has '1024', rank 1 on {host} has '2048'"),
+    ],
+)
+def test_a_flag_that_differs_between_ranks_is_named_at_once(one, other, words):
+    statuses, errors, seconds = run_two(one, other)
+    assert statuses == [4, 4]
+    assert words.format(host=socket.gethostname()) in errors[0]
+    assert seconds < 25
+    assert "rank 1: rank 1" not in errors[1]
+
+
+def test_flags_of_who_reports_may_differ():
+    assert run_two(("-C", "1"), ("-a", "0"))[0] == [0, 0]
