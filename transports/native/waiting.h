@@ -135,8 +135,8 @@ class Waiting {
 
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
-  Clock::time_point waited_since_{};
   std::atomic<BlockedOn> shown_{BlockedOn{}};
+  Clock::time_point waited_since_{};
 };
 
 }  // namespace railgauge
