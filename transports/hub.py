@@ -47,7 +47,8 @@ LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
 """How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
 the timeout, but no longer."""
 STATES_WITHIN_S = 1.0
-"""How long ranks have to say where they stand, when one of them fails; when one is lost, the share for last words."""
+"""How long ranks have to say where they stand when one gave up waiting; when the reason is known, no longer than for last
+words."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
 """So many that have not proved the secret may be connected, beyond a whole world."""
@@ -362,7 +363,7 @@ class Hub:
     def _conclude(self, failure: Failure, now: float) -> None:
         """End the run once all that can have said where they stand."""
         asked = {rank for rank, member in self._members.items() if member in self._connected} - self._left
-        limit_s = STATES_WITHIN_S if failure.rank >= 0 else self._last_words_s
+        limit_s = STATES_WITHIN_S if failure.waits[0] >= 0 else min(STATES_WITHIN_S, self._last_words_s)
         if asked <= self.standings.keys() or now - failure.at >= limit_s:
             exchanging = {rank for gather in self._gathers.values() for rank in gather.values}
             self._end(judge(failure, Scene(self.standings, self._left, exchanging)))

@@ -106,6 +106,24 @@ def test_a_lost_rank_is_told_with_who_waits_for_it():
     )
 
 
+def test_after_a_failure_process_0_has_where_everybody_stood():
+    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+
+    def body(rank):
+        bootstrap = meeting.join(rank)
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", rank + 1, -1), abort=lambda: None))
+        bootstrap.barrier()
+        if rank == 0:
+            bootstrap.fail("the dog ate it")
+        told = str(bootstrap.wait_for_failure(RunError("nobody told")))
+        bootstrap.close()
+        return told
+
+    assert in_threads(2, body) == ["rank 0: the dog ate it"] * 2
+    meeting.close()
+    assert {rank: standing.running.number for rank, [standing] in meeting.standings.items()} == {0: 1, 1: 2}
+
+
 def test_ranks_that_do_different_things_all_hear_what_differs():
     def body(bootstrap):
         count = 32 if bootstrap.rank == 2 else 64
