@@ -17,7 +17,15 @@ from railgauge.collectives.plan import Tree
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UnavailableError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import (
+    AbortedError,
+    MismatchError,
+    PeerLostError,
+    RunError,
+    UnavailableError,
+    UsageError,
+    WaitTimeoutError,
+)
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -96,7 +104,7 @@ class Communicator(Collectives):
         choices = choose(setting, self._environ)
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._connections = Connections(group, peers, fault)
-        self._watch = Watch(self._connections.blocked_on, self._connections.abort)
+        self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
         self._native = self._connect(
             rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting
@@ -342,12 +350,11 @@ class Communicator(Collectives):
         if isinstance(error, AbortedError):
             pass
         elif isinstance(error, WaitTimeoutError):
-            self._job.fail(str(error), self._native.blocked_on)
+            self._job.fail(str(error), self._connections.standing().waits)
         elif isinstance(error, PeerLostError):
             self._job.fail(str(error), (self._group.world_rank if error.rank is None else error.rank, False))
         else:
-            self._job.fail(str(error))
-            return error
+            self._job.fail(str(error), mismatch=isinstance(error, MismatchError))
         self._failure = self._job.wait_for_failure(error)
         return self._failure
 

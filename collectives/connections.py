@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, Doorbell, Receiver, Sender
+from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
-from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import why_not_shm
+from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, wire
 
 PLACE_BYTES = 64 << 10
@@ -30,6 +31,7 @@ class Connections:
     """
 
     def __init__(self, group: Group, peers: Sequence[Peer], fault: Fault | None) -> None:
+        self._group = group
         self._rank = group.rank
         self._members = group.members
         self._peers = peers
@@ -69,9 +71,11 @@ class Connections:
         """Open the boards of all ranks, which share memory."""
         return self._connector.board(PLACE_BYTES)
 
-    def blocked_on(self) -> Waits:
-        """Whom this rank waits for here, by its number in the job."""
-        return self.engine.blocked_on if self.engine else NOBODY
+    def standing(self) -> Standing:
+        """Where this rank stands here, by its number in the job; for any thread."""
+        if self.engine is None:
+            return Standing(self._group.name, list(self._members), [], BlockedOn())
+        return standing(self.engine, self._group)
 
     def abort(self) -> None:
         """Wake this rank, and close its sockets."""

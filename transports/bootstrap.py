@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.frame import (
@@ -34,6 +34,7 @@ from railgauge.transports.frame import (
 )
 from railgauge.transports.group import WORLD, Group
 from railgauge.transports.hub import SILENT_SHARE, beat_interval
+from railgauge.transports.standing import Standing
 
 AFTER_FAILURE_S = 5.0
 """So long a rank that gave up waits to hear what the hub makes of it."""
@@ -47,8 +48,8 @@ LOOK_S = 1.0
 class Watch:
     """What a rank does somewhere, for those who look at it from outside."""
 
-    blocked_on: Callable[[], Waits]
-    """Whom it waits for, by the number in the job."""
+    standing: Callable[[], Standing]
+    """Its last operations there, and whom it waits for."""
     abort: Callable[[], None]
     """Ends its waiting; any thread may call it."""
 
@@ -124,7 +125,7 @@ class Bootstrap(Group):
         self._results.pop(group, None)
 
     def attend(self, watch: Watch) -> None:
-        """From now on ask `watch` whom this rank waits for, and abort it when the run fails."""
+        """From now on ask `watch` where this rank stands, and abort it when the run fails."""
         self._watches.append(watch)
         if self.failure:
             watch.abort()
@@ -139,10 +140,14 @@ class Bootstrap(Group):
         for watch in tuple(self._watches):
             watch.abort()
 
-    def fail(self, message: str, waits: Waits = NOBODY) -> None:
-        """Tell all ranks that this one cannot go on, and what it waited for."""
+    def standings(self) -> list[Standing]:
+        """Where this rank stands in each communicator; for any thread."""
+        return [watch.standing() for watch in tuple(self._watches)]
+
+    def fail(self, message: str, waits: Waits = NOBODY, *, mismatch: bool = False) -> None:
+        """Tell all ranks that this one cannot go on: what it waited for, or that it got what another operation sent."""
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
-        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits}))
+        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
@@ -210,18 +215,13 @@ class Bootstrap(Group):
         if kind is Kind.RESULT:
             self._results.setdefault(group_of_result(payload), queue.SimpleQueue()).put((number, payload))
         elif kind is Kind.QUERY:
-            self._send(pack(Kind.STATE, 0, self._blocked_on()))
+            self._send(pack(Kind.STATE, 0, self.standings()))
         elif kind is Kind.WAITING:
             self._missing = one_line(payload)
         elif kind is Kind.ABORT:
-            message, lost = one_line(payload["message"]), payload["rank"]
-            self._set_failure(PeerLostError(message, lost) if lost >= 0 else RunError(message))
+            self._set_failure(_error(**payload))
             return True
         return kind is Kind.BYE
-
-    def _blocked_on(self) -> Waits:
-        """Whom this rank waits for; of several the first."""
-        return next((waits for watch in tuple(self._watches) if (waits := watch.blocked_on())[0] >= 0), NOBODY)
 
     def _hub_gone(self) -> None:
         if not self._closing.is_set():
@@ -233,3 +233,11 @@ class Bootstrap(Group):
         self._failed.set()
         for results in tuple(self._results.values()):
             results.put((-1, b""))  # wakes a rank that waits in an exchange
+
+
+def _error(message: str, rank: int, mismatch: bool) -> RunError:
+    """What the hub tells of the run's end."""
+    told = one_line(message)
+    if mismatch:
+        return MismatchError(told)
+    return PeerLostError(told, rank) if rank >= 0 else RunError(told)

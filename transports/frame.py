@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.transports.shape import Shape, read_json
+from railgauge.transports.standing import STANDING
 
 HEADER = struct.Struct("!BII")
 CONTRIBUTION = struct.Struct("!dQI")
@@ -36,8 +37,8 @@ class Kind(enum.IntEnum):
     RESULT = 5  # hub -> member: all contributions: the group's name, their lengths by rank, their bytes
     BEAT = 6  # both ways: still alive
     FAIL = 7  # member -> hub: this rank cannot go on, and why
-    QUERY = 8  # hub -> member: whom do you wait for?
-    STATE = 9  # member -> hub: the rank waited for, or -1, and whether for a slot
+    QUERY = 8  # hub -> member: where do you stand?
+    STATE = 9  # member -> hub: in each communicator the last operations, and whom it waits for
     ABORT = 10  # hub -> member: the run is over, and why
     BYE = 11  # both ways: a planned end
     WAITING = 12  # hub -> member: who has not joined yet
@@ -47,8 +48,8 @@ FROM_MEMBER: dict[Kind, Shape] = {
     Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str},
     Kind.GATHER: bytes,
     Kind.BEAT: None,
-    Kind.FAIL: {"message": str, "waits": (int, bool)},
-    Kind.STATE: (int, bool),
+    Kind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},
+    Kind.STATE: [STANDING],
     Kind.BYE: None,
 }
 FROM_HUB: dict[Kind, Shape] = {
@@ -57,7 +58,7 @@ FROM_HUB: dict[Kind, Shape] = {
     Kind.RESULT: bytes,
     Kind.BEAT: None,
     Kind.QUERY: None,
-    Kind.ABORT: {"message": str, "rank": int},
+    Kind.ABORT: {"message": str, "rank": int, "mismatch": bool},
     Kind.BYE: None,
     Kind.WAITING: str,
 }

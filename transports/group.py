@@ -18,7 +18,8 @@ WORLD = 0
 class Group:
     """One rank's membership: `rank` of `world_size` in the group, `members` are the group's ranks in the job.
 
-    `job` is the membership in the job, which watches all ranks and tells them of failures.
+    `name` is the same number on all of them, and no other group's. `job` is the membership in the job, which watches
+    all ranks and tells them of failures.
     """
 
     def __init__(self, job: "Bootstrap", members: Sequence[int], rank: int, name: int) -> None:
@@ -26,7 +27,7 @@ class Group:
         self.members = members
         self.rank = rank
         self.world_size = len(members)
-        self._name = name
+        self.name = name
         self._number = 0
 
     @property
@@ -40,14 +41,14 @@ class Group:
         `number` tells apart what one group is split into at different times, and is the same for all.
         """
         members = tuple(self.members[rank] for rank in ranks)
-        told = f"{self._name} {number} {members}".encode()
+        told = f"{self.name} {number} {members}".encode()
         name = int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
         return Group(self.job, members, ranks.index(self.rank), name)
 
     def leave(self) -> None:
         """This rank takes part in no exchange of this group any more."""
-        if self._name != WORLD:
-            self.job.forget(self._name)
+        if self.name != WORLD:
+            self.job.forget(self.name)
 
     def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
         """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
@@ -58,8 +59,8 @@ class Group:
             RunError: the run was aborted, a rank was lost, or did not come in time.
         """
         self._number += 1
-        members = () if self._name == WORLD else self.members
-        return self.job.exchange(self._name, self._number, members, value, limit_s)
+        members = () if self.name == WORLD else self.members
+        return self.job.exchange(self.name, self._number, members, value, limit_s)
 
     def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
         """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "collectives/native/dtype.h"
@@ -46,6 +47,10 @@ struct Operation {
     return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
            collective == Collective::kReduce;
   }
+  bool has_root() const {
+    return collective == Collective::kBroadcast || collective == Collective::kReduce ||
+           collective == Collective::kGather || collective == Collective::kScatter;
+  }
   Extent extent(int rank, int ranks) const;
   // Whether source and destination may be one.
   bool runs_in_place() const {
@@ -59,7 +64,12 @@ struct Operation {
 // number, collective, dtype, operator and root, `count` is Operation::count.
 using Subject = shm::Subject;
 const char* collective_name(Collective collective);
+const char* redop_name(Redop op);
 Subject subject_of(const Operation& operation, std::uint32_t sequence);
+// What it says of the operation; no buffers. Nothing when it is no subject.
+std::optional<Operation> operation_of(const Subject& subject);
+// What travels with each message of an operation, so that one of another is known by it.
+std::uint32_t tag_of(const Subject& subject);
 // "all_reduce #41 of 1024 float, sum"
 std::string describe(const Subject& subject);
 

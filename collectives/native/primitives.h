@@ -27,7 +27,8 @@ struct Primitives {
   Sender* next;
   const Reduction* reduction;
   std::size_t element_bytes;
-  bool stream;  // write destinations past the caches
+  bool stream;        // write destinations past the caches
+  std::uint32_t tag;  // the operation's: tag_of() its subject
 
   enum Kind { kSend, kRecv, kRecvCopySend, kRecvReduceSend, kRecvReduceCopy, kRecvReduceCopySend };
 
@@ -50,9 +51,14 @@ struct Primitives {
   void copy_twice(void* out, void* also, const void* in, std::size_t bytes) const {
     combine_all(Dtype::kUint8, Redop::kSum)(out, also, &in, 1, bytes, 0, stream);
   }
-  // All ranks run the same plan, so a message of another size means that they were called
-  // differently.
-  static void expect(const Receiver& from, const Message& message, std::size_t bytes) {
+  // All ranks run the same plan, so a message of another operation or size means that they were
+  // called differently.
+  static void expect(const Receiver& from, const Message& message, std::size_t bytes,
+                     std::uint32_t tag) {
+    if (message.tag != tag) {
+      throw Error(ErrorCode::kMismatch, "rank " + std::to_string(from.peer()) +
+                                            " sends for another operation than this rank is in");
+    }
     if (message.bytes == bytes) return;
     throw Error(ErrorCode::kMismatch,
                 "rank " + std::to_string(from.peer()) + " sent " + std::to_string(message.bytes) +
@@ -92,7 +98,7 @@ class Primitives::Move final : public Wait {
 
   void await_resume() {
     const std::size_t bytes = this->bytes();
-    if constexpr (kReceives) expect(*primitives_.previous, message_, bytes);
+    if constexpr (kReceives) expect(*primitives_.previous, message_, bytes, primitives_.tag);
     const void* inputs[] = {message_.data, source_};
     const Reduction* reduction = primitives_.reduction;
     // What is at the destination anyway can go on from there.
@@ -109,9 +115,10 @@ class Primitives::Move final : public Wait {
                         primitives_.stream && !lends);
     }
     if constexpr (kind == kSend) {
-      primitives_.next->lend(source_, bytes);
+      primitives_.next->lend(source_, bytes, primitives_.tag);
     } else if constexpr (kSends) {
-      lends ? primitives_.next->lend(destination_, bytes) : primitives_.next->post(bytes);
+      lends ? primitives_.next->lend(destination_, bytes, primitives_.tag)
+            : primitives_.next->post(bytes, primitives_.tag);
     }
     if constexpr (kReceives) primitives_.previous->pop();
   }

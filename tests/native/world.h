@@ -157,13 +157,8 @@ inline ErrorCode code_of(const std::function<void()>& body) {
 
 template <class T>
 Operation all_reduce_of(const T* source, T* destination, std::size_t count, Dtype dtype, Redop op) {
-  return {Collective::kAllReduce,
-          reinterpret_cast<const std::byte*>(source),
-          reinterpret_cast<std::byte*>(destination),
-          count,
-          dtype,
-          op,
-          0};
+  return {Collective::kAllReduce, reinterpret_cast<const std::byte*>(source),
+          reinterpret_cast<std::byte*>(destination), count, dtype, op, 0};
 }
 
 }  // namespace railgauge

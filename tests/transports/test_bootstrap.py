@@ -8,8 +8,9 @@ import time
 
 import pytest
 from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
+from tests.transports.standings import at, idle
 
-from railgauge.topo.errors import PeerLostError, RunError
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
@@ -72,18 +73,76 @@ def test_a_failing_rank_ends_all_with_its_reason():
     assert on_ranks(3, body) == ["told"] * 3
 
 
-def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
+def test_a_rank_that_waits_forever_blames_the_one_it_waits_for_and_all_hear_where_everybody_stands():
     def body(bootstrap):
-        for waits in ((-1, False), {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]):
-            bootstrap.attend(Watch(blocked_on=lambda waits=waits: waits, abort=lambda: None))
+        here = {0: at("all_reduce", 41, 1), 1: at("all_reduce", 41, 2), 2: at("broadcast", 40, -1)}[bootstrap.rank]
+        for standing in (idle(), here):
+            bootstrap.attend(Watch(standing=lambda standing=standing: standing, abort=lambda: None))
         bootstrap.barrier()
         if bootstrap.rank == 0:
             bootstrap.fail("nothing moved", waits=(1, False))
-        with pytest.raises(PeerLostError, match="rank 2 did not take part: rank 0: nothing moved") as caught:
+        with pytest.raises(PeerLostError) as caught:
             raise bootstrap.wait_for_failure(RunError("nobody told"))
-        return caught.value.rank
+        return str(caught.value), caught.value.rank
 
-    assert on_ranks(3, body) == [2, 2, 2]
+    picture = "ranks 0 and 1 wait in all_reduce #41 for rank 2, which is in broadcast #40"
+    assert on_ranks(3, body) == [(f"rank 2 did not take part: {picture} (rank 0: nothing moved)", 2)] * 3
+
+
+def test_a_lost_rank_is_told_with_who_waits_for_it():
+    def body(bootstrap):
+        if bootstrap.rank != 1:
+            bootstrap.attend(Watch(standing=lambda: at("all_reduce", 7, 1), abort=lambda: None))
+        bootstrap.barrier()
+        if bootstrap.rank == 1:
+            bootstrap._sock.shutdown(socket.SHUT_RDWR)
+            return None
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    first, _, third = on_ranks(3, body)
+    assert first == third
+    assert re.search(
+        r"rank 1 on \S+ is gone: .*: ranks 0 and 2 wait in all_reduce #7 for rank 1, which does not answer", first
+    )
+
+
+def test_after_a_failure_process_0_has_where_everybody_stood():
+    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+
+    def body(rank):
+        bootstrap = meeting.join(rank)
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", rank + 1, -1), abort=lambda: None))
+        bootstrap.barrier()
+        if rank == 0:
+            bootstrap.fail("the dog ate it")
+        told = str(bootstrap.wait_for_failure(RunError("nobody told")))
+        bootstrap.close()
+        return told
+
+    assert in_threads(2, body) == ["rank 0: the dog ate it"] * 2
+    meeting.close()
+    assert {rank: standing.running.number for rank, [standing] in meeting.standings.items()} == {0: 1, 1: 2}
+
+
+def test_ranks_that_do_different_things_all_hear_what_differs():
+    def body(bootstrap):
+        count = 32 if bootstrap.rank == 2 else 64
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", 3, -1, count=count), abort=lambda: None))
+        bootstrap.barrier()
+        if bootstrap.rank == 2:
+            bootstrap.fail("rank 1 sends for another operation", mismatch=True)
+        with pytest.raises(MismatchError) as caught:
+            raise bootstrap.wait_for_failure(RunError("nobody told"))
+        return str(caught.value)
+
+    assert (
+        on_ranks(3, body)
+        == [
+            "ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
+            "rank 2 called all_reduce of 32 float, sum: counts differ"
+        ]
+        * 3
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,13 @@ from railgauge.transports.frame import (
 from railgauge.transports.shape import fits
 
 numbers = st.integers(0, 2**32 - 1)
+LEAVES = {
+    bytes: st.binary(),
+    str: st.text(max_size=8),
+    int: st.integers(-(2**63), 2**63),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+}
 
 
 def payloads(shape):
@@ -32,9 +39,11 @@ def payloads(shape):
         return st.none()
     if isinstance(shape, dict):
         return st.fixed_dictionaries({name: payloads(form) for name, form in shape.items()})
+    if isinstance(shape, list):
+        return st.lists(payloads(shape[0]), max_size=2)
     if isinstance(shape, tuple):
         return st.tuples(*map(payloads, shape)).map(list)
-    return {bytes: st.binary(), str: st.text(), int: st.integers(-(2**63), 2**63), bool: st.booleans()}[shape]
+    return LEAVES[shape]
 
 
 def frames(kinds):
@@ -65,8 +74,9 @@ def test_a_frame_over_the_limit_is_refused_by_its_header():
         (Kind.STATE, b"[1]"),
         (Kind.STATE, b"[true, false]"),
         (Kind.STATE, b'{"a": 1}'),
-        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "more": 1}'),
-        (Kind.FAIL, b'{"message": 1, "waits": [0, false]}'),
+        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "mismatch": false, "more": 1}'),
+        (Kind.FAIL, b'{"message": "x", "waits": [0, false]}'),
+        (Kind.FAIL, b'{"message": 1, "waits": [0, false], "mismatch": false}'),
         (Kind.HELLO, b"[" * 400),
         (Kind.HELLO, b"\xff"),
         (Kind.STATE, b"[NaN, false]"),

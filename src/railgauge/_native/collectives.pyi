@@ -8,6 +8,64 @@ from numpy.typing import NDArray
 import railgauge._native.transports
 
 
+class BlockedOn:
+    """Whom a rank waits for, and where."""
+
+    @property
+    def rank(self) -> int:
+        """-1: nobody"""
+
+    @property
+    def frees_slot(self) -> bool:
+        """whether that rank has to free a slot; else send data"""
+
+    @property
+    def channel(self) -> int:
+        """-1: on boards"""
+
+    @property
+    def step(self) -> int:
+        """moves that the operation has made there before"""
+
+class Recorded:
+    """An operation in a rank's record."""
+
+    @property
+    def number(self) -> int:
+        """of the communicator's operations, from 1"""
+
+    @property
+    def collective(self) -> int: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def dtype(self) -> int: ...
+
+    @property
+    def op(self) -> int:
+        """-1: it reduces nothing"""
+
+    @property
+    def root(self) -> int:
+        """-1: it has none"""
+
+    @property
+    def algorithm(self) -> int:
+        """-1: a copy, of a rank that is alone"""
+
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def began_s(self) -> float:
+        """since 1970; of a short one to 10 ms"""
+
+    @property
+    def took_us(self) -> float:
+        """0: over without a wait, not timed; -1: not over"""
+
 class Call:
     """An operation on a caller's arrays, which are held until this is gone."""
 
@@ -72,14 +130,14 @@ class Communicator:
         """
 
     @property
-    def operation(self) -> str:
-        """the operation that this rank is in, or was in last"""
+    def operations(self) -> list[Recorded]:
+        """
+        its last operations, the oldest first; this rank may be in the last one; for any thread
+        """
 
     @property
-    def blocked_on(self) -> tuple[int, bool]:
-        """
-        (rank, whether it has to free a slot; else send data); rank -1: waits for nobody
-        """
+    def blocked_on(self) -> BlockedOn:
+        """whom this rank waits for, or waited for when it failed; for any thread"""
 
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""

@@ -19,6 +19,13 @@ std::atomic<std::uint64_t>* done_of(std::byte* base) {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(base);
 }
 
+// Where a rank waits on boards: at the message that it is at, counted from the operation's first.
+BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64_t first) {
+  BlockedOn on = BlockedOn{rank, frees_slot}.at(0, number - first);
+  on.channel = BlockedOn::kBoard;
+  return on;
+}
+
 }  // namespace
 
 Board::Board(std::size_t place_bytes)
@@ -76,12 +83,12 @@ bool Board::all_done(std::uint64_t number) {
   return true;
 }
 
-std::byte* Board::compose(std::size_t bytes, Waiting& waiting) {
+std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiting) {
   if (posted_ >= free_below_) {
     std::uint64_t needed = posted_ - kPlaces + 1;
     auto first_behind = [&] {
       for (const Opened& peer : peers_) {
-        if (peer.done_seen < needed) return BlockedOn{peer.world_rank, 1};
+        if (peer.done_seen < needed) return waits_for(peer.world_rank, true, posted_, first);
       }
       return BlockedOn{};
     };
@@ -104,12 +111,13 @@ void Board::post(std::size_t bytes, const Subject& subject) {
   }
 }
 
-Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting) {
+Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, std::uint64_t first,
+                         Waiting& waiting) {
   Opened& peer = peers_[position];
   Head& there = head(peer.base, number);
   if (there.number.load(std::memory_order_acquire) <= number) {
     waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
-                  [&] { return BlockedOn{peer.world_rank, 0}; },
+                  [&] { return waits_for(peer.world_rank, false, number, first); },
                   [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s board"; });
   }
   return {data(peer.base, number, bytes), there.subject};

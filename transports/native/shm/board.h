@@ -63,7 +63,8 @@ class Board {
 
   // The next message's data, 64-byte aligned unless it is short: to be filled, then post()ed. Waits
   // until no peer needs what was there.
-  std::byte* compose(std::size_t bytes, Waiting& waiting);
+  // `first` is the number of the operation's first message: for those who look at the waiting.
+  std::byte* compose(std::size_t bytes, std::uint64_t first, Waiting& waiting);
   // Shows what was composed to all.
   void post(std::size_t bytes, const Subject& subject);
   // Message `number` of the peer at `position`, `bytes` long, once it is there.
@@ -71,7 +72,8 @@ class Board {
     const std::byte* data;
     const Subject& subject;
   };
-  Shown read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting);
+  Shown read(int position, std::uint64_t number, std::size_t bytes, std::uint64_t first,
+             Waiting& waiting);
   // The number of the next message to compose.
   std::uint64_t next() const { return posted_; }
   // This rank needs no message below `number` any more.
