@@ -47,8 +47,8 @@ LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
 """How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
 the timeout, but no longer."""
 STATES_WITHIN_S = 1.0
-"""How long ranks have to say where they stand when one gave up waiting; when the reason is known, no longer than for last
-words."""
+"""How long ranks have to say where they stand when one gave up waiting; when the reason is known, no longer than for
+last words."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
 """So many that have not proved the secret may be connected, beyond a whole world."""

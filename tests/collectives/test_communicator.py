@@ -42,7 +42,8 @@ def test_different_counts_are_an_error_not_wrong_data(transport):
     def body(bootstrap):
         comm = over_rings(bootstrap, [[0, 1]], transport)
         with pytest.raises(
-            RunError, match=r"rank 0 called all_reduce of 32 float, sum; rank 1 called all_reduce of 64 .* counts differ"
+            RunError,
+            match=r"rank 0 called all_reduce of 32 float, sum; rank 1 called all_reduce of 64 .* counts differ",
         ):
             comm.all_reduce(np.ones(64 if bootstrap.rank else 32, np.float32))
         return True
