@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`railgauge run COLLECTIVE`: nccl-tests' flags, read into a Job; then either the ranks are launched, or this process
-is one of them.
+is one of them. `railgauge run --list` runs nothing.
 """
 
 import os
@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from railgauge.cli.run_answer import Answer, parse_outputs, parse_tolerance
 from railgauge.cli.run_start import Start, ranks_arguments, start
+from railgauge.collectives.device import AUTO, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
@@ -17,15 +19,35 @@ from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.topo.algorithm import Collective
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import parse_fault
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
 
 COLLECTIVES = tuple(NUMBERS)
+THERE_ARE = f"there are {', '.join(COLLECTIVES)}"
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
 MOST_FACTOR = 1e6
+HOW, RANKS, PLACE = "How to measure", "Ranks to start", "The place of a process that something else started"
+DEMANDS = "Fail unless (exit status 4; 1 when slower than OLD)"
+OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .html (curves), .csv, .json"
+COMPARE = "as fast as in this older result (JSON), size by size"
+LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
+
+
+def option(section: str, *names: str, **more: Any) -> Any:
+    """An option in a section of the help."""
+    return typer.Option(*names, rich_help_panel=section, **more)
+
+
+def argument(section: str, text: str) -> Any:
+    """An argument in a section of the help."""
+    return typer.Argument(help=text, show_default=False, rich_help_panel=section)
 
 
 class RunCommand(TyperCommand):
@@ -37,54 +59,73 @@ class RunCommand(TyperCommand):
         ctx.obj = ranks_arguments(self.params, given)
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer: options by their `rich_help_panel`, in the order in which those first come."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or "Other", []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
 
 @app.command(cls=RunCommand)
 def run(
     ctx: typer.Context,
-    collective: Annotated[str, typer.Argument(help=", ".join(COLLECTIVES))],
-    begin: Annotated[str, typer.Option("-b", "--minbytes", help="smallest size")] = "32M",
-    end: Annotated[str, typer.Option("-e", "--maxbytes", help="largest size")] = "32M",
-    step: Annotated[str, typer.Option("-i", "--stepbytes", help="next size: plus this")] = "1M",
-    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="next size: times this")] = 1.0,
-    iterations: Annotated[int, typer.Option("-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
-    warmup: Annotated[int, typer.Option("-w", "--warmup_iters", min=0, help="untimed iterations before")] = 1,
-    aggregate: Annotated[int, typer.Option("-m", "--agg_iters", min=1, help="operations per iteration")] = 1,
-    cycles: Annotated[int, typer.Option("-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
-    check: Annotated[int, typer.Option("-c", "--check", min=0, help="verified operations per size; 0: none")] = 1,
-    redop: Annotated[str, typer.Option("-o", "--op", help="sum, prod, min, max, avg or all")] = "sum",
-    dtype: Annotated[str, typer.Option("-d", "--datatype", help="float, half, bfloat16, int8, ... or all")] = "float",
-    root: Annotated[
-        int, typer.Option("-r", "--root", min=-1, help="the root, for collectives with one; -1: each rank")
-    ] = 0,
-    ngpus: Annotated[int, typer.Option("-g", "--ngpus", min=1, help="ranks per thread of this process")] = 1,
-    nthreads: Annotated[int, typer.Option("-t", "--nthreads", min=1, help="threads per process")] = 1,
-    blocking: Annotated[int, typer.Option("-z", "--blocking", help="host operations always block")] = 0,
-    cudagraph: Annotated[int, typer.Option("-G", "--cudagraph", help="GPUs only")] = 0,
-    average: Annotated[int, typer.Option("-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
-    cpu_time: Annotated[int, typer.Option("-C", "--report_cputime", help="1: report CPU time")] = 0,
-    register: Annotated[int, typer.Option("-R", "--local_register", help="GPUs only")] = 0,
-    timeout: Annotated[float, typer.Option("-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
-    output: Annotated[str, typer.Option("-J", "--output_file", help="write the JSON document here too")] = "",
-    ranks: Annotated[int | None, typer.Option("--ranks", "-np", min=1, help="start this many ranks")] = None,
-    launcher: Annotated[str, typer.Option("--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
-    hostfile: Annotated[str, typer.Option("--hostfile", help="on these hosts: Open MPI's or MPICH's format")] = "",
-    hosts: Annotated[str, typer.Option("--hosts", help="or on these: gpu[01-04], gpu01:8,gpu02:8")] = "",
-    variables: Annotated[list[str] | None, typer.Option("-x", help="NAME[=VALUE]: give it to all ranks")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="print the commands that would start the ranks")] = False,
-    init_method: Annotated[str, typer.Option("--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
-    rank: Annotated[int | None, typer.Option("--rank", min=0, help="this process's number")] = None,
-    world_size: Annotated[int | None, typer.Option("--world-size", min=1, help="of so many processes")] = None,
-    local_rank: Annotated[int | None, typer.Option("--local-rank", min=0, help="its number on this host")] = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda")] = "auto",
-    graph: Annotated[str, typer.Option("--graph", help="execute the channels of this graph.txt")] = "",
-    min_busbw: Annotated[float, typer.Option("--min-busbw", help="fail below this average bus bandwidth, GB/s")] = -1.0,
-    expect_transport: Annotated[str, typer.Option("--expect-transport", help="fail unless all go via this")] = "",
-    fault: Annotated[str, typer.Option("--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON document")] = False,
+    collective: Annotated[str, argument("What", ", ".join(COLLECTIVES))] = "",
+    dtype: Annotated[str, option("What", "-d", "--datatype", help="float, half, bfloat16, int8, ... or all")] = "float",
+    outputs: Annotated[list[str] | None, option("What", "-o", "--op", metavar="OP|FILE", help=OUTPUTS)] = None,
+    root: Annotated[int, option("What", "-r", "--root", min=-1, help="of collectives with one; -1: each rank")] = 0,
+    begin: Annotated[str, option("Sizes", "-b", "--minbytes", help="smallest size")] = "32M",
+    end: Annotated[str, option("Sizes", "-e", "--maxbytes", help="largest size")] = "32M",
+    step: Annotated[str, option("Sizes", "-i", "--stepbytes", help="next size: plus this")] = "1M",
+    factor: Annotated[float, option("Sizes", "-f", "--stepfactor", help="next size: times this")] = 1.0,
+    iterations: Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
+    warmup: Annotated[int, option(HOW, "-w", "--warmup_iters", min=0, help="untimed iterations before")] = 1,
+    aggregate: Annotated[int, option(HOW, "-m", "--agg_iters", min=1, help="operations per iteration")] = 1,
+    cycles: Annotated[int, option(HOW, "-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
+    check: Annotated[int, option(HOW, "-c", "--check", min=0, help="verified operations per size; 0: none")] = 1,
+    average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
+    cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report CPU time")] = 0,
+    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
+    blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
+    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
+    register: Annotated[int, option(HOW, "-R", "--local_register", help="GPUs only")] = 0,
+    device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
+    graph: Annotated[str, option(HOW, "--graph", help="execute the channels of this graph.txt")] = "",
+    fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
+    ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
+    ngpus: Annotated[int, option(RANKS, "-g", "--ngpus", min=1, help="ranks per thread of a process")] = 1,
+    nthreads: Annotated[int, option(RANKS, "-t", "--nthreads", min=1, help="threads per process")] = 1,
+    launcher: Annotated[str, option(RANKS, "--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
+    hostfile: Annotated[str, option(RANKS, "--hostfile", help="on these hosts: Open MPI's or MPICH's format")] = "",
+    hosts: Annotated[str, option(RANKS, "--hosts", help="or on these: gpu[01-04], gpu01:8,gpu02:8")] = "",
+    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: give it to all ranks")] = None,
+    dry_run: Annotated[bool, option(RANKS, "--dry-run", help="print the commands that would start them")] = False,
+    init_method: Annotated[str, option(PLACE, "--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
+    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="this process's number")] = None,
+    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="of so many processes")] = None,
+    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on this host")] = None,
+    min_busbw: Annotated[
+        float, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
+    ] = -1.0,
+    expect_transport: Annotated[str, option(DEMANDS, "--expect-transport", help="what all has to go via")] = "",
+    compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
+    tolerance: Annotated[float, option(DEMANDS, "--tolerance", help="percent of the speed that may be lost")] = 10.0,
+    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document here too")] = "",
+    as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
+    list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
 ) -> int:
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
+    if list_all:
+        from railgauge.cli import run_list
+
+        return run_list.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
-        raise UsageError(f"no collective '{collective}'; there are {', '.join(COLLECTIVES)}")
+        raise UsageError(
+            f"no collective '{collective}'; {THERE_ARE}" if collective else f"name a collective: {THERE_ARE}"
+        )
     check_timeout(timeout)
     if not 0 <= factor <= MOST_FACTOR:
         raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
@@ -92,6 +133,8 @@ def run(
         raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
+    check_device(device)
+    redop, files = parse_outputs(outputs or [], output)
     remarks = [*memory_used(device), *ignored({"-z": blocking, "-G": cudagraph, "-R": register})]
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
@@ -133,16 +176,13 @@ def run(
         local_rank=local_rank,
         for_ranks=ctx.obj,
     )
-    return start(job, asked, output, remarks)
+    answer = Answer(files=files, compare=compare or None, tolerance=parse_tolerance(tolerance))
+    return start(job, asked, answer, remarks)
 
 
 def memory_used(device: str) -> list[str]:
     """What there is to say about the memory; this version moves host memory."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise UsageError(f"--device {device}: it is auto, cpu or cuda")
-    if device == "cuda":
-        raise UnavailableError("--device cuda: this version has no GPU engine yet; --device cpu runs host ranks")
-    return ["ranks use host memory"] if device == "auto" else []
+    return ["ranks use host memory"] if device == AUTO else []
 
 
 def ignored(flags: dict[str, int]) -> list[str]:

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `railgauge run` prints: nccl-tests' text as the rows come, or one JSON document at the end; progress on a tty;
-and the verdict on what the run was asked to reach.
+and the verdict on what the run was asked to reach, and on an older result beside it.
 """
 
 import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from typing import Any
 
-from railgauge.cli.output import write_text
+from railgauge.cli import run_compare
+from railgauge.cli.run_answer import ResultFile, write
+from railgauge.cli.run_compare import Older
 from railgauge.collectives import table
+from railgauge.collectives.comparison import Comparison
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
+from railgauge.collectives.launch.launch import WORSE
 from railgauge.topo.errors import Error, UnavailableError
 
 
 class RunOutput:
     """The printer of one process; only the one with rank 0 says anything about results."""
 
-    def __init__(self, job: Job, output_file: str, *, leads: bool) -> None:
+    def __init__(self, job: Job, files: Sequence[ResultFile], older: Older | None = None, *, leads: bool) -> None:
         self._job = job
-        self._output_file = output_file
+        self._files = files
+        self._older = older
         self._leads = leads
         self._rows = 0
         self._shows_progress = leads and job.json and sys.stderr.isatty()
@@ -38,15 +45,26 @@ class RunOutput:
         """Print the end and return the exit status."""
         if document is None:
             return status_of(error)
+        compared = self._older.compare(document) if self._older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
+        if compared and not compared.rows:
+            unmet.append("nothing is compared: no row was measured before and now")
         document = document.with_error(str(error) if error else "; ".join(unmet) or None)
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
-        saved = not self._output_file or self._save(document)
-        shown = self._show(document)
+        saved = self._save(document)
+        shown = self._show(document, compared)
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
-        return 4 if unmet else status_of(error) or (0 if saved and shown else 3)
+        worse = self._tell_worse(compared)
+        return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
+
+    def _tell_worse(self, compared: Comparison | None) -> int:
+        """The exit status of a comparison, with the reason on stderr."""
+        if not self._older or not compared or not compared.worse:
+            return 0
+        print(f"railgauge run: {run_compare.worst(self._older, compared)}", file=sys.stderr)
+        return WORSE
 
     def _print(self, text: str) -> None:
         """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""
@@ -58,17 +76,24 @@ class RunOutput:
                 raise
             raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
 
-    def _show(self, document: RunDocument) -> bool:
+    def _show(self, document: RunDocument, compared: Comparison | None) -> bool:
         """Print the end of the table, or the document; whether stdout took it."""
         try:
             if self._job.json:
-                self._print(json.dumps(document.to_json(), allow_nan=False))
+                self._print(json.dumps(self._document(document, compared), allow_nan=False))
             elif document.rows:
                 self._print(self._footer(document))
+                if self._older and compared:
+                    self._print(run_compare.text(self._older, document, compared))
         except UnavailableError as problem:
             print(f"railgauge run: {problem}", file=sys.stderr)
             return False
         return True
+
+    def _document(self, document: RunDocument, compared: Comparison | None) -> dict[str, Any]:
+        if self._older and compared:
+            return run_compare.diff_document(self._older, document, compared)
+        return document.to_json()
 
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
@@ -77,12 +102,15 @@ class RunOutput:
         return table.footer(self._job, document.rows, wrong, enough)
 
     def _save(self, document: RunDocument) -> bool:
-        try:
-            write_text(self._output_file, json.dumps(document.to_json(), allow_nan=False) + "\n")
-        except Error as problem:
-            print(f"railgauge run: {problem}", file=sys.stderr)
-            return False
-        return True
+        """Write all files; whether every one could be written."""
+        saved = True
+        for file in self._files:
+            try:
+                write(file, document, self._older.result if self._older else None)
+            except Error as problem:
+                print(f"railgauge run: {problem}", file=sys.stderr)
+                saved = False
+        return saved
 
 
 def status_of(error: Exception | None) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli.run_answer import Answer, check_folders
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, find_place, tasks_of_allocation
@@ -53,8 +54,9 @@ class Start:
         return bool(self.launcher or self.hostfile or self.hosts or self.dry_run or self.variables)
 
 
-def start(job: Job, asked: Start, output_file: str, remarks: list[str]) -> int:
-    """Launch the ranks or be some of them; return the exit status. Rank 0's process says the `remarks`.
+def start(job: Job, asked: Start, answer: Answer, remarks: list[str]) -> int:
+    """Launch the ranks or be some of them; return the exit status. Rank 0's process gives the `answer` and says the
+    `remarks`.
 
     Raises:
         UsageError: the flags and the environment contradict each other.
@@ -62,12 +64,12 @@ def start(job: Job, asked: Start, output_file: str, remarks: list[str]) -> int:
     check_place(asked)
     place = None if asked.dry_run else place_of(asked)
     if has_to_launch(asked, place, job.ranks_per_process):
-        return launch(job, asked, output_file)
+        return launch(job, asked, answer)
     place = place or ALONE
     if place.process == 0:
         for remark in remarks:
             print(f"railgauge run: {remark}", file=sys.stderr)
-    return run_here(job, place, output_file)
+    return run_here(job, place, answer)
 
 
 def has_to_launch(asked: Start, place: Place | None, ranks_per_process: int) -> bool:
@@ -125,10 +127,12 @@ def place_of(asked: Start) -> Place | None:
     )
 
 
-def launch(job: Job, asked: Start, output_file: str) -> int:
+def launch(job: Job, asked: Start, answer: Answer) -> int:
     """Have the ranks started and wait for them."""
     chosen = launcher(asked.launcher or ("ssh" if asked.hostfile or asked.hosts else "local"))
     plan = launch_of(job, asked)
+    if not plan.hosts:
+        check_folders(answer.files)
     if asked.dry_run:
         for command in chosen.commands(plan):
             print(shlex.join(command))
@@ -138,13 +142,13 @@ def launch(job: Job, asked: Start, output_file: str) -> int:
     except BrokenPipeError:  # whoever read our stdout has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    if ended.status not in (0, 130) and not ended.reported and (ended.message or job.json or output_file):
+    if ended.status not in (0, 130) and not ended.reported and (ended.message or job.json or answer.files):
         from railgauge.cli.run_output import RunOutput
         from railgauge.collectives.document import RunDocument
 
         ranks = plan.processes * job.ranks_per_process
         document = RunDocument.failed(job.collective, ranks, ended.message or "the run failed before it had a result")
-        RunOutput(job, output_file, leads=True).finish(document, RunError(document.error))
+        RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
     elif ended.message:
         print(f"railgauge run: {ended.message}", file=sys.stderr)
     return ended.status
@@ -189,7 +193,7 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
 
     Args:
         parameters: typer's, of the command.
-        given: by a parameter's name the text as it was typed, True for a flag.
+        given: by a parameter's name the text as it was typed, a list of such, True for a flag.
     """
     words: list[str] = []
     for parameter in parameters:
@@ -197,19 +201,25 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
         if value is None or parameter.name in NOT_FOR_RANKS:
             continue
         name = [parameter.opts[0]] if parameter.param_type_name == "option" else []
-        words += name if value is True else [*name, str(value)]
+        for each in value if isinstance(value, list) else [value]:
+            words += name if each is True else [*name, str(each)]
     return words
 
 
-def run_here(job: Job, place: Place, output_file: str) -> int:
+def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
+    from railgauge.cli.run_compare import load
     from railgauge.cli.run_output import RunOutput
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
     allow_many_files()  # memory and sockets of many ranks
-    output = RunOutput(job, output_file, leads=place.process == 0)
+    leads, older = place.process == 0, None
+    if leads:
+        check_folders(answer.files)
+        older = load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+    output = RunOutput(job, answer.files, older, leads=leads)
 
     def report(finished: Finished) -> int:
         if finished.error and place.process != 0 and speaks(finished, place, job):

@@ -94,6 +94,8 @@ class RunDocument:
     host: str
     time: str
     command: list[str]
+    planned_gb_per_s: float | None = None
+    """What all planned channels carry together; None before there was a plan."""
 
     @classmethod
     def failed(cls, collective: str, ranks: int, error: str) -> "RunDocument":
@@ -130,6 +132,7 @@ class RunDocument:
             "device": self.device,
             "rows": [asdict(row) for row in self.rows],
             "avg_busbw_gb_per_s": average_busbw(self.rows),
+            "planned_gb_per_s": self.planned_gb_per_s,
             "connections": [connection.to_json() for connection in self.connections],
         }
         if self.error:

@@ -33,6 +33,8 @@ NAMES = ("local", "mpirun", "srun", "torchrun", "ssh")
 HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
 """Settings that have to be the same for all ranks: names, or how they begin."""
 OWN_STATUSES = frozenset({0, 2, 3, 4, 5, 130, 141})
+WORSE = 1
+"""The status of a run that is slower than --compare allows; it comes after all was printed."""
 GRACE_S = 5.0
 """How long a launcher has to take its ranks down before it is killed."""
 BY_ENVIRONMENT = (SECRET, COMMAND)
@@ -156,10 +158,15 @@ def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence
     with exit_on_signals(), _started(command, environ, words if hosts else None) as process:
         printed = _pass_on(process)
         status = process.wait()
-    if status in OWN_STATUSES:  # launchers pass on the status of a rank that failed; any other is theirs, or a signal's
+    if is_own(status, command, printed=printed):  # launchers pass on the status of a rank that failed
         return Ended(status, None, printed)
     about = _about_a_host(words.said.decode(errors="replace"), hosts) or "its own words are above"
     return Ended(4, f"{os.path.basename(command[0])} ended with status {status}: {about}", printed)
+
+
+def is_own(status: int | None, words: Sequence[str], *, printed: bool) -> bool:
+    """Whether a status is railgauge's, and not its launcher's or a signal's; `words` are of the command line."""
+    return status in OWN_STATUSES or (status == WORSE and printed and "--compare" in words)
 
 
 @contextlib.contextmanager

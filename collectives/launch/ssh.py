@@ -12,11 +12,11 @@ from typing import TextIO
 
 from railgauge.collectives.launch.hostfile import Host
 from railgauge.collectives.launch.launch import (
-    OWN_STATUSES,
     Ended,
     Launch,
     environment,
     exit_on_signals,
+    is_own,
     variables_of,
 )
 from railgauge.collectives.launch.preflight import check
@@ -51,7 +51,7 @@ def start(launch: Launch) -> Ended:
     """
     commands_by_host = _commands(launch)
     exported = environment(launch)
-    relay = _Relay()
+    relay = _Relay(launch.argv)
     with exit_on_signals():
         check(launch, _meeting_at(launch.hosts))
         converse(
@@ -109,7 +109,8 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
 class _Relay(Listener):
     """Passes on what the hosts print, and remembers how each ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, argv: list[str]) -> None:
+        self._argv = argv
         self._reported = False
         self._started_line: dict[str, bytes] = {}
         self._statuses: dict[str, int | None] = {}
@@ -133,10 +134,16 @@ class _Relay(Listener):
 
     def verdict(self) -> Ended:
         """The job's status: of hosts that failed, the first that is not only told to stop (4)."""
-        failed = [status if status in OWN_STATUSES else 4 for status in self._statuses.values() if status != 0]
+        failed = [self._status(status) for status in self._statuses.values() if status != 0]
         status = next((status for status in failed if status != 4), max(failed, default=0))
         notes = [note for node, ended in self._statuses.items() if (note := self._note(node, ended))]
         return Ended(status, "; ".join(notes) if status == 4 and notes else None, self._reported)
+
+    def _status(self, status: int | None) -> int:
+        return status if status is not None and self._is_own(status) else 4
+
+    def _is_own(self, status: int | None) -> bool:
+        return is_own(status, self._argv, printed=self._reported)
 
     def _note(self, node: str, status: int | None) -> str | None:
         """What to say of a host whose processes did not end by themselves."""
@@ -144,7 +151,7 @@ class _Relay(Listener):
             return f"{node} had to be cut off: its ranks did not end by themselves"
         if status == SSH_FAILED:
             return f"lost {node} ({self._reasons.get(node, 'ssh did not say why')})"
-        return None if status in OWN_STATUSES else f"lost {node} (its ssh ended with status {status})"
+        return None if self._is_own(status) else f"lost {node} (its ssh ended with status {status})"
 
 
 def _write(stream: TextIO, data: bytes) -> None:

@@ -44,6 +44,7 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
+    "list": [("run", "--list", "--json")],
     "diff": [
         ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),
         ("topo", "diff", "@dgx-h100", "@dgx-a100", "--json"),

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`railgauge run --compare OLD`: how fast each size is next to an older result, as text below the table or as the
+document railgauge/diff/1.
+"""
+
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.cli.output import document
+from railgauge.collectives import result_file
+from railgauge.collectives.comparison import Compared, Comparison, compare
+from railgauge.collectives.document import RunDocument
+from railgauge.collectives.table import number
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.errors import UsageError
+
+FACTS = ("ranks", "nodes", "device")
+"""What two results should share for their speeds to be compared."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Older:
+    """The result to compare with, and the share of its speed that may be lost."""
+
+    path: str
+    result: RunDocument
+    tolerance: float
+
+    def compare(self, now: RunDocument) -> Comparison:
+        """Row by row."""
+        return compare(self.result.rows, now.rows, self.tolerance)
+
+
+def load(path: str, tolerance: float, collective: Collective) -> Older:
+    """Read OLD.
+
+    Raises:
+        InputError: it is no result. UsageError: it is one of another collective.
+    """
+    result = result_file.load(path)
+    if result.collective != collective:
+        raise UsageError(f"--compare {path}: that is a result of {result.collective}, and {collective} is to run")
+    return Older(path=path, result=result, tolerance=tolerance)
+
+
+def diff_document(older: Older, now: RunDocument, found: Comparison) -> dict[str, Any]:
+    """The document railgauge/diff/1; its changes are other facts, rows that one side lacks, and what is too slow."""
+    return document(
+        "diff",
+        now.host,
+        before={"source": older.path, "host": older.result.host},
+        after={"source": shlex.join(now.command), "host": now.host},
+        changes=[*_facts(older, now), *_missing(older, found), *map(_slower, found.worse)],
+        tolerance=older.tolerance,
+        rows=[_row(row) for row in found.rows],
+    )
+
+
+def text(older: Older, now: RunDocument, found: Comparison) -> str:
+    """Lines that nccl-tests' readers pass over: each begins with #."""
+    old = older.result
+    verdict = f"{len(found.worse)} of {len(found.rows)} {'FAILED' if found.worse else 'OK'}"
+    lines = [
+        f"Compared with {older.path}: {old.host}, {old.time}; speed 2 is twice as fast",
+        *(change["message"] for change in (*_facts(older, now), *_missing(older, found))),
+        *(_heading() if found.rows else []),
+        *(_line(*pair) for pair in zip(found.rows[::2], found.rows[1::2], strict=True)),
+        f"{f'Below speed {1 - older.tolerance:.4g}':<20} : {verdict}",
+    ]
+    return "\n".join(["#", *(f"# {line}".rstrip() for line in lines), "#"])
+
+
+def worst(older: Older, found: Comparison) -> str:
+    """The verdict in a line, for stderr."""
+    row = min(found.worse, key=lambda row: row.speed)
+    return (
+        f"{len(found.worse)} of {len(found.rows)} are slower than in {older.path} by more than "
+        f"{older.tolerance * 100:.4g} %; the worst: {_subject(row)}, {row.speed:.2g} x"
+    )
+
+
+def _heading() -> list[str]:
+    left = " " * len(_columns("", "", "", ""))
+    return [
+        left + f"{'out-of-place':>27}{'in-place':>27}",
+        _columns("size", "type", "redop", "root") + 2 * _measures("before", "now", "speed"),
+        _columns("(B)", "", "", "") + 2 * _measures("(us)", "(us)", "(x)"),
+    ]
+
+
+def _columns(size: str, dtype: str, redop: str, root: str) -> str:
+    return f"{size:>12}  {dtype:>8}  {redop:>6}  {root:>6}"
+
+
+def _measures(before: str, now: str, speed: str) -> str:
+    return f"  {before:>8} {now:>8}  {speed:>6}"
+
+
+def _line(out_of_place: Compared, in_place: Compared) -> str:
+    name = out_of_place.name
+    left = _columns(str(name.bytes), name.dtype, name.redop, str(name.root))
+    ways = "".join(
+        _measures(number(way.before_us, 8), number(way.after_us, 8), f"{way.speed:.2f}")
+        for way in (out_of_place, in_place)
+    )
+    return left + ways + ("  slower" if out_of_place.worse or in_place.worse else "")
+
+
+def _subject(row: Compared) -> str:
+    return f"{row.name} {row.way.replace('_', ' ')}"
+
+
+def _facts(older: Older, now: RunDocument) -> list[dict[str, Any]]:
+    pairs = [(fact, str(getattr(older.result, fact)), str(getattr(now, fact))) for fact in FACTS]
+    return [
+        _change("run", fact, before, after, f"{fact}: {before} then, {after} now")
+        for fact, before, after in pairs
+        if before != after
+    ]
+
+
+def _missing(older: Older, found: Comparison) -> list[dict[str, Any]]:
+    gone = [_change(str(name), "row", "measured", None, f"not measured now: {name}") for name in found.only_before]
+    new = [_change(str(name), "row", None, "measured", f"not in {older.path}: {name}") for name in found.only_after]
+    return [*gone, *new]
+
+
+def _slower(row: Compared) -> dict[str, Any]:
+    before, after = f"{row.before_us:.4g}", f"{row.after_us:.4g}"
+    message = f"{_subject(row)}: {before} us then, {after} us now, {row.speed:.2g} x"
+    return _change(_subject(row), "time_us", before, after, message)
+
+
+def _change(subject: str, what: str, before: str | None, after: str | None, message: str) -> dict[str, Any]:
+    return {"subject": subject, "what": what, "before": before, "after": after, "message": message}
+
+
+def _row(row: Compared) -> dict[str, Any]:
+    return {
+        **row.name._asdict(),
+        "way": row.way,
+        "before_us": row.before_us,
+        "after_us": row.after_us,
+        "before_busbw_gb_per_s": row.before_busbw_gb_per_s,
+        "after_busbw_gb_per_s": row.after_busbw_gb_per_s,
+        "speed": row.speed,
+        "worse": row.worse,
+    }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run document back from its file; fields that it does not know are passed over, as docs/json.md asks for."""
+
+import dataclasses
+import json
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from railgauge.collectives.document import SCHEMA, RunDocument
+from railgauge.topo.errors import InputError
+from railgauge.topo.input_file import read_bytes
+
+MOST_BYTES = 256 << 20
+JSON_NAMES = {"from_rank": "from", "to_rank": "to"}
+"""Fields that have another name in the document."""
+MOST = {int: 1 << 62, float: 1e15}
+"""What no result goes beyond: sizes, microseconds, GB/s."""
+KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
+T = TypeVar("T")
+
+
+def load(path: str) -> RunDocument:
+    """The result that `run --json`, -J or -o wrote.
+
+    Raises:
+        InputError: it cannot be read, or is no such document; the message names the field.
+    """
+    text = read_bytes(path, MOST_BYTES)
+    if len(text) > MOST_BYTES:
+        raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a result", path)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {error}", path) from None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        raise InputError(f"no result of a run ({SCHEMA}), as `railgauge run --json`, -J and -o FILE.json write", path)
+    try:
+        return _made(RunDocument, value, "")
+    except (ValueError, OverflowError) as error:  # the latter of an integer that is no float
+        raise InputError(f"no result of a run: {error}", path) from None
+
+
+def _made(kind: type[T], value: Any, where: str) -> T:
+    """A record from a JSON object; ValueError names what does not fit."""
+    if type(value) is not dict:
+        raise ValueError(f"{where} is no object")
+    forms, found = get_type_hints(kind), {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        name = JSON_NAMES.get(field.name, field.name)
+        if name in value or field.default is dataclasses.MISSING:
+            found[field.name] = _value(forms[field.name], value.get(name), f"{where}.{name}".lstrip("."))
+    return kind(**found)
+
+
+def _value(form: Any, value: Any, where: str) -> Any:
+    if get_origin(form) is list:
+        if type(value) is not list:
+            raise ValueError(f"{where} is no list")
+        return [_value(get_args(form)[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
+    if dataclasses.is_dataclass(form):
+        return _made(form, value, where)  # type: ignore[arg-type]
+    return _plain(get_args(form) if isinstance(form, UnionType) else (form,), value, where)
+
+
+def _plain(kinds: tuple[type, ...], value: Any, where: str) -> Any:
+    if type(value) is int and int not in kinds and float in kinds:
+        value = float(value)
+    if type(value) not in kinds:
+        raise ValueError(f"{where} is not {' or '.join(KINDS[kind] for kind in kinds)}")
+    if type(value) in MOST and not -1 <= value <= MOST[type(value)]:  # NaN neither
+        raise ValueError(f"{where} is out of range")
+    return value

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs on this machine: which collective over which transport by which algorithms, which operator on which type.
+
+Nothing is listed by hand: transports and kernels are tried, algorithms are those that `tuning.choose` takes when it is
+told to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge._native import collectives as native
+from railgauge.collectives.device import NO_ENGINE, Device
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.operation import NUMBERS, REDUCING, ROOTED, WITHIN_PLACE
+from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.transports.available import OF_GPUS, Available
+from railgauge.transports.select import SHM
+
+RANKS, ELEMENTS = 3, 257
+"""Of the trial of a kernel: more than two inputs, and a tail after all vectors."""
+ENOUGH = 4
+"""Ranks for which every algorithm is something of its own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Support:
+    """One collective on one device over one transport."""
+
+    collective: Collective
+    device: Device
+    transport: str
+    why_not: str | None
+    """What is missing; None where it runs."""
+    algorithms: tuple[Algorithm, ...]
+    """Those that can run it; none where it does not run."""
+
+    @property
+    def reduces(self) -> bool:
+        """Whether operators mean anything to it."""
+        return self.collective in REDUCING
+
+    @property
+    def rooted(self) -> bool:
+        """Whether it has a root."""
+        return self.collective in ROOTED
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it can write where it reads."""
+        return self.collective in WITHIN_PLACE
+
+
+def supported(transports: Sequence[Available]) -> list[Support]:
+    """Every collective, on every device, over every one of these transports that such a device could use."""
+    return [
+        _support(collective, device, transport)
+        for collective in NUMBERS
+        for device in Device
+        for transport in transports
+        if device is Device.CUDA or transport.name not in OF_GPUS
+    ]
+
+
+def reductions() -> dict[Dtype, list[Redop]]:
+    """The operators that give the right result on each type, by trying the kernels."""
+    return {dtype: [op for op in Redop if _reduces(dtype, op)] for dtype in Dtype}
+
+
+def _support(collective: Collective, device: Device, transport: Available) -> Support:
+    why_not = NO_ENGINE.get(device) or transport.why_not
+    algorithms = [] if why_not else _algorithms(collective, one_host=transport.name == SHM)
+    return Support(
+        collective=collective,
+        device=device,
+        transport=transport.name,
+        why_not=why_not or (None if algorithms else "no algorithm runs it over this transport"),
+        algorithms=tuple(algorithms),
+    )
+
+
+def _algorithms(collective: Collective, *, one_host: bool) -> list[Algorithm]:
+    nodes = 1 if one_host else ENOUGH
+    return [
+        algorithm
+        for algorithm in ALGORITHMS
+        if uses({collective: choose(_setting(nodes, algorithm), {})[collective]}, algorithm)
+    ]
+
+
+def _setting(nodes: int, only: Algorithm) -> Setting:
+    return Setting(ranks=ENOUGH, nodes=nodes, rings=1, trees=1, one_host=nodes == 1, only=only)
+
+
+def _reduces(dtype: Dtype, op: Redop) -> bool:
+    pattern = native.Pattern(RANKS, dtype, op, 0)
+    result, *inputs = (_elements(dtype) for _ in range(1 + RANKS))
+    for rank, data in enumerate(inputs):
+        native.fill_pattern(pattern, rank, data, ELEMENTS)
+    native.combine(result, inputs, dtype, op, RANKS if op is Redop.AVG else 0)
+    return native.check_reduced(pattern, result, ELEMENTS)[0] == 0
+
+
+def _elements(dtype: Dtype) -> Any:
+    """Room for the elements; the engine takes it as bytes."""
+    return bytearray(ELEMENTS * dtype.bytes)

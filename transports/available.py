@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which transports this machine has, found by trying them, and what is missing where one does not work."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from railgauge._native import transports as native
+from railgauge.topo.errors import Error
+from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.sources.sysfs_infiniband import read_rdma
+from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
+from railgauge.transports.interface import usable_interfaces
+from railgauge.transports.peer import this_peer
+from railgauge.transports.select import NET_SOCKET, SHM, why_not_shm
+
+P2P, NET_IB = "P2P", "NET/IB"
+NAMES = (P2P, SHM, NET_SOCKET, NET_IB)
+"""The transports of NCCL that move data between ranks."""
+OF_GPUS = frozenset((P2P,))
+"""Between GPUs alone."""
+PROBE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """One transport on this machine."""
+
+    name: str
+    why_not: str | None
+    """What is missing; None where it works."""
+    by: tuple[str, ...] = ()
+    """What it would use, such as `NET/Socket/0 over eth0:10.0.0.1<0>`; GPUs and RDMA devices that are here."""
+
+
+def available(environ: Mapping[str, str] = os.environ) -> list[Available]:
+    """All transports, in the order of `NAMES`."""
+    gpus = gpu_bus_ids(LiveReader())
+    rdma = tuple(device.name for device in read_rdma(LiveReader(), gids=False))
+    found = {
+        P2P: Available(P2P, _no_code(P2P, "NVIDIA GPU", gpus), gpus),
+        SHM: Available(SHM, _why_not_shm(environ)),
+        NET_SOCKET: _socket(environ),
+        NET_IB: Available(NET_IB, _no_code(NET_IB, "RDMA device", rdma), rdma),
+    }
+    return [found[name] for name in NAMES]
+
+
+def _no_code(name: str, what: str, found: tuple[str, ...]) -> str:
+    """Of a transport that the engine does not have; what is here tells whether it would be of use."""
+    return f"this version has no {name}; this machine has {len(found) or 'no'} {what}{'s' * (len(found) > 1)}"
+
+
+def _why_not_shm(environ: Mapping[str, str]) -> str | None:
+    if why := why_not_shm(this_peer(0, environ=environ), this_peer(1, environ=environ)):
+        return why
+    try:
+        segment = native.ShmReceiver(0, native.Doorbell(), 1, PROBE_BYTES)
+    except Error as error:
+        return str(error)
+    return _why_another_cannot(segment.descriptor)
+
+
+def _why_another_cannot(descriptor: str) -> str | None:
+    """Open a segment in another process, as a peer would: /proc may hide it, or a container forbid it."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            native.ShmSender(0, native.Doorbell(), descriptor)
+        except Error as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8", errors="replace") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said or None
+
+
+def _socket(environ: Mapping[str, str]) -> Available:
+    try:
+        interfaces = usable_interfaces(environ)
+    except Error as error:
+        return Available(NET_SOCKET, str(error))
+    return Available(NET_SOCKET, None, tuple(f"{NET_SOCKET}/{i} over {one}" for i, one in enumerate(interfaces)))
