@@ -14,6 +14,7 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
+from railgauge.collectives.tuning_file import measured_for
 from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
@@ -130,7 +131,15 @@ def _check(name: str, value: object, kind: type, words: str) -> None:
 def _connect(bootstrap: Bootstrap) -> Communicator:
     peers = exchange(bootstrap, this_peer(bootstrap.rank))
     plan = make_plan(bootstrap, peers, None, NcclLog(bootstrap.rank))
-    return Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees)
+    return Communicator(
+        bootstrap,
+        peers,
+        plan.rings,
+        plan.nets,
+        plan.trees,
+        measured=measured_for(bootstrap, plan.nodes),
+        net_gb_per_s=plan.gb_per_s,
+    )
 
 
 def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:

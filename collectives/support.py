@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs on this machine: which collective over which transport by which algorithms, which operator on which type.
 
-Nothing is listed by hand: transports and kernels are tried, algorithms are those that `tuning.choose` takes when it is
-told to.
+Nothing is listed by hand: transports and kernels are tried, algorithms are those that the engine chooses among.
 """
 
 from collections.abc import Sequence
@@ -13,15 +12,14 @@ from railgauge._native import collectives as native
 from railgauge.collectives.device import NO_ENGINE, Device
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS, REDUCING, ROOTED, WITHIN_PLACE
-from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict import host_cost
 from railgauge.transports.available import OF_GPUS, Available
 from railgauge.transports.select import SHM
 
 RANKS, ELEMENTS = 3, 257
 """Of the trial of a kernel: more than two inputs, and a tail after all vectors."""
-ENOUGH = 4
-"""Ranks for which every algorithm is something of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,16 +79,8 @@ def _support(collective: Collective, device: Device, transport: Available) -> Su
 
 
 def _algorithms(collective: Collective, *, one_host: bool) -> list[Algorithm]:
-    nodes = 1 if one_host else ENOUGH
-    return [
-        algorithm
-        for algorithm in ALGORITHMS
-        if uses({collective: choose(_setting(nodes, algorithm), {})[collective]}, algorithm)
-    ]
-
-
-def _setting(nodes: int, only: Algorithm) -> Setting:
-    return Setting(ranks=ENOUGH, nodes=nodes, rings=1, trees=1, one_host=nodes == 1, only=only)
+    there = host_cost.algorithms(collective, one_host=one_host)
+    return [algorithm for algorithm in ALGORITHMS if algorithm in there]
 
 
 def _reduces(dtype: Dtype, op: Redop) -> bool:
