@@ -1,23 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communicator: a group of ranks that are connected, and the collectives on it."""
 
+import contextlib
+import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
-from railgauge.collectives.buffers import Array, array_of
-from railgauge.collectives.connections import Connections
+from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.operation import NUMBERS, WITHIN_PLACE, Extent, extent
+from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.work import Work, WorkQueue
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import AbortedError, PeerLostError, RunError, UsageError, WaitTimeoutError
-from railgauge.transports.bootstrap import Bootstrap
+from railgauge.topo.errors import (
+    AbortedError,
+    MismatchError,
+    PeerLostError,
+    RunError,
+    UnavailableError,
+    UsageError,
+    WaitTimeoutError,
+)
+from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
+from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import why_not_shm
 from railgauge.transports.wire import Nets, Wire
@@ -37,21 +49,16 @@ STREAM_BYTES = 32 << 20
 T = TypeVar("T")
 
 
-class Communicator:
+class Communicator(Collectives):
     """One rank's end of a group. Made by all ranks together; not for use by two threads at once.
 
-    Every rank calls the same collectives in the same order. Arrays are C-contiguous, in host memory, of anything that
-    exports DLPack or the buffer protocol, and of one type on all ranks; how many elements a collective moves follows
-    from their sizes. Each method returns its destination and raises
-
-        UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.
-        RunError: a rank was lost, the ranks disagree, or the timeout passed; the communicator is then unusable.
+    Several communicators may be used in any order in which no two ranks wait for each other.
     """
 
     def __init__(
         self,
-        bootstrap: Bootstrap,
-        peers: list[Peer],
+        group: Group,
+        peers: Sequence[Peer],
         rings: list[list[int]],
         nets: list[list[Nets]] | None = None,
         trees: Sequence[Tree] = (),
@@ -59,154 +66,126 @@ class Communicator:
         only: Algorithm | None = None,
         fault: Fault | None = None,
         environ: Mapping[str, str] | None = None,
+        parent: "Communicator | None" = None,
     ) -> None:
-        """Connect the `peers`, which are all ranks, over `rings`, each the ranks in ring order; all give the same.
+        """Connect the `peers`, which are all ranks of the group, over `rings`, each the ranks in ring order.
 
         `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`); without it, through
         shared memory. `trees` are connected if they are used. `only` runs everything that it can; a `fault` comes on a
-        ring, so that rings run everything that they can.
+        ring, so that rings run everything that they can. `parent` is what this is split from. All ranks give the same.
 
         Raises:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
             UsageError: NCCL_ALGO or NCCL_PROTO is not understood.
         """
-        self.rank = bootstrap.rank
-        self.size = bootstrap.world_size
-        self.peers = peers
-        self._bootstrap = bootstrap
+        self.rank = group.rank
+        self.size = group.world_size
+        self.peers = list(peers)
+        self._group = group
+        self._job = group.job
+        self._parent = parent
+        self._everybody: Sequence[Peer] = parent._everybody if parent else peers
+        self._only = Algorithm.RING if fault else only
+        self._environ = os.environ if environ is None else environ
+        self._parts: list[Communicator] = []
+        self._splits = 0
+        self._queue: WorkQueue | None = None
+        self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
-        self._connections = Connections(bootstrap, peers, fault)
-        bootstrap.on_abort = self._connections.abort
+        self._failure: RunError | None = None
         setting = Setting(
             ranks=self.size,
             nodes=len({peer.host_id for peer in peers}),
             rings=len(rings),
             trees=len(trees),
             one_host=all(why_not_shm(peers[0], peer) is None for peer in peers),
-            only=Algorithm.RING if fault else only,
+            only=self._only,
         )
-        choices = choose(setting, os.environ if environ is None else environ)
+        choices = choose(setting, self._environ)
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
+        self._connections = Connections(group, peers, fault)
+        self._watch = Watch(self._connections.standing, self._connections.abort)
+        self._job.attend(self._watch)
         self._native = self._connect(
             rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting
         )
+        self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
                 told = [(one.up_to_bytes, ALGORITHMS.index(one.algorithm), one.channels) for one in found]
                 self._native.choose(NUMBERS[collective], told)
-        bootstrap.blocked_on = lambda: self._native.blocked_on
-        bootstrap.barrier()
+        group.barrier()
 
-    def all_reduce(self, source: Any, destination: Any = None, op: Redop = Redop.SUM) -> Any:
-        """Reduce element-wise over all ranks; every rank gets the result.
-
-        Args:
-            source: n elements.
-            destination: n elements; without it, `source` itself.
-            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero).
-        """
-        into = source if destination is None else destination
-        return self._run(Collective.ALL_REDUCE, source, into, op)
-
-    def all_gather(self, source: Any, destination: Any) -> Any:
-        """Give every rank all ranks' elements.
+    def split(self, color: int | None, key: int = 0) -> "Communicator | None":
+        """Make a communicator of each set of ranks that give one color; all ranks call it (as MPI_Comm_split).
 
         Args:
-            source: n elements; in place: destination[rank * n : (rank + 1) * n].
-            destination: size * n elements, by rank.
+            color: which of them this rank joins; None: none.
+            key: the ranks of each are numbered by growing key, and by their numbers here where keys are equal.
+
+        Returns:
+            The new communicator, whose rings go by its rank numbers; None without a color. It is closed with this one
+            at the latest.
+
+        Raises:
+            UsageError: a color or key is no whole number. RunError, UnavailableError: as when this one was made.
         """
-        return self._run(Collective.ALL_GATHER, source, destination)
+        try:
+            own = [None if color is None else operator.index(color), operator.index(key)]
+        except TypeError:
+            raise UsageError(f"split: color {color!r}, key {key!r}: whole numbers, or None for no color") from None
+        self._wait_for_queue()
+        self._splits += 1
+        told = self._group.all_gather(own)
+        if color is None:
+            return None
+        chosen = sorted((rank for rank in range(self.size) if told[rank][0] == color), key=lambda rank: told[rank][1])
+        peers = [self.peers[rank] for rank in chosen]
+        ring = list(range(len(chosen)))
+        try:
+            made = Communicator(
+                self._group.subgroup(chosen, self._splits),
+                peers,
+                [ring] * self.rings,
+                [ring_steps(peers)] * self.rings,
+                only=self._only,
+                environ=self._environ,
+                parent=self,
+            )
+        except UnavailableError as error:
+            self._job.fail(str(error))  # the others wait for this rank
+            raise
+        self._parts.append(made)
+        return made
 
-    def reduce_scatter(self, source: Any, destination: Any, op: Redop = Redop.SUM) -> Any:
-        """Reduce element-wise over all ranks; every rank gets its part of the result.
+    @contextlib.contextmanager
+    def group(self) -> Iterator[None]:
+        """Collect the operations called within, and run them at the end, one after another in that order.
 
-        Args:
-            source: size * n elements.
-            destination: n elements; in place: source[rank * n : (rank + 1) * n].
-            op: as in all_reduce.
+        Their arrays are looked at when they are called, and are the engine's from the first call to the end. Those
+        called with `async_op` are not waited for at the end. Nothing is run when an exception leaves it. One within
+        another is part of that one.
         """
-        return self._run(Collective.REDUCE_SCATTER, source, destination, op)
+        if self._collected is not None:
+            yield
+            return
+        self._collected = []
+        try:
+            yield
+            collected = self._collected
+        finally:
+            self._collected = None
+        in_turn = any(in_background for _, in_background in collected) or not self._is_idle
+        for work, _ in collected:
+            self._begin(work) if in_turn else work.run()
+        for work, in_background in collected:
+            if not in_background:
+                work.wait()
 
-    def broadcast(self, source: Any, destination: Any = None, root: int = 0) -> Any:
-        """Give every rank the root's elements.
-
-        Args:
-            source: n elements; only the root's are read.
-            destination: n elements; without it, `source` itself.
-            root: the rank whose elements they are.
-        """
-        return self._run(Collective.BROADCAST, source, source if destination is None else destination, root=root)
-
-    def reduce(self, source: Any, destination: Any = None, op: Redop = Redop.SUM, root: int = 0) -> Any:
-        """Reduce element-wise over all ranks; the root gets the result.
-
-        Args:
-            source: n elements.
-            destination: n elements, of the root only; without it, `source` itself.
-            op: as in all_reduce.
-            root: the rank that gets the result.
-        """
-        return self._run(Collective.REDUCE, source, source if destination is None else destination, op, root)
-
-    def alltoall(self, source: Any, destination: Any) -> Any:
-        """Give part p of every rank's elements to rank p.
-
-        Args:
-            source: size * n elements, by the rank that they are for. Not the destination.
-            destination: size * n elements, by the rank that they are from.
-        """
-        return self._run(Collective.ALL_TO_ALL, source, destination)
-
-    def alltoallv(self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]) -> Any:
-        """The same with parts of any length, one after another.
-
-        Args:
-            source: sum(send_counts) elements.
-            send_counts: how many are for each rank.
-            destination: sum(recv_counts) elements.
-            recv_counts: how many come from each rank, which has to send as many.
-        """
-        give, take = self._arrays(source, destination)
-        to, come = _parts(send_counts, self.size, give, "send"), _parts(recv_counts, self.size, take, "recv")
-        if _overlap(give, take):
-            raise UsageError("alltoallv: source and destination overlap")
-        self._connect_pairs()
-        self._guard(lambda: self._native.all_to_all_v(give.raw, to, take.raw, come, int(give.dtype)))
-        return destination
-
-    def gather(self, source: Any, destination: Any = None, root: int = 0) -> Any:
-        """Give the root all ranks' elements.
-
-        Args:
-            source: n elements; in place, of the root: destination[root * n : (root + 1) * n].
-            destination: size * n elements, by rank; of the root only.
-            root: the rank that gets them.
-        """
-        return self._run(Collective.GATHER, source, destination, root=root)
-
-    def scatter(self, source: Any, destination: Any, root: int = 0) -> Any:
-        """Give every rank its part of the root's elements.
-
-        Args:
-            source: size * n elements, by rank; of the root only.
-            destination: n elements; in place, of the root: source[root * n : (root + 1) * n].
-            root: the rank whose elements they are.
-        """
-        return self._run(Collective.SCATTER, source, destination, root=root)
-
-    def sendrecv(self, source: Any, destination: Any) -> Any:
-        """Give this rank's elements to the next rank, and take the previous one's; the first follows the last.
-
-        Args:
-            source: n elements.
-            destination: n elements; not the source.
-        """
-        return self._run(Collective.SEND_RECV, source, destination)
-
-    def barrier(self) -> None:
-        """Wait until every rank is here."""
+    def barrier(self, *, async_op: bool = False) -> Any:
+        """Wait until every rank is here; with `async_op` the Work does, and returns None."""
         one = bytearray(1)
-        self.repeat(Collective.ALL_REDUCE, one, one, 1, Dtype.UINT8)
+        return self._start(self._prepare(Collective.ALL_REDUCE, one, one), None, async_op)
 
     def repeat(
         self,
@@ -225,7 +204,9 @@ class Communicator:
 
         `count` is NCCL's (`operation.extent`).
         """
-        self._connect_what_is_needed(collective, count, dtype)
+        self._wait_for_queue()
+        if self.size > 1 and self.choice(collective, count, dtype)[0] is Algorithm.PAIRS:
+            self._connect_pairs()
         number = NUMBERS[collective]
         return self._guard(
             lambda: self._native.run(number, source, destination, count, int(dtype), int(op), root, ahead, times)
@@ -244,9 +225,22 @@ class Communicator:
         return self._connections.ends
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; harmless when called twice."""
+        """Finish what is under way, send what the others still have to get, and end, with all that were split off.
+
+        Harmless when called twice.
+        """
+        if self._closed:
+            return
         self._closed = True
+        for part in tuple(self._parts):
+            part.close()
+        if self._parent:
+            self._parent._parts.remove(self)
+        if self._queue:
+            self._queue.close()
         self._connections.close()
+        self._job.dismiss(self._watch)
+        self._group.leave()
 
     def arm_fault(self) -> None:
         """Let an injected fault come: messages count from here on."""
@@ -260,51 +254,56 @@ class Communicator:
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _run(self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0) -> Any:
-        give, take = self._arrays(source, destination)
-        count = self._count(collective, give, take, root)
-        self.repeat(collective, give.raw, take.raw, count, give.dtype, op, root)
-        return destination
+    def _prepare(
+        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
+    ) -> native.Call:
+        return self._native.prepare(NUMBERS[collective], source, destination, op, root)
 
-    def _arrays(self, source: Any, destination: Any) -> tuple[Array, Array]:
-        """Both arrays; one that is not there is empty."""
-        give = None if source is None else array_of(source, "source", written=False)
-        take = None if destination is None else array_of(destination, "destination", written=True)
-        known = give or take
-        if known is None:
-            raise UsageError("neither source nor destination is given")
-        if give and take and give.dtype is not take.dtype:
-            raise UsageError(f"source is {give.dtype.label}, destination {take.dtype.label}")
-        nothing = Array(bytearray(0), known.dtype, 0, 0)
-        return give or nothing, take or nothing
+    def _prepare_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
+    ) -> native.Call:
+        return self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
 
-    def _count(self, collective: Collective, give: Array, take: Array, root: int) -> int:
-        """NCCL's count, from the sizes; an error where they do not fit together."""
-        if not 0 <= root < self.size:
-            raise UsageError(f"root {root}: ranks are 0 to {self.size - 1}")
-        one = extent(collective, 1, self.rank, self.size, root)
-        count = take.count // one.destination if one.destination else give.count // one.source
-        need = extent(collective, count, self.rank, self.size, root)
-        given = give.count if need.source else 0
-        taken = take.count if need.destination else 0
-        if (given, taken) != (need.source, need.destination):
-            raise UsageError(
-                f"{collective} over {self.size} ranks: source has {give.count} elements and destination {take.count}, "
-                f"where {need.source} and {need.destination} belong together"
-            )
-        self._check_overlap(collective, give, take, need)
-        return count
+    def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
+        """Run it, now or when its turn comes."""
+        if self._closed:
+            raise UsageError("this group is closed")
+        if not async_op and self._collected is None and self._is_idle:
+            self._execute(call)
+            return destination
+        work = Work(lambda: self._execute(call), destination)
+        if self._collected is not None:
+            self._collected.append((work, async_op))
+            return work if async_op else destination
+        self._begin(work)
+        return work if async_op else work.wait()
 
-    def _check_overlap(self, collective: Collective, give: Array, take: Array, need: Extent) -> None:
-        if not (need.source and need.destination and _overlap(give, take)):
-            return
-        here = give.address - need.source_at * give.dtype.bytes == take.address - need.destination_at * give.dtype.bytes
-        if not here or collective not in WITHIN_PLACE:
-            raise UsageError(f"{collective}: source and destination overlap, and not as they may in place")
+    @property
+    def _is_idle(self) -> bool:
+        return self._queue is None or self._queue.is_idle
 
-    def _connect_what_is_needed(self, collective: Collective, count: int, dtype: Dtype) -> None:
-        if self.size > 1 and self.choice(collective, count, dtype)[0] is Algorithm.PAIRS:
+    def _begin(self, work: Work) -> None:
+        self._queue = self._queue or WorkQueue(f"works-{self._group.world_rank}")
+        self._queue.put(work)
+
+    def _wait_for_queue(self) -> None:
+        """Let what was begun before come first."""
+        if self._closed:
+            raise UsageError("this group is closed")
+        if self._collected is not None:
+            raise UsageError("this cannot be part of a group of operations: call it before or after")
+        if self._queue:
+            self._queue.drain()
+
+    def _execute(self, call: native.Call) -> None:
+        if failure := self._failure or self._job.failure:
+            raise failure
+        if call.in_pairs:
             self._connect_pairs()
+        try:
+            self._native.execute(call)
+        except RunError as error:
+            raise self._told(error) from None
 
     def _connect_pairs(self) -> None:
         if not self._native.has_pairs:
@@ -324,7 +323,7 @@ class Communicator:
             channels,
             tree_channels,
             board,
-            timeout_s=self._bootstrap.timeout_s,
+            timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
             min_channel_bytes=MIN_CHANNEL_BYTES,
             stream_bytes=STREAM_BYTES,
@@ -335,44 +334,33 @@ class Communicator:
         try:
             return connect()
         except RunError as error:
-            self._bootstrap.fail(str(error))
-            raise self._bootstrap.wait_for_failure(error) from None
+            self._job.fail(str(error))
+            raise self._job.wait_for_failure(error) from None
 
     def _guard(self, operation: Callable[[], T]) -> T:
         """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
-        if self._closed:
-            raise UsageError("this group is closed")
         try:
             return operation()
-        except WaitTimeoutError as error:
-            self._bootstrap.fail(str(error), self._native.blocked_on)
-            raise self._bootstrap.wait_for_failure(error) from None
-        except PeerLostError as error:
-            self._bootstrap.fail(str(error), (self.rank if error.rank is None else error.rank, False))
-            raise self._bootstrap.wait_for_failure(error) from None
-        except AbortedError as error:
-            raise self._bootstrap.wait_for_failure(error) from None
         except RunError as error:
-            self._bootstrap.fail(str(error))
-            raise
+            raise self._told(error) from None
+
+    def _told(self, error: RunError) -> RunError:
+        """Tell all ranks of an operation that failed; what ended the run."""
+        self._failure = error
+        if isinstance(error, AbortedError):
+            pass
+        elif isinstance(error, WaitTimeoutError):
+            self._job.fail(str(error), self._connections.standing().waits)
+        elif isinstance(error, PeerLostError):
+            self._job.fail(str(error), (self._group.world_rank if error.rank is None else error.rank, False))
+        else:
+            self._job.fail(str(error), mismatch=isinstance(error, MismatchError))
+        self._failure = self._job.wait_for_failure(error)
+        return self._failure
 
     def _spin_s(self, *, sockets: bool) -> float:
-        here = [p for p in self.peers if p.host_id == self.peers[self.rank].host_id]
+        here = [p for p in self._everybody if p.host_id == self.peers[self.rank].host_id]
         threads = len(here) * (2 if sockets else 1)
         if threads > len({cpu for p in here for cpu in p.cpus}):
             return CROWDED_SPIN_S
         return NET_SPIN_S if sockets else SPIN_S
-
-
-def _overlap(give: Array, take: Array) -> bool:
-    return give.address < take.address + take.bytes and take.address < give.address + give.bytes
-
-
-def _parts(counts: Sequence[int], ranks: int, array: Array, what: str) -> list[tuple[int, int]]:
-    """(offset, count) of each rank's part."""
-    if len(counts) != ranks or any(count < 0 for count in counts) or sum(counts) != array.count:
-        raise UsageError(
-            f"alltoallv: {what}_counts has to be {ranks} numbers that come to the array's {array.count} elements"
-        )
-    offsets = [sum(counts[:place]) for place in range(ranks)]
-    return list(zip(offsets, counts, strict=True))

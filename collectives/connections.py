@@ -3,38 +3,48 @@
 pairs once something goes from one rank to another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, Doorbell, Receiver, Sender
+from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
-from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.fault import Fault
+from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import why_not_shm
+from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, wire
 
 PLACE_BYTES = 64 << 10
 """Of a board: eight of these for each rank stay in a core's second-level cache."""
 ANY_SOCKET: Nets = [0, 0]
+"""Where no plan names interfaces, the first one carries what cannot go through shared memory."""
 
 
 class Connections:
-    """What this rank is connected with. Made by all ranks together."""
+    """What this rank is connected with in a group. Made by all its ranks together.
 
-    def __init__(self, bootstrap: Bootstrap, peers: Sequence[Peer], fault: Fault | None) -> None:
-        self._rank = bootstrap.rank
+    Rings, trees and `peers` count ranks in the group; wires, and what the native engine tells, in the job.
+    """
+
+    def __init__(self, group: Group, peers: Sequence[Peer], fault: Fault | None) -> None:
+        self._group = group
+        self._rank = group.rank
+        self._members = group.members
         self._peers = peers
-        self._bootstrap = bootstrap
         self.doorbell = Doorbell()
-        self._connector = Connector(bootstrap, self.doorbell, fault)
+        self._connector = Connector(group, self.doorbell, fault)
         self.ends: dict[Wire, End] = {}
+        self.engine: native.Communicator | None = None
+        """What uses them, once it is made."""
 
     def rings(self, rings: Sequence[list[int]], nets: Sequence[list[Nets]]) -> list[native.RingChannel]:
         """Connect rings, ranks in ring order; they are the first channels. Errors are those of `Connector.connect`."""
         steps = [ring_wires(number, *pair) for number, pair in enumerate(zip(rings, nets, strict=True))]
-        self.ends |= self._connector.connect([step for ring in steps for step in ring])
+        self._connect([step for ring in steps for step in ring])
         return [self._ring(number, ring) for number, ring in enumerate(rings)]
 
     def trees(self, trees: Sequence[Tree], first_channel: int) -> list[native.TreeChannel]:
@@ -42,32 +52,30 @@ class Connections:
         steps = [
             tree_wires(channel, tree.parents, tree.up, tree.down) for channel, tree in enumerate(trees, first_channel)
         ]
-        self.ends |= self._connector.connect([step for tree in steps for step in tree])
+        self._connect([step for tree in steps for step in tree])
         return [self._tree(channel, tree.parents) for channel, tree in enumerate(trees, first_channel)]
 
     def pairs(self, channel: int) -> list[native.Pair]:
         """Connect every rank with every other."""
         wires = [
-            wire(channel, source, target, None if why_not_shm(a, b) is None else ANY_SOCKET)
+            wire(channel, source, target, _step(a, b))
             for source, a in enumerate(self._peers)
             for target, b in enumerate(self._peers)
             if source != target
         ]
-        self.ends |= self._connector.connect(wires)
+        self._connect(wires)
         ranks = range(len(self._peers))
-        return [native.Pair(self.sender(channel, peer), self.receiver(channel, peer)) for peer in ranks]
+        return [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in ranks]
 
     def board(self) -> Board:
         """Open the boards of all ranks, which share memory."""
         return self._connector.board(PLACE_BYTES)
 
-    def sender(self, channel: int, target: int) -> Sender | None:
-        """This rank's end of the wire to `target`; None where there is none."""
-        return next((end for wire, end in self._of(channel) if wire.target == target), None)  # type: ignore[return-value]
-
-    def receiver(self, channel: int, source: int) -> Receiver | None:
-        """This rank's end of the wire from `source`; None where there is none."""
-        return next((end for wire, end in self._of(channel) if wire.source == source), None)  # type: ignore[return-value]
+    def standing(self) -> Standing:
+        """Where this rank stands here, by its number in the job; for any thread."""
+        if self.engine is None:
+            return Standing(self._group.name, list(self._members), [], BlockedOn())
+        return standing(self.engine, self._group)
 
     def abort(self) -> None:
         """Wake this rank, and close its sockets."""
@@ -80,17 +88,39 @@ class Connections:
         if self._connector.proxy:
             self._connector.proxy.close()
 
-    def _of(self, channel: int) -> list[tuple[Wire, End]]:
-        return [(wire, end) for wire, end in self.ends.items() if wire.channel == channel]
+    def _connect(self, wires: Iterable[Wire]) -> None:
+        named = [replace(one, source=self._members[one.source], target=self._members[one.target]) for one in wires]
+        self.ends |= self._connector.connect(named)
+
+    def _sender(self, channel: int, target: int) -> Sender | None:
+        """This rank's end of the wire to `target`; None where there is none."""
+        name = (channel, self._members[self._rank], self._members[target])
+        return next((end for wire, end in self.ends.items() if wire.name == name), None)  # type: ignore[return-value]
+
+    def _receiver(self, channel: int, source: int) -> Receiver | None:
+        """This rank's end of the wire from `source`; None where there is none."""
+        name = (channel, self._members[source], self._members[self._rank])
+        return next((end for wire, end in self.ends.items() if wire.name == name), None)  # type: ignore[return-value]
 
     def _ring(self, channel: int, ring: list[int]) -> native.RingChannel:
         place = ring.index(self._rank)
         following, previous = ring[(place + 1) % len(ring)], ring[place - 1]
-        return native.RingChannel(place, ring, self.sender(channel, following), self.receiver(channel, previous))
+        return native.RingChannel(place, ring, self._sender(channel, following), self._receiver(channel, previous))
 
     def _tree(self, channel: int, parents: list[int]) -> native.TreeChannel:
         children = [rank for rank, parent in enumerate(parents) if parent == self._rank]
         return native.TreeChannel(self._edge(channel, parents[self._rank]), [self._edge(channel, c) for c in children])
 
     def _edge(self, channel: int, peer: int) -> native.TreeEdge:
-        return native.TreeEdge(self.sender(channel, peer), self.receiver(channel, peer))
+        if peer < 0:
+            return native.TreeEdge()
+        return native.TreeEdge(self._sender(channel, peer), self._receiver(channel, peer))
+
+
+def ring_steps(peers: Sequence[Peer]) -> list[Nets]:
+    """How each step of a ring goes that no plan knows, ranks in ring order."""
+    return [_step(a, b) for a, b in zip(peers, [*peers[1:], peers[0]], strict=True)]
+
+
+def _step(a: Peer, b: Peer) -> Nets:
+    return None if why_not_shm(a, b) is None else ANY_SOCKET

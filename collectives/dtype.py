@@ -99,25 +99,3 @@ def parse_redops(text: str) -> list[Redop]:
         if text == op.label:
             return [op]
     raise UsageError(f"-o {text}: no such operator; there are {', '.join(o.label for o in Redop)} and all")
-
-
-DLPACK = {
-    (2, 16): Dtype.HALF,
-    (4, 16): Dtype.BFLOAT16,
-    (2, 32): Dtype.FLOAT,
-    (2, 64): Dtype.DOUBLE,
-    (0, 8): Dtype.INT8,
-    (1, 8): Dtype.UINT8,
-    (0, 32): Dtype.INT32,
-    (1, 32): Dtype.UINT32,
-    (0, 64): Dtype.INT64,
-    (1, 64): Dtype.UINT64,
-    (10, 8): Dtype.F8E4M3,
-    (12, 8): Dtype.F8E5M2,
-}
-"""By DLPack's type code and bits (DLDataTypeCode of dlpack.h)."""
-
-
-def dtype_of_bits(code: int, bits: int) -> Dtype | None:
-    """The element type that DLPack calls so; None when the engine does not have it."""
-    return DLPACK.get((code, bits))

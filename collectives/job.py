@@ -38,6 +38,8 @@ class Job:
     min_busbw: float | None
     expect_transport: str | None
     json: bool
+    record: bool = False
+    """Whether the flight record is wanted at the end."""
 
     def agreed(self) -> dict[str, str]:
         """By flag, as text, what every rank has to be asked alike: the operations and their number, not who reports."""

@@ -100,7 +100,7 @@ class Buffer:
         with contextlib.suppress(OSError):
             self.memory.madvise(mmap.MADV_HUGEPAGE)
 
-    def at(self, element: int, dtype: Dtype) -> memoryview:
+    def at(self, element: int, dtype: Dtype) -> Any:
         """From that element on."""
         return memoryview(self.memory)[element * dtype.bytes :]
 
@@ -183,11 +183,11 @@ class Meter:
         ):
             data = destination[piece.offset * case.dtype.bytes :]
             if piece.rank is None:
-                found, *where = native.check_reduced(pattern, data, piece.count, piece.index)
+                found, index, wanted, got = native.check_reduced(pattern, data, piece.count, piece.index)
             else:
-                found, *where = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
+                found, index, wanted, got = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
             if found and not wrong:
-                first = (piece.offset + where[0], where[1], where[2])
+                first = (piece.offset + index, wanted, got)
             wrong += found
         return wrong, *first
 
@@ -198,7 +198,7 @@ class Meter:
             c.collective, source, destination, c.count, c.dtype, c.op, c.root, ahead=ahead, times=times
         )
 
-    def _views(self, case: Case, in_place: bool) -> tuple[memoryview, memoryview]:
+    def _views(self, case: Case, in_place: bool) -> tuple[Any, Any]:
         """Where the operation reads and where it writes."""
         into = self._destination
         if not in_place:

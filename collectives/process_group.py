@@ -59,7 +59,7 @@ class ProcessGroup:
         """
         if not self._unless_closed.alive:
             raise UsageError("barrier: this group is closed")
-        self._bootstrap.barrier()
+        self.communicator.barrier()
 
     def close(self) -> None:
         """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless."""
@@ -118,7 +118,7 @@ def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -
         return  # a fork's copy must end nothing
     warnings.warn("a railgauge.ProcessGroup was not closed: call close(), or use it in a with", ResourceWarning, 2)
     bootstrap.fail("its program did not close the process group")
-    bootstrap.on_abort()
+    bootstrap.abort()
     opened.close()
 
 

@@ -22,12 +22,14 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.plan import Plan, make_plan
+from railgauge.collectives.record import Record, gather, make_record
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
+from railgauge.transports.standing import Standing
 
 STOP_WITHIN_S = 2.0
 """How long the ranks of an interrupted process have to come out of the engine."""
@@ -41,6 +43,7 @@ class Outcome:
     connections: list[Connection] = field(default_factory=list)
     nodes: int = 1
     planned_gb_per_s: float | None = None
+    standings: dict[int, list[Standing]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class Finished:
     error: Exception | None
     joined: bool
     """All its ranks had joined, so that rank 0 tells of their errors."""
+    record: Record | None = None
+    """The flight record, where it was asked for (`Job.record`); rank 0's process has it."""
 
 
 def run_process(job: Job, place: Place, say: Callable[[str], None], report: Callable[[Finished], int]) -> int:
@@ -66,7 +71,8 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             ranks = [_Rank(job, meeting, first + i, say) for i in range(job.ranks_per_process)]
             _run_threads(ranks, meeting)
             cause = _first_cause([rank.error for rank in ranks if rank.error])
-            return report(Finished(ranks[0].document, cause, joined=all(rank.joined for rank in ranks)))
+            joined = all(rank.joined for rank in ranks)
+            return report(Finished(ranks[0].document, cause, joined, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
         document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
@@ -98,6 +104,7 @@ class _Rank:
     def __init__(self, job: Job, meeting: Meeting, rank: int, say: Callable[[str], None]) -> None:
         self.rank = rank
         self.document: RunDocument | None = None
+        self.record: Record | None = None
         self.error: Exception | None = None
         self.over = threading.Event()
         self._job = job
@@ -127,6 +134,8 @@ class _Rank:
                 self._bootstrap.close()
         if self.rank == 0:
             self.document = self._describe(outcome)
+            if self._job.record:
+                self.record = self._record(outcome)
 
     @property
     def joined(self) -> bool:
@@ -151,6 +160,8 @@ class _Rank:
         meter = Meter(comm, bootstrap, self._job, plan.gb_per_s)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
+        if self._job.record:
+            outcome.standings = gather(bootstrap)
         outcome.connections = connections_of(comm, bootstrap)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
@@ -192,6 +203,11 @@ class _Rank:
             command=command_line(),
             planned_gb_per_s=outcome.planned_gb_per_s,
         )
+
+    def _record(self, outcome: Outcome) -> Record:
+        standings = outcome.standings or self._meeting.standings
+        error = str(self.error) if self.error else None
+        return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())
 
 
 def _bind(cpus: list[int]) -> None:

@@ -8,29 +8,33 @@ rank that died (its connection ends) is told from one that hangs (no beats) and 
 
 import contextlib
 import hmac
-import json
 import queue
 import select
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.frame import (
     FROM_HUB,
+    Contribution,
     Frame,
     FrameReader,
     Kind,
+    group_of_result,
     pack,
     pack_contribution,
     receive,
     split_result,
 )
+from railgauge.transports.group import WORLD, Group
 from railgauge.transports.hub import SILENT_SHARE, beat_interval
+from railgauge.transports.standing import Standing
 
 AFTER_FAILURE_S = 5.0
 """So long a rank that gave up waits to hear what the hub makes of it."""
@@ -40,22 +44,30 @@ LOOK_S = 1.0
 """How often rank 0 looks around while it waits for the others to join."""
 
 
-class Bootstrap:
-    """One rank's membership: collective exchanges of small values, and news of failures."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Watch:
+    """What a rank does somewhere, for those who look at it from outside."""
+
+    standing: Callable[[], Standing]
+    """Its last operations there, and whom it waits for."""
+    abort: Callable[[], None]
+    """Ends its waiting; any thread may call it."""
+
+
+class Bootstrap(Group):
+    """One rank's membership in a job: exchanges among all ranks, and news of failures."""
 
     def __init__(self, rank: int, world_size: int, sock: socket.socket, timeout_s: float) -> None:
-        self.rank = rank
-        self.world_size = world_size
+        super().__init__(self, range(world_size), rank, WORLD)
         self.timeout_s = timeout_s
         self.session = b""
         """The key of this run's data connections, the same on all ranks."""
         self.failure: RunError | None = None
-        self.blocked_on: Callable[[], Waits] = lambda: NOBODY
-        self.on_abort: Callable[[], None] = lambda: None
+        self._watches: list[Watch] = []
         self._sock = sock
         self._reader = FrameReader(FROM_HUB)
-        self._results: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
-        self._number = 0
+        self._results: dict[int, queue.SimpleQueue[tuple[int, bytes]]] = {}
+        """By the name of the group that waits for them."""
         self._missing = ""
         self._patience_s = timeout_s
         self._sending = threading.Lock()
@@ -93,42 +105,49 @@ class Bootstrap:
         self.fail(problem)
         raise PeerLostError(problem)
 
-    def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
-        """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
-
-        The last rank may come `limit_s` (the timeout) after the first.
-
-        Raises:
-            RunError: the run was aborted, a rank was lost, or did not come in time.
-        """
+    def exchange(
+        self, group: int, number: int, members: Sequence[int], value: bytes, limit_s: float | None
+    ) -> list[bytes]:
+        """Take part in the `number`-th all-gather of a group (`Group.all_gather_bytes`); () is all ranks."""
         limit = limit_s or self.timeout_s
-        self._number += 1
-        self._send(pack_contribution(self._number, limit, value))
+        results = self._results.setdefault(group, queue.SimpleQueue())
+        self._send(pack_contribution(number, Contribution(limit, group, tuple(members), value)))
         deadline = time.monotonic() + limit + HUB_FIRST_S
         while (left := deadline - time.monotonic()) > 0 and not self._failed.is_set():
             with contextlib.suppress(queue.Empty):
-                number, result = self._results.get(timeout=left)
-                if number == self._number:
-                    return split_result(result, self.world_size)
+                told, result = results.get(timeout=left)
+                if told == number:
+                    return split_result(result, len(members) or self.world_size)
         raise self.wait_for_failure(PeerLostError("no answer from rank 0", 0))
 
-    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
-        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""
-        return [json.loads(each) for each in self.all_gather_bytes(json.dumps(value).encode(), limit_s)]
+    def forget(self, group: int) -> None:
+        """No exchange of that group will come any more."""
+        self._results.pop(group, None)
 
-    def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
-        """Give every rank the root's value."""
-        mine = json.dumps(value).encode() if self.rank == root else b""
-        return json.loads(self.all_gather_bytes(mine, limit_s)[root])
+    def attend(self, watch: Watch) -> None:
+        """From now on ask `watch` where this rank stands, and abort it when the run fails."""
+        self._watches.append(watch)
+        if self.failure:
+            watch.abort()
 
-    def barrier(self) -> None:
-        """Wait until every rank is here."""
-        self.all_gather_bytes(b"")
+    def dismiss(self, watch: Watch) -> None:
+        """Look at it no more; harmless when called twice."""
+        with contextlib.suppress(ValueError):
+            self._watches.remove(watch)
 
-    def fail(self, message: str, waits: Waits = NOBODY) -> None:
-        """Tell all ranks that this one cannot go on, and what it waited for."""
+    def abort(self) -> None:
+        """End this rank's waiting, in all that it has `attend`ed."""
+        for watch in tuple(self._watches):
+            watch.abort()
+
+    def standings(self) -> list[Standing]:
+        """Where this rank stands in each communicator; for any thread."""
+        return [watch.standing() for watch in tuple(self._watches)]
+
+    def fail(self, message: str, waits: Waits = NOBODY, *, mismatch: bool = False) -> None:
+        """Tell all ranks that this one cannot go on: what it waited for, or that it got what another operation sent."""
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
-        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits}))
+        self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
@@ -194,14 +213,13 @@ class Bootstrap:
     def _take(self, kind: Kind, number: int, payload: Any) -> bool:
         """Handle one frame; True when it was the last."""
         if kind is Kind.RESULT:
-            self._results.put((number, payload))
+            self._results.setdefault(group_of_result(payload), queue.SimpleQueue()).put((number, payload))
         elif kind is Kind.QUERY:
-            self._send(pack(Kind.STATE, 0, self.blocked_on()))
+            self._send(pack(Kind.STATE, 0, self.standings()))
         elif kind is Kind.WAITING:
             self._missing = one_line(payload)
         elif kind is Kind.ABORT:
-            message, lost = one_line(payload["message"]), payload["rank"]
-            self._set_failure(PeerLostError(message, lost) if lost >= 0 else RunError(message))
+            self._set_failure(_error(**payload))
             return True
         return kind is Kind.BYE
 
@@ -211,6 +229,15 @@ class Bootstrap:
 
     def _set_failure(self, failure: RunError) -> None:
         self.failure = failure
-        self.on_abort()
+        self.abort()
         self._failed.set()
-        self._results.put((-1, b""))  # wakes a rank that waits in an exchange
+        for results in tuple(self._results.values()):
+            results.put((-1, b""))  # wakes a rank that waits in an exchange
+
+
+def _error(message: str, rank: int, mismatch: bool) -> RunError:
+    """What the hub tells of the run's end."""
+    told = one_line(message)
+    if mismatch:
+        return MismatchError(told)
+    return PeerLostError(told, rank) if rank >= 0 else RunError(told)

@@ -11,12 +11,13 @@ from typing import TypeAlias, TypeVar
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
 from railgauge.transports.addresses import host_and_port
-from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.data_connection import Name, connect
+from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
+from railgauge.transports.group import Group
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.tcp import peer_name
 from railgauge.transports.wire import Wire
 
@@ -27,19 +28,24 @@ REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
 
 Offer: TypeAlias = str | list[str | int]
-"""What a receiver tells its sender: a segment's descriptor, or [address, port]."""
+"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
 class Connector:
-    """Makes one rank's connections; what they need lives in here: its doorbell, its sockets' proxy."""
+    """Makes one rank's connections in a group; what they need lives in here: its doorbell, its sockets' proxy.
 
-    def __init__(self, bootstrap: Bootstrap, doorbell: native.Doorbell, fault: Fault | None) -> None:
-        self._bootstrap = bootstrap
+    Wires and messages name ranks by their numbers in the job.
+    """
+
+    def __init__(self, group: Group, doorbell: native.Doorbell, fault: Fault | None) -> None:
+        self._group = group
+        self._job = group.job
+        self._rank = group.world_rank
         self._doorbell = doorbell
         self._fault = fault
-        self._doorbells = {bootstrap.rank: doorbell}
-        self._descriptors: list[str] = []
+        self._doorbells = {self._rank: doorbell}
+        self._descriptors: dict[int, str] = {}
         self._interfaces: list[Interface] = []
         self.proxy: native.SocketProxy | None = None
 
@@ -50,8 +56,8 @@ class Connector:
             UnavailableError: a network interface that the plan names is not here.
             PeerLostError: a neighbour cannot be reached, or its memory not be opened.
         """
-        rank = self._bootstrap.rank
-        listener = DataListener(self._bootstrap.session, self._bootstrap.timeout_s)
+        rank = self._rank
+        listener = DataListener(self._job.session, self._job.timeout_s)
         try:
             ours = [wire for wire in wires if rank in (wire.source, wire.target)]
             return self._connect(
@@ -66,38 +72,38 @@ class Connector:
         Raises:
             PeerLostError: another's memory cannot be opened.
         """
-        rank, board = self._bootstrap.rank, native.Board(place_bytes)
+        board = native.Board(place_bytes)
         self._tell_doorbells()
-        descriptors = self._bootstrap.all_gather(board.descriptor)
-        peers = [
-            (peer, "", None) if peer == rank else (peer, descriptor, self._doorbell_of(peer))
-            for peer, descriptor in enumerate(descriptors)
+        descriptors = self._group.all_gather(board.descriptor)
+        peers: list[tuple[int, int, str, native.Doorbell | None]] = [
+            (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
+            for rank, peer in enumerate(self._group.members)
         ]
         opened(None, lambda: board.open(peers))
         return board
 
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
-        bootstrap = self._bootstrap
         self._tell_doorbells()
         segments = {wire: self._shm_receiver(wire) for wire in arriving if wire.devices is None}
-        everybody = bootstrap.all_gather(
+        everybody = self._group.all_gather(
             [(wire.channel, wire.source, self._offer(wire, segments, listener)) for wire in arriving]
         )
         offers = {
             Name(channel, source, target): offer
-            for target, offers in enumerate(everybody)
+            for target, offers in zip(self._group.members, everybody, strict=True)
             for channel, source, offer in offers
         }
-        expected = {_name(wire) for wire in arriving if wire.devices}
-        deadline = time.monotonic() + bootstrap.timeout_s
-        with listener.accepting(expected, deadline, lambda: bootstrap.failure is not None):
+        expected = {name for wire in arriving if wire.devices for name in self._incoming(wire)}
+        deadline = time.monotonic() + self._job.timeout_s
+        with listener.accepting(expected, deadline, lambda: self._job.failure is not None):
             senders: dict[Wire, End] = {wire: self._sender(wire, offers.get(_name(wire))) for wire in leaving}
         taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.devices}
         return senders | segments | taken
 
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:
-            return list(listener.address(self._interface(wire.devices[1])))
+            interface = self._interface(wire.devices[1])
+            return [*listener.address(interface), socket_threads(interface.name, os.environ).sockets]
         return segments[wire].descriptor
 
     def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
@@ -105,9 +111,16 @@ class Connector:
 
     def _net_receiver(self, wire: Wire, listener: DataListener) -> native.SocketReceiver:
         assert wire.devices
-        sock = listener.taken(_name(wire))
-        address, via = peer_name(sock), f"{NET_SOCKET}/{wire.devices[1]}"
-        return native.SocketReceiver(self._proxy(), sock.detach(), wire.source, address, via, SLOTS, SLOT_BYTES)
+        socks = listener.taken(self._incoming(wire))
+        threads = socket_threads(self._interface(wire.devices[1]).name, os.environ).threads
+        address, via = peer_name(socks[0]), f"{NET_SOCKET}/{wire.devices[1]}"
+        fds = [sock.detach() for sock in socks]
+        return native.SocketReceiver(self._proxy(), fds, threads, wire.source, address, via, SLOTS, SLOT_BYTES)
+
+    def _incoming(self, wire: Wire) -> list[Name]:
+        """The sockets of a connection that ends here."""
+        assert wire.devices
+        return sockets_of(_name(wire), socket_threads(self._interface(wire.devices[1]).name, os.environ).sockets)
 
     def _sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         sender = self._net_sender(wire, offer) if wire.devices else self._shm_sender(wire, offer)
@@ -125,20 +138,25 @@ class Connector:
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, list) or not wire.devices:
             raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: another plan?")
-        host, port, timeout_s = str(offer[0]), int(offer[1]), self._bootstrap.timeout_s
-        sock = connect(
-            _name(wire),
+        host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
+        interface, timeout_s = self._interface(wire.devices[0]), self._job.timeout_s
+        socks = connect(
+            sockets_of(_name(wire), count),
             (host, port),
-            self._interface(wire.devices[0]),
-            self._bootstrap.session,
+            interface,
+            self._job.session,
             deadline=time.monotonic() + timeout_s * REACH_SHARE,
             timeout_s=timeout_s,
         )
+        threads = socket_threads(interface.name, os.environ).with_sockets(count).threads
         address, via = host_and_port(host, port), f"{NET_SOCKET}/{wire.devices[0]}"
-        return native.SocketSender(self._proxy(), sock.detach(), wire.target, address, via, SLOTS, SLOT_BYTES)
+        fds = [sock.detach() for sock in socks]
+        return native.SocketSender(self._proxy(), fds, threads, wire.target, address, via, SLOTS, SLOT_BYTES)
 
     def _tell_doorbells(self) -> None:
-        self._descriptors = self._descriptors or self._bootstrap.all_gather(self._doorbell.descriptor)
+        if not self._descriptors:
+            told = self._group.all_gather(self._doorbell.descriptor)
+            self._descriptors = dict(zip(self._group.members, told, strict=True))
 
     def _doorbell_of(self, rank: int) -> native.Doorbell:
         if rank not in self._doorbells:
@@ -150,13 +168,13 @@ class Connector:
         if device >= len(self._interfaces):
             names = ", ".join(one.name for one in self._interfaces)
             raise UnavailableError(
-                f"rank {self._bootstrap.rank}: the plan names {NET_SOCKET}/{device}, but this process may use {names}: "
+                f"rank {self._rank}: the plan names {NET_SOCKET}/{device}, but this process may use {names}: "
                 f"is NCCL_SOCKET_IFNAME the same for all ranks of this host?"
             )
         return self._interfaces[device]
 
     def _proxy(self) -> native.SocketProxy:
-        self.proxy = self.proxy or native.SocketProxy(self._doorbell, self._bootstrap.timeout_s)
+        self.proxy = self.proxy or native.SocketProxy(self._doorbell, self._job.timeout_s)
         return self.proxy
 
 

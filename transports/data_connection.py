@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A data connection of NET/Socket from the side that sends: open it, prove the session's secret, say which one it is.
 
-After the handshake (handshake.py, purpose `DATA`) the connecting rank sends the connection's name:
+It has one or several sockets. After the handshake (handshake.py, purpose `DATA`) the connecting rank sends the name of
+each:
 
-| channel, 4 bytes | from rank, 4 bytes | to rank, 4 bytes |      in network order
+| channel, 4 bytes | from rank, 4 bytes | to rank, 4 bytes | which socket of the connection, 4 bytes |  in network order
 
 From then on the socket belongs to the native transport. data_listener.py is the other side.
 """
 
+import contextlib
 import socket
 import struct
 from typing import NamedTuple
@@ -18,28 +20,49 @@ from railgauge.transports.addresses import from_here, host_and_port
 from railgauge.transports.handshake import DATA, connect_proved
 from railgauge.transports.interface import Interface
 
-NAME = struct.Struct("!III")
+NAME = struct.Struct("!IIII")
 KEEPALIVE_PROBES = 3
 MOST_SECONDS = 32767  # of tcp(7)'s keepalive times
 
 
 class Name(NamedTuple):
-    """Which data connection: of what channel, and between which ranks."""
+    """One socket of a data connection: of what channel, between which ranks, and its number among the sockets."""
 
     channel: int
     source: int
     target: int
+    socket: int = 0
+
+
+def sockets_of(name: Name, count: int) -> list[Name]:
+    """The names of a connection's sockets, in their order."""
+    return [name._replace(socket=number) for number in range(count)]
 
 
 def connect(
-    name: Name, address: tuple[str, int], interface: Interface, secret: bytes, *, deadline: float, timeout_s: float
-) -> socket.socket:
-    """Open a data connection from `interface` to where its receiver listens; `deadline` is in time.monotonic().
+    names: list[Name],
+    address: tuple[str, int],
+    interface: Interface,
+    secret: bytes,
+    *,
+    deadline: float,
+    timeout_s: float,
+) -> list[socket.socket]:
+    """Open a connection's sockets from `interface` to where its receiver listens; `deadline` is in time.monotonic().
 
     Raises:
         PeerLostError: the receiver cannot be reached, or does not answer.
         AuthenticationError: another program answers there.
     """
+    with contextlib.ExitStack() as undo:
+        opened = [undo.enter_context(_connect(name, address, interface, secret, deadline, timeout_s)) for name in names]
+        undo.pop_all()
+    return opened
+
+
+def _connect(
+    name: Name, address: tuple[str, int], interface: Interface, secret: bytes, deadline: float, timeout_s: float
+) -> socket.socket:
     where = f"rank {name.target} at {host_and_port(*address)}"
     try:
         target = tcp.socket_address(from_here(address[0], interface.name), address[1])

@@ -102,9 +102,9 @@ class DataListener:
                 ranks[0],
             )
 
-    def taken(self, name: Name) -> socket.socket:
-        """Hand out one of the connections."""
-        return self._found.pop(name)
+    def taken(self, names: list[Name]) -> list[socket.socket]:
+        """Hand out the sockets of a connection."""
+        return [self._found.pop(name) for name in names]
 
     def close(self) -> None:
         """Listen no more; what was not taken is closed too."""

@@ -11,12 +11,15 @@ import json
 import socket
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from railgauge.transports.shape import Shape, read_json
+from railgauge.transports.standing import STANDING
 
 HEADER = struct.Struct("!BII")
-LIMIT = struct.Struct("!d")
+CONTRIBUTION = struct.Struct("!dQI")
+GROUP = struct.Struct("!Q")
 LENGTH = struct.Struct("!I")
 MAX_PAYLOAD = 64 << 20
 STRANGERS_PAYLOAD = 512
@@ -30,12 +33,12 @@ class Kind(enum.IntEnum):
     HELLO = 1  # member -> hub: who it is
     REFUSED = 2  # hub -> member: why it may not join
     WELCOME = 3  # hub -> member: everybody has joined; the salt of the session's key
-    GATHER = 4  # member -> hub: a contribution to all-gather `number`: how late the last may come (s), then the bytes
-    RESULT = 5  # hub -> member: all contributions, by rank: their lengths, then their bytes
+    GATHER = 4  # member -> hub: a contribution to a group's all-gather `number` (Contribution)
+    RESULT = 5  # hub -> member: all contributions: the group's name, their lengths by rank, their bytes
     BEAT = 6  # both ways: still alive
     FAIL = 7  # member -> hub: this rank cannot go on, and why
-    QUERY = 8  # hub -> member: whom do you wait for?
-    STATE = 9  # member -> hub: the rank waited for, or -1, and whether for a slot
+    QUERY = 8  # hub -> member: where do you stand?
+    STATE = 9  # member -> hub: in each communicator the last operations, and whom it waits for
     ABORT = 10  # hub -> member: the run is over, and why
     BYE = 11  # both ways: a planned end
     WAITING = 12  # hub -> member: who has not joined yet
@@ -45,8 +48,8 @@ FROM_MEMBER: dict[Kind, Shape] = {
     Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str},
     Kind.GATHER: bytes,
     Kind.BEAT: None,
-    Kind.FAIL: {"message": str, "waits": (int, bool)},
-    Kind.STATE: (int, bool),
+    Kind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},
+    Kind.STATE: [STANDING],
     Kind.BYE: None,
 }
 FROM_HUB: dict[Kind, Shape] = {
@@ -55,7 +58,7 @@ FROM_HUB: dict[Kind, Shape] = {
     Kind.RESULT: bytes,
     Kind.BEAT: None,
     Kind.QUERY: None,
-    Kind.ABORT: {"message": str, "rank": int},
+    Kind.ABORT: {"message": str, "rank": int, "mismatch": bool},
     Kind.BYE: None,
     Kind.WAITING: str,
 }
@@ -131,25 +134,49 @@ def receive(sock: socket.socket, reader: FrameReader) -> list[Frame] | None:
         return None
 
 
-def pack_contribution(number: int, limit_s: float, value: bytes) -> bytes:
-    """A GATHER frame: the last rank may come `limit_s` after this one."""
-    return pack(Kind.GATHER, number, LIMIT.pack(limit_s) + value)
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one rank gives to an all-gather."""
+
+    limit_s: float
+    """How late the last may come."""
+    group: int
+    """The name of the group that it is in."""
+    members: tuple[int, ...]
+    """The ranks of that group, in its order; () stands for all of the job."""
+    value: bytes
 
 
-def split_contribution(payload: bytes) -> tuple[float, bytes]:
-    """The limit and the value of a GATHER frame.
+def pack_contribution(number: int, given: Contribution) -> bytes:
+    """A GATHER frame: | limit, 8 bytes | group, 8 | how many members, 4 | members, 4 each | value |."""
+    head = CONTRIBUTION.pack(given.limit_s, given.group, len(given.members))
+    return pack(Kind.GATHER, number, head + struct.pack(f"!{len(given.members)}I", *given.members) + given.value)
+
+
+def split_contribution(payload: bytes) -> Contribution:
+    """What a GATHER frame holds.
 
     Raises:
         ValueError: it is too short, or the limit is no time.
     """
-    if len(payload) < LIMIT.size or not 0 < (limit_s := LIMIT.unpack_from(payload)[0]) < 1e9:
+    if len(payload) < CONTRIBUTION.size:
         raise ValueError("a contribution without a limit")
-    return limit_s, payload[LIMIT.size :]
+    limit_s, group, count = CONTRIBUTION.unpack_from(payload)
+    value_at = CONTRIBUTION.size + 4 * count
+    if not 0 < limit_s < 1e9 or value_at > len(payload):
+        raise ValueError("a contribution without a limit, or without its group")
+    members = struct.unpack_from(f"!{count}I", payload, CONTRIBUTION.size)
+    return Contribution(limit_s, group, members, payload[value_at:])
 
 
-def pack_result(number: int, values: Sequence[bytes]) -> bytes:
+def pack_result(number: int, values: Sequence[bytes], group: int = 0) -> bytes:
     """A RESULT frame of all ranks' values, in rank order."""
-    return pack(Kind.RESULT, number, b"".join([*(LENGTH.pack(len(v)) for v in values), *values]))
+    return pack(Kind.RESULT, number, b"".join([GROUP.pack(group), *(LENGTH.pack(len(v)) for v in values), *values]))
+
+
+def group_of_result(payload: bytes) -> int:
+    """Whose RESULT it is."""
+    return int.from_bytes(payload[: GROUP.size], "big")
 
 
 def split_result(payload: bytes, ranks: int) -> list[bytes]:
@@ -158,10 +185,10 @@ def split_result(payload: bytes, ranks: int) -> list[bytes]:
     Raises:
         ValueError: it has not just these.
     """
-    if len(payload) < ranks * LENGTH.size:
+    at = GROUP.size + ranks * LENGTH.size
+    if len(payload) < at:
         raise ValueError(f"a result without the lengths of {ranks} values")
-    lengths = struct.unpack_from(f"!{ranks}I", payload)
-    at = ranks * LENGTH.size
+    lengths = struct.unpack_from(f"!{ranks}I", payload, GROUP.size)
     if at + sum(lengths) != len(payload):
         raise ValueError("a result of another length than its values")
     values = []

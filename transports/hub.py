@@ -12,18 +12,29 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports import tcp
-from railgauge.transports.blame import Waits, blame
 from railgauge.transports.complaints import Complaints
-from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_result, split_contribution
+from railgauge.transports.failure import Failure, Verdict, judge
+from railgauge.transports.frame import (
+    GROUP,
+    LENGTH,
+    MAX_PAYLOAD,
+    Contribution,
+    Kind,
+    pack,
+    pack_result,
+    split_contribution,
+)
 from railgauge.transports.member import Member
+from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
+from railgauge.transports.standing import Standing, standing_of
 from railgauge.transports.strangers import Strangers
 
 TICK_S = 0.05
@@ -36,7 +47,8 @@ LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
 """How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
 the timeout, but no longer."""
 STATES_WITHIN_S = 1.0
-"""How long ranks have to say whom they wait for, when one of them gave up."""
+"""How long ranks have to say where they stand when one gave up waiting; when the reason is known, no longer than for
+last words."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
 """So many that have not proved the secret may be connected, beyond a whole world."""
@@ -49,9 +61,10 @@ SALT_BYTES = 16
 
 @dataclass(slots=True)
 class Gather:
-    """An all-gather that not all ranks have come to yet."""
+    """An all-gather that not all ranks of its group have come to yet."""
 
     deadline: float
+    members: Sequence[int]
     values: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
     """Of all values together, in bytes."""
@@ -83,14 +96,17 @@ class Hub:
         self._welcomed = False
         self._last_heard = ""
         self._complaints = Complaints(__name__)
-        self._gathers: dict[int, Gather] = {}
+        self._gathers: dict[tuple[int, int], Gather] = {}
+        """By the group's name and the number within it."""
         self._left: set[int] = set()
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
+        self._last_words_s = min(timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
         self._next_look = self._next_beat = 0.0
         self._next_news = self._started + self._beat_s
-        self._first_failure: tuple[int, dict[str, Any], float] | None = None
-        self._states: dict[int, Waits] = {}
+        self._failure: Failure | None = None
+        self.standings: dict[int, list[Standing]] = {}
+        """Where each rank that could still be reached stood when the run failed."""
         self._reason_to_end = ""
         self._verdict = b""
         self._told: set[Member] = set()
@@ -232,39 +248,44 @@ class Hub:
         if kind is Kind.HELLO:
             self._hello(member, payload)
         elif kind is Kind.GATHER:
-            limit_s, value = split_contribution(payload)
-            self._gather(number, member.rank, value, limit_s)
-        elif kind is Kind.FAIL and self._first_failure is None:
-            self._first_failure = (member.rank, payload, time.monotonic())
-            self._states = {member.rank: tuple(payload["waits"])}
-            if self._welcomed and payload["waits"][0] >= 0:
-                self._tell_all(pack(Kind.QUERY))
-            else:
-                self._abort(f"rank {member.rank}: {one_line(payload['message'])}", -1)
+            self._gather(number, member.rank, split_contribution(payload))
+        elif kind is Kind.FAIL:
+            message, waits = one_line(payload["message"]), tuple(payload["waits"])
+            self._fail(message, rank=member.rank, waits=waits, mismatch=payload["mismatch"])
         elif kind is Kind.STATE:
-            self._states.setdefault(member.rank, tuple(payload))
+            self.standings[member.rank] = [standing_of(each) for each in payload]
         elif kind is Kind.BYE:
             self._leave(member)
 
-    def _gather(self, number: int, rank: int, value: bytes, limit_s: float) -> None:
-        gather = self._gathers.setdefault(number, Gather(time.monotonic() + limit_s))
-        if rank in gather.values:
-            raise ValueError("the same contribution twice")
-        gather.values[rank] = value
-        gather.size += len(value)
-        if (held := sum(each.size for each in self._gathers.values())) + 4 * self._world_size > MAX_PAYLOAD:
+    def _gather(self, number: int, rank: int, given: Contribution) -> None:
+        key, members = (given.group, number), given.members or range(self._world_size)
+        gather = self._gathers.get(key) or self._begin_gather(key, time.monotonic() + given.limit_s, members)
+        if rank in gather.values or rank not in members or members != gather.members:
+            raise ValueError("the same contribution twice, or to a group that it is not in")
+        gather.values[rank] = given.value
+        gather.size += len(given.value)
+        held = sum(each.size for each in self._gathers.values())
+        if held + GROUP.size + LENGTH.size * self._world_size > MAX_PAYLOAD:
             self._abort(f"an exchange of {held} bytes and more: at most {MAX_PAYLOAD} fit", -1)
-        elif len(gather.values) == self._world_size:
-            del self._gathers[number]
-            self._tell_all(pack_result(number, [gather.values[r] for r in range(self._world_size)]))
+        elif len(gather.values) == len(members):
+            del self._gathers[key]
+            result = pack_result(number, [gather.values[r] for r in members], given.group)
+            for each in members:
+                self._send(self._members[each], result)
         else:
             self._look_for_those_who_left(gather)
 
+    def _begin_gather(self, key: tuple[int, int], deadline: float, members: Sequence[int]) -> Gather:
+        if len(set(members)) != len(members) or max(members) >= self._world_size:
+            raise ValueError("a group of ranks that there are not")
+        return self._gathers.setdefault(key, Gather(deadline, members))
+
     def _look_for_those_who_left(self, gather: Gather) -> None:
         """Nobody waits for a rank that has said that it does not come."""
-        if self._first_failure is None and (gone := self._left - gather.values.keys()):
+        if gone := self._left & set(gather.members) - gather.values.keys():
             rank = min(gone)
-            self._abort(f"rank {rank} on {self._members[rank].host} left while others wait for it in an exchange", rank)
+            left = f"rank {rank} on {self._members[rank].host} left while others wait for it in an exchange"
+            self._fail(left, late=rank)
 
     def _leave(self, member: Member) -> None:
         self._left.add(member.rank)
@@ -278,9 +299,18 @@ class Hub:
 
     def _gone(self, member: Member, how: str) -> None:
         self._drop(member)
-        if member.rank < 0 or member.rank in self._left or self._first_failure is not None:
-            return  # a stranger, or an end that was planned, or its answer will be missing, which is what tells
-        self._abort(f"rank {member.rank} on {member.host} {how}", member.rank)
+        if member.rank >= 0 and member.rank not in self._left:  # else a stranger, or an end that was planned
+            self._fail(f"rank {member.rank} on {member.host} {how}", late=member.rank)
+
+    def _fail(self, message: str, **noticed: Any) -> None:
+        """Take in the first failure, and ask the ranks where they stand; before all have joined it is the end."""
+        if self._failure:
+            return  # of one that is lost by now the answer will be missing, which is what tells
+        self._failure = Failure(message=message, at=time.monotonic(), **noticed)
+        if self._welcomed:
+            self._tell_all(pack(Kind.QUERY))
+        else:
+            self._end(judge(self._failure, Scene({})))
 
     def _look_at_clocks(self) -> None:
         now = time.monotonic()
@@ -295,14 +325,14 @@ class Hub:
             self._next_news = now + NEWS_BEATS * self._beat_s
             self._tell_all(pack(Kind.WAITING, 0, self._missing()))
         self._send_strangers_away(now)
-        if self._reason_to_end:
-            self._abort(self._reason_to_end, -1)
+        if self._failure:
+            self._conclude(self._failure, now)
+        elif self._reason_to_end:
+            self._fail(self._reason_to_end)
         elif not self._welcomed:
             if now - self._started > self._timeout_s:
                 first = next(rank for rank in range(self._world_size) if rank not in self._members)
                 self._abort(f"waited {self._timeout_s:g} s for {self._missing()}", first)
-        elif self._first_failure is not None:
-            self._blame(now)
         else:
             self._look_for_the_late(now)
 
@@ -322,32 +352,33 @@ class Hub:
         for member in self._members.values():
             if member.rank not in self._left and now - member.heard > self._timeout_s * SILENT_SHARE:
                 silent = f"{now - member.heard:.1f} s ago"
-                self._abort(f"rank {member.rank} on {member.host} stopped answering {silent}", member.rank)
+                self._fail(f"rank {member.rank} on {member.host} stopped answering {silent}", late=member.rank)
                 return
         for gather in self._gathers.values():
             if now > gather.deadline:
-                late = [rank for rank in range(self._world_size) if rank not in gather.values]
-                self._abort(f"{name_ranks(late)} did not come to an exchange that the others wait in", late[0])
+                late = [rank for rank in gather.members if rank not in gather.values]
+                self._fail(f"{name_ranks(late)} did not come to an exchange that the others wait in", late=late[0])
                 return
 
-    def _blame(self, now: float) -> None:
-        """End the run once it is known whom the rank that gave up was waiting for, in the end."""
-        assert self._first_failure is not None
-        rank, failure, at = self._first_failure
-        if len(self._states) < self._world_size and now - at < STATES_WITHIN_S:
-            return
-        guilty = blame(self._states, rank)
-        verdict = "did not take part" if guilty in self._states else "stopped answering"
-        self._abort(f"rank {guilty} {verdict}: rank {rank}: {one_line(failure['message'])}", guilty)
+    def _conclude(self, failure: Failure, now: float) -> None:
+        """End the run once all that can have said where they stand."""
+        asked = {rank for rank, member in self._members.items() if member in self._connected} - self._left
+        limit_s = STATES_WITHIN_S if failure.waits[0] >= 0 else min(STATES_WITHIN_S, self._last_words_s)
+        if asked <= self.standings.keys() or now - failure.at >= limit_s:
+            exchanging = {rank for gather in self._gathers.values() for rank in gather.values}
+            self._end(judge(failure, Scene(self.standings, self._left, exchanging)))
 
     def _abort(self, message: str, rank: int) -> None:
+        self._end(Verdict(message=message, rank=rank))
+
+    def _end(self, verdict: Verdict) -> None:
         if not self._over:
             self._over = True
-            self._verdict = pack(Kind.ABORT, 0, {"message": message, "rank": rank})
+            self._verdict = pack(Kind.ABORT, 0, asdict(verdict))
 
     def _say_last_words(self) -> None:
         """Let all take what they are told. Closing with bytes unread would take it back (RFC 1122, 4.2.2.13)."""
-        deadline = time.monotonic() + min(self._timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
+        deadline = time.monotonic() + self._last_words_s
         for member in self._connected:
             self._tell_verdict(member)
         while self._has_listeners() and time.monotonic() < deadline and not self._stop.is_set():

@@ -28,6 +28,7 @@ from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import network_id
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.reach import reach
+from railgauge.transports.standing import Standing
 from railgauge.transports.store.store import Store
 
 HUB, PROCESS, TROUBLE = "railgauge/hub", "railgauge/process/{}", "railgauge/trouble"
@@ -122,6 +123,11 @@ class Meeting:
                 member.fail(reason)
         if not self._members and not self._over:
             self._tell_trouble(reason)
+
+    @property
+    def standings(self) -> dict[int, list[Standing]]:
+        """Where each rank stood that could be reached when the run failed; process 0's alone, else empty."""
+        return self._hub.standings if self._hub else {}
 
     def close(self) -> None:
         """Process 0 stays until all ranks have left, or the timeout has passed.

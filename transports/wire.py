@@ -12,13 +12,18 @@ Nets: TypeAlias = list[int] | None
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """From rank `source` to rank `target`; (channel, source, target) is its name, the same on both ends."""
+    """From rank `source` to rank `target`."""
 
     channel: int
     source: int
     target: int
     devices: tuple[int, int] | None
     """The socket devices that it leaves and enters by; None through shared memory."""
+
+    @property
+    def name(self) -> tuple[int, int, int]:
+        """The same on both ends, and no other wire's."""
+        return self.channel, self.source, self.target
 
     @property
     def planned(self) -> str:

@@ -47,12 +47,12 @@ Task ring_all_reduce(const RingChannel& channel, Primitives moves, const std::by
 
 Task tree_all_reduce_up(const TreeChannel& channel, const Reduction& reduction, std::size_t element,
                         const std::byte* source, std::byte* destination, std::size_t count,
-                        bool stream) {
+                        bool stream, std::uint32_t tag) {
   const std::size_t chunk = slot_bytes_of(channel) / element;
   std::vector<const void*> inputs(channel.children.size() + 1);
   for (std::size_t at = 0; at < count; at += chunk) {
     const std::size_t some = std::min(chunk, count - at);
-    Ready ready;
+    Ready ready(tag);
     for (const TreeEdge& child : channel.children) ready.receive(*child.from, some * element);
     if (channel.is_root()) {
       for (const TreeEdge& child : channel.children) ready.send(*child.to);
@@ -76,11 +76,11 @@ Task tree_all_reduce_up(const TreeChannel& channel, const Reduction& reduction, 
 }
 
 Task tree_all_reduce_down(const TreeChannel& channel, std::size_t element, std::byte* destination,
-                          std::size_t count, bool stream) {
+                          std::size_t count, bool stream, std::uint32_t tag) {
   const std::size_t chunk = slot_bytes_of(channel) / element;
   for (std::size_t at = 0; at < count; at += chunk) {
     const std::size_t bytes = std::min(chunk, count - at) * element;
-    Ready ready;
+    Ready ready(tag);
     ready.receive(*channel.parent.from, bytes);
     for (const TreeEdge& child : channel.children) ready.send(*child.to);
     co_await ready;

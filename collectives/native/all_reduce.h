@@ -22,9 +22,9 @@ Task ring_all_reduce(const RingChannel& channel, Primitives moves, const std::by
 // time. Each rank sends and receives the data twice, in 2 log2(n) steps.
 Task tree_all_reduce_up(const TreeChannel& channel, const Reduction& reduction, std::size_t element,
                         const std::byte* source, std::byte* destination, std::size_t count,
-                        bool stream);
+                        bool stream, std::uint32_t tag);
 Task tree_all_reduce_down(const TreeChannel& channel, std::size_t element, std::byte* destination,
-                          std::size_t count, bool stream);
+                          std::size_t count, bool stream, std::uint32_t tag);
 
 // One-shot: everybody shows all of its data and reduces what all show. One step.
 void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,

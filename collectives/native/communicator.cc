@@ -16,6 +16,12 @@
 
 namespace railgauge {
 
+namespace {
+
+constexpr std::size_t kTimedBytes = 64 << 10;  // two looks at the clock are a hundredth of these
+
+}  // namespace
+
 // The stretch of elements that one channel handles.
 struct Communicator::Share {
   std::size_t start, count;
@@ -71,30 +77,35 @@ Choice Communicator::choice(const Operation& operation) const {
 }
 
 void Communicator::run(const Operation& operation) {
-  const Subject subject = begin(operation);
-  if (ranks_ == 1) return run_alone(operation);
-  const Choice how = choice(operation);
+  const Choice how = ranks_ == 1 ? Choice{0, Algorithm::kAlone, 0} : choice(operation);
+  const Subject subject = begin(operation, how);
   switch (how.algorithm) {
+    case Algorithm::kAlone:
+      run_alone(operation);
+      break;
     case Algorithm::kOneShot:
     case Algorithm::kTwoShot:
-      return run_direct(operation, how.algorithm == Algorithm::kTwoShot, subject);
+      run_direct(operation, how.algorithm == Algorithm::kTwoShot, subject);
+      break;
     case Algorithm::kPairs:
-      return run_pairs(operation);
+      run_pairs(operation, subject);
+      break;
     default:
-      return run_channels(operation, how);
+      run_channels(operation, how, subject);
   }
+  end();
 }
 
-Subject Communicator::begin(const Operation& operation) {
-  Subject subject = subject_of(operation, ++sequence_);
-  now_what_.store(subject.what, std::memory_order_relaxed);
-  now_count_.store(subject.count, std::memory_order_relaxed);
+Subject Communicator::begin(const Operation& operation, const Choice& choice) {
+  const auto sequence = static_cast<std::uint32_t>(recorder_.begun() + 1);
+  const Subject subject = subject_of(operation, sequence);
+  waiting_.forget_waits();
+  recorder_.begin(subject, static_cast<int>(choice.algorithm), choice.channels,
+                  operation.bytes(ranks_) >= kTimedBytes);
   return subject;
 }
 
-Subject Communicator::subject() const {
-  return {now_what_.load(std::memory_order_relaxed), now_count_.load(std::memory_order_relaxed)};
-}
+void Communicator::end() { recorder_.end(waiting_.waited_since()); }
 
 // Every collective of one rank is a copy.
 void Communicator::run_alone(const Operation& operation) {
@@ -149,10 +160,11 @@ void Communicator::run_direct(const Operation& o, bool two_shot, const Subject& 
   if (stream) stream_fence();
 }
 
-void Communicator::run_channels(const Operation& o, const Choice& choice) {
+void Communicator::run_channels(const Operation& o, const Choice& choice, const Subject& subject) {
   const std::size_t element = o.element_bytes(), line = 64 / element;
   const bool stream = streams(o), tree = choice.algorithm == Algorithm::kTree;
   const Reduction reduction(o, ranks_);
+  const std::uint32_t tag = tag_of(subject);
   const std::size_t used =
       std::min<std::size_t>(choice.channels, tree ? wiring_.trees.size() : wiring_.rings.size());
   const std::size_t length = ((o.count + used - 1) / used + line - 1) / line * line;
@@ -167,14 +179,17 @@ void Communicator::run_channels(const Operation& o, const Choice& choice) {
       const TreeChannel& channel = wiring_.trees[i];
       std::byte* to = o.destination + start * element;
       tasks.push_back(tree_all_reduce_up(channel, reduction, element, o.source + start * element,
-                                         to, share.count, stream));
+                                         to, share.count, stream, tag));
+      tasks.back().on_channel(wiring_.rings.size() + i);
       if (!channel.is_root()) {
-        tasks.push_back(tree_all_reduce_down(channel, element, to, share.count, stream));
+        tasks.push_back(tree_all_reduce_down(channel, element, to, share.count, stream, tag));
+        tasks.back().on_channel(wiring_.rings.size() + i);
       }
     } else {
       const RingChannel& ring = wiring_.rings[i];
-      moves.push_back({ring.previous.get(), ring.next.get(), &reduction, element, stream});
+      moves.push_back({ring.previous.get(), ring.next.get(), &reduction, element, stream, tag});
       tasks.push_back(ring_task(o, moves.back(), ring, share));
+      tasks.back().on_channel(i);
     }
   }
   run_tasks(tasks, waiting_);
@@ -199,20 +214,28 @@ Task Communicator::ring_task(const Operation& o, const Primitives& moves, const 
   }
 }
 
-void Communicator::run_pairs(const Operation& operation) {
+void Communicator::run_pairs(const Operation& operation, const Subject& subject) {
   std::vector<Part> to, from;
   parts_of(operation, rank_, ranks_, to, from);
+  exchange_parts(operation, to, from, subject);
+}
+
+// Pairs are the channel after all rings and trees.
+void Communicator::exchange_parts(const Operation& operation, const std::vector<Part>& to,
+                                  const std::vector<Part>& from, const Subject& subject) {
   auto tasks = exchange(wiring_.pairs, operation.source, to, operation.destination, from,
-                        operation.element_bytes());
+                        operation.element_bytes(), tag_of(subject));
+  for (Task& task : tasks) task.on_channel(wiring_.rings.size() + wiring_.trees.size());
   run_tasks(tasks, waiting_);
 }
 
 void Communicator::all_to_all_v(const std::byte* source, const std::vector<Part>& to,
                                 std::byte* destination, const std::vector<Part>& from,
                                 Dtype dtype) {
-  begin({Collective::kAllToAll, source, destination, 0, dtype, Redop::kSum, 0});
-  auto tasks = exchange(wiring_.pairs, source, to, destination, from, dtype_bytes(dtype));
-  run_tasks(tasks, waiting_);
+  const Operation operation{Collective::kAllToAll, source, destination, 0, dtype, Redop::kSum, 0};
+  const Subject subject = begin(operation, {0, Algorithm::kPairs, 1});
+  exchange_parts(operation, to, from, subject);
+  end();
 }
 
 }  // namespace railgauge

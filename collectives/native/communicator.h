@@ -2,7 +2,6 @@
 // One rank's end of a communicator: what it is connected with, and the operations over that.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "collectives/native/operation.h"
 #include "collectives/native/pairs.h"
 #include "collectives/native/primitives.h"
+#include "collectives/native/recorder.h"
 #include "collectives/native/reduction.h"
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/board.h"
@@ -20,7 +20,8 @@
 namespace railgauge {
 
 // The numbers are part of the Python binding (collectives/tuning.py).
-enum class Algorithm : int { kRing, kTree, kOneShot, kTwoShot, kPairs };
+// kAlone is a copy, of a rank that is alone.
+enum class Algorithm : int { kAlone = -1, kRing, kTree, kOneShot, kTwoShot, kPairs };
 
 // How operations of up to `up_to_bytes` are run.
 struct Choice {
@@ -67,17 +68,21 @@ class Communicator {
   // How an operation is run, with the channels that it uses.
   Choice choice(const Operation& operation) const;
 
-  // For other threads: the operation that this rank is in, or was in last, and what it waits for.
-  Subject subject() const;
+  // For other threads: the last operations, of which this rank may be in the last one, and what it
+  // waits for.
+  const Recorder& recorder() const { return recorder_; }
   BlockedOn blocked_on() const { return waiting_.blocked_on(); }
 
  private:
   struct Share;
-  Subject begin(const Operation& operation);
+  Subject begin(const Operation& operation, const Choice& choice);
+  void end();
   void run_alone(const Operation& operation);
   void run_direct(const Operation& operation, bool two_shot, const Subject& subject);
-  void run_channels(const Operation& operation, const Choice& choice);
-  void run_pairs(const Operation& operation);
+  void run_channels(const Operation& operation, const Choice& choice, const Subject& subject);
+  void run_pairs(const Operation& operation, const Subject& subject);
+  void exchange_parts(const Operation& operation, const std::vector<Part>& to,
+                      const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
   bool streams(const Operation& operation) const;
@@ -88,8 +93,7 @@ class Communicator {
   Options options_;
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
-  std::uint32_t sequence_ = 0;
-  std::atomic<std::uint64_t> now_what_{0}, now_count_{0};
+  Recorder recorder_;
 };
 
 }  // namespace railgauge

@@ -28,7 +28,8 @@ class Direct {
         board_(board),
         waiting_(waiting),
         subject_(subject),
-        read_(board.next()) {}
+        first_(board.next()),
+        read_(first_) {}
 
   const std::size_t element;
   const int ranks;     // on this host
@@ -59,12 +60,12 @@ class Direct {
     compose(0);
     post(0);
   }
-  std::byte* compose(std::size_t count) { return board_.compose(count * element, waiting_); }
+  std::byte* compose(std::size_t count) { return board_.compose(count * element, first_, waiting_); }
   void post(std::size_t count) { board_.post(count * element, subject_); }
 
   // What the rank at `peer` shows in this round.
   const std::byte* seen(int peer, std::size_t count) {
-    auto [data, subject] = board_.read(peer, read_, count * element, waiting_);
+    auto [data, subject] = board_.read(peer, read_, count * element, first_, waiting_);
     if (subject != subject_) mismatch(peer, subject);
     return data;
   }
@@ -80,15 +81,16 @@ class Direct {
   static constexpr std::size_t kLine = 64;
 
   [[noreturn]] void mismatch(int peer, const Subject& subject) const {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.rank_at(peer)) + " is in " +
-                                          describe(subject) + ", this rank in " +
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) +
+                                          " is in " + describe(subject) + ", this rank in " +
                                           describe(subject_));
   }
 
   shm::Board& board_;
   Waiting& waiting_;
   const Subject subject_;
-  std::uint64_t read_;  // the number of this round's messages
+  const std::uint64_t first_;  // the number of the first round's messages
+  std::uint64_t read_;         // the number of this round's messages
 };
 
 }  // namespace railgauge

@@ -28,6 +28,8 @@ class Task {
   struct promise_type {
     Wait* wait = nullptr;
     std::exception_ptr error;
+    std::uint32_t channel = 0;
+    std::uint64_t steps = 0;
 
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -50,11 +52,21 @@ class Task {
     if (promise.wait && !promise.wait->ready()) return false;
     promise.wait = nullptr;
     handle_.resume();
+    ++promise.steps;
     if (promise.error) std::rethrow_exception(promise.error);
     return true;
   }
   bool done() const { return handle_.done(); }
-  const Wait* waiting() const { return handle_.promise().wait; }
+  // Whom it waits for, on its channel, and after how many steps there.
+  BlockedOn blocked_on() const {
+    const auto& promise = handle_.promise();
+    if (!promise.wait) return {};
+    return promise.wait->blocked_on().at(promise.channel, promise.steps - 1);
+  }
+  // The number of the channel that it is part of.
+  void on_channel(std::size_t channel) {
+    handle_.promise().channel = static_cast<std::uint32_t>(channel);
+  }
 
  private:
   Handle handle_;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "collectives/native/dtype.h"
@@ -25,6 +26,12 @@ enum class Collective : int {
 };
 inline constexpr int kCollectives = 9;
 
+// How many elements a rank's buffers hold, and where in the other one each lies in place. A rank
+// that gives or gets nothing has 0.
+struct Extent {
+  std::size_t source, destination, source_at = 0, destination_at = 0;
+};
+
 struct Operation {
   Collective collective;
   const std::byte* source;
@@ -40,6 +47,15 @@ struct Operation {
     return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
            collective == Collective::kReduce;
   }
+  bool has_root() const {
+    return collective == Collective::kBroadcast || collective == Collective::kReduce ||
+           collective == Collective::kGather || collective == Collective::kScatter;
+  }
+  Extent extent(int rank, int ranks) const;
+  // Whether source and destination may be one.
+  bool runs_in_place() const {
+    return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
+  }
   // How much the tuning goes by, as nccl-tests counts it: all that a rank gives or gets.
   std::size_t bytes(int ranks) const;
 };
@@ -47,7 +63,13 @@ struct Operation {
 // What all ranks have to agree on, packed so that it travels with the data: `what` holds sequence
 // number, collective, dtype, operator and root, `count` is Operation::count.
 using Subject = shm::Subject;
+const char* collective_name(Collective collective);
+const char* redop_name(Redop op);
 Subject subject_of(const Operation& operation, std::uint32_t sequence);
+// What it says of the operation; no buffers. Nothing when it is no subject.
+std::optional<Operation> operation_of(const Subject& subject);
+// What travels with each message of an operation, so that one of another is known by it.
+std::uint32_t tag_of(const Subject& subject);
 // "all_reduce #41 of 1024 float, sum"
 std::string describe(const Subject& subject);
 

@@ -10,21 +10,26 @@ namespace railgauge {
 
 namespace {
 
-Primitives moves_on(Receiver* from, Sender* to) {
-  return {.previous = from, .next = to, .reduction = nullptr, .element_bytes = 1, .stream = false};
+Primitives moves_on(Receiver* from, Sender* to, std::uint32_t tag) {
+  return {.previous = from,
+          .next = to,
+          .reduction = nullptr,
+          .element_bytes = 1,
+          .stream = false,
+          .tag = tag};
 }
 
 }  // namespace
 
-Task send_all(Sender& to, const std::byte* source, std::size_t bytes) {
-  Primitives moves = moves_on(nullptr, &to);
+Task send_all(Sender& to, const std::byte* source, std::size_t bytes, std::uint32_t tag) {
+  Primitives moves = moves_on(nullptr, &to, tag);
   for (std::size_t at = 0; at < bytes; at += to.slot_bytes()) {
     co_await moves.send(source + at, std::min(to.slot_bytes(), bytes - at));
   }
 }
 
-Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes) {
-  Primitives moves = moves_on(&from, nullptr);
+Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::uint32_t tag) {
+  Primitives moves = moves_on(&from, nullptr, tag);
   for (std::size_t at = 0; at < bytes; at += from.slot_bytes()) {
     co_await moves.recv(destination + at, std::min(from.slot_bytes(), bytes - at));
   }
@@ -32,7 +37,8 @@ Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes) {
 
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
-                           const std::vector<Part>& from, std::size_t element) {
+                           const std::vector<Part>& from, std::size_t element,
+                           std::uint32_t tag) {
   std::vector<Task> tasks;
   for (std::size_t peer = 0; peer < pairs.size(); ++peer) {
     const Part &out = to[peer], &in = from[peer];
@@ -42,8 +48,8 @@ std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* sour
       if (give != take && in.count) std::memmove(take, give, in.count * element);
       continue;
     }
-    if (out.count) tasks.push_back(send_all(*pairs[peer].to, give, out.count * element));
-    if (in.count) tasks.push_back(recv_all(*pairs[peer].from, take, in.count * element));
+    if (out.count) tasks.push_back(send_all(*pairs[peer].to, give, out.count * element, tag));
+    if (in.count) tasks.push_back(recv_all(*pairs[peer].from, take, in.count * element, tag));
   }
   return tasks;
 }

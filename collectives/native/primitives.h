@@ -27,7 +27,8 @@ struct Primitives {
   Sender* next;
   const Reduction* reduction;
   std::size_t element_bytes;
-  bool stream;  // write destinations past the caches
+  bool stream;        // write destinations past the caches
+  std::uint32_t tag;  // the operation's: tag_of() its subject
 
   enum Kind { kSend, kRecv, kRecvCopySend, kRecvReduceSend, kRecvReduceCopy, kRecvReduceCopySend };
 
@@ -50,9 +51,14 @@ struct Primitives {
   void copy_twice(void* out, void* also, const void* in, std::size_t bytes) const {
     combine_all(Dtype::kUint8, Redop::kSum)(out, also, &in, 1, bytes, 0, stream);
   }
-  // All ranks run the same plan, so a message of another size means that they were called
-  // differently.
-  static void expect(const Receiver& from, const Message& message, std::size_t bytes) {
+  // All ranks run the same plan, so a message of another operation or size means that they were
+  // called differently.
+  static void expect(const Receiver& from, const Message& message, std::size_t bytes,
+                     std::uint32_t tag) {
+    if (message.tag != tag) {
+      throw Error(ErrorCode::kMismatch, "rank " + std::to_string(from.peer()) +
+                                            " sends for another operation than this rank is in");
+    }
     if (message.bytes == bytes) return;
     throw Error(ErrorCode::kMismatch,
                 "rank " + std::to_string(from.peer()) + " sent " + std::to_string(message.bytes) +
@@ -84,31 +90,49 @@ class Primitives::Move final : public Wait {
     return {primitives_.next->peer(), 1};
   }
 
-  bool await_ready() { return ready(); }
+  bool await_ready() {
+    if constexpr (kKeeps) primitives_.previous->prefer(destination_, bytes());
+    return ready();
+  }
   void await_suspend(Task::Handle task) { task.promise().wait = this; }
 
   void await_resume() {
-    std::size_t bytes = count_ * primitives_.element_bytes;
-    if constexpr (kReceives) expect(*primitives_.previous, message_, bytes);
+    const std::size_t bytes = this->bytes();
+    if constexpr (kReceives) expect(*primitives_.previous, message_, bytes, primitives_.tag);
     const void* inputs[] = {message_.data, source_};
     const Reduction* reduction = primitives_.reduction;
-    if constexpr (kind == kSend) {
-      std::memcpy(slot_, source_, bytes);
-    } else if constexpr (kind == kRecv) {
-      primitives_.copy(destination_, message_.data, bytes);
+    // What is at the destination anyway can go on from there.
+    const bool lends =
+        kDelivers && kSends && (primitives_.next->borrows() || message_.data == destination_);
+    if constexpr (kind == kRecv) {
+      keep(bytes);
     } else if constexpr (kind == kRecvCopySend) {
-      primitives_.copy_twice(destination_, slot_, message_.data, bytes);
+      lends ? keep(bytes) : primitives_.copy_twice(destination_, slot_, message_.data, bytes);
     } else if constexpr (kind == kRecvReduceSend) {
       reduction->combine(slot_, nullptr, inputs, 2, count_);
-    } else {
-      reduction->finish(destination_, slot_, inputs, 2, count_, primitives_.stream);
+    } else if constexpr (kDelivers) {
+      reduction->finish(destination_, lends ? nullptr : slot_, inputs, 2, count_,
+                        primitives_.stream && !lends);
     }
-    if constexpr (kSends) primitives_.next->post(bytes);
+    if constexpr (kind == kSend) {
+      primitives_.next->lend(source_, bytes, primitives_.tag);
+    } else if constexpr (kSends) {
+      lends ? primitives_.next->lend(destination_, bytes, primitives_.tag)
+            : primitives_.next->post(bytes, primitives_.tag);
+    }
     if constexpr (kReceives) primitives_.previous->pop();
   }
 
  private:
+  std::size_t bytes() const { return count_ * primitives_.element_bytes; }
+  // The message goes to the destination, unless it came there.
+  void keep(std::size_t bytes) {
+    if (message_.data != destination_) primitives_.copy(destination_, message_.data, bytes);
+  }
+
   static constexpr bool kReceives = kind != kSend;
+  static constexpr bool kDelivers = kind != kSend && kind != kRecvReduceSend;
+  static constexpr bool kKeeps = kind == kRecv || kind == kRecvCopySend;
   static constexpr bool kSends = kind != kRecv && kind != kRecvReduceCopy;
 
   const Primitives& primitives_;

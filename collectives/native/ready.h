@@ -14,6 +14,8 @@ namespace railgauge {
 
 class Ready final : public Wait {
  public:
+  // For an operation of this tag.
+  explicit Ready(std::uint32_t tag) : tag_(tag) {}
   // Expects a message of `bytes`.
   void receive(Receiver& from, std::size_t bytes) { receivers_.push_back({&from, {}, bytes}); }
   void send(Sender& to) { senders_.push_back({&to, nullptr}); }
@@ -40,14 +42,14 @@ class Ready final : public Wait {
   bool await_ready() { return ready(); }
   void await_suspend(Task::Handle task) { task.promise().wait = this; }
   void await_resume() {
-    for (const Incoming& in : receivers_) Primitives::expect(*in.from, in.message, in.bytes);
+    for (const Incoming& in : receivers_) Primitives::expect(*in.from, in.message, in.bytes, tag_);
   }
 
   const std::byte* message(std::size_t i) const { return receivers_[i].message.data; }
   std::byte* slot(std::size_t i) const { return i < senders_.size() ? senders_[i].slot : nullptr; }
   // Sends `bytes` from every slot, and lets go of the messages.
   void finish(std::size_t bytes) {
-    for (Outgoing& out : senders_) out.to->post(bytes);
+    for (Outgoing& out : senders_) out.to->post(bytes, tag_);
     for (Incoming& in : receivers_) in.from->pop();
   }
 
@@ -61,6 +63,7 @@ class Ready final : public Wait {
     Sender* to;
     std::byte* slot;
   };
+  std::uint32_t tag_;
   std::vector<Incoming> receivers_;
   std::vector<Outgoing> senders_;
 };

@@ -50,6 +50,7 @@ def test_a_stalled_rank_is_named_within_the_timeout():
     result = run("--ranks", "3", *SMALL, "--timeout", "2", "--fault", "stall:rank=1,message=1")
     assert result.returncode == 4
     assert "rank 1 did not take part" in result.stderr
+    assert re.search(r"ranks 0 and 2 wait in all_reduce #\d+ for rank 1, which waits in", result.stderr)
     assert time.monotonic() - started < 10
 
 
@@ -131,6 +132,8 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
     out, err = launcher.communicate(timeout=40)
     assert launcher.returncode == 4
     assert words.format(host=socket.gethostname()) in err
+    if "{host} stopped" in words:
+        assert re.search(rf"waits? in all_reduce #\d+ for rank {victim}, which does not answer", err)
     assert time.monotonic() - hit < 5 + 2
     assert not any(alive(pid) for pid in ranks)
     assert shared_memory() <= shared_before

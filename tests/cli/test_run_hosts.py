@@ -79,7 +79,11 @@ def assert_right(got: dict, ranks: int, nodes: int) -> None:
     assert all(row[way]["wrong"] == 0 for row in got["rows"] for way in ("out_of_place", "in_place"))
     assert all(row["predicted_busbw_gb_per_s"] > 0 for row in got["rows"])
     assert all(c["via"] == c["planned"] for c in got["connections"])
-    assert all(c["bytes_sent"] == c["bytes_received"] > 0 for c in got["connections"] if c["channel"] == 0)
+    assert all(c["bytes_sent"] == c["bytes_received"] for c in got["connections"])
+    used = {c["channel"] for c in got["connections"] if c["bytes_sent"]}  # by a ring or a tree
+    within = [c for c in got["connections"] if c["channel"] in used]
+    assert {c[end] for c in within for end in ("from", "to")} == set(range(ranks))
+    assert all(c["bytes_sent"] for c in within)
 
 
 def two_nodes_here(ranks: int, *args: str) -> list[subprocess.Popen]:

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.collectives.wiring import everybody, nets, over_each_transport
+from tests.collectives.wiring import ends_of, everybody, nets, over_each_transport, over_rings
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import transports as native
@@ -25,7 +25,7 @@ def _loopback(monkeypatch):
 @over_each_transport
 def test_a_rank_that_never_calls_is_named_by_all(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1, 2]], nets(transport, [[0, 1, 2]]))
+        comm = over_rings(bootstrap, [[0, 1, 2]], transport)
         if bootstrap.rank == 1:
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
         with pytest.raises(RunError, match="rank 1 did not take part") as caught:
@@ -40,8 +40,11 @@ def test_a_rank_that_never_calls_is_named_by_all(transport):
 @over_each_transport
 def test_different_counts_are_an_error_not_wrong_data(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]))
-        with pytest.raises(RunError, match=r"different counts|nothing moved|rank 0 sent|rank 1 sent"):
+        comm = over_rings(bootstrap, [[0, 1]], transport)
+        with pytest.raises(
+            RunError,
+            match=r"rank 0 called all_reduce of 32 float, sum; rank 1 called all_reduce of 64 .* counts differ",
+        ):
             comm.all_reduce(np.ones(64 if bootstrap.rank else 32, np.float32))
         return True
 
@@ -55,9 +58,9 @@ def test_a_stalled_channel_does_not_hold_the_other(transport):
     seen = []
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), TWO_RINGS, nets(transport, TWO_RINGS), fault)
+        comm = over_rings(bootstrap, TWO_RINGS, transport, fault=fault)
         comm.arm_fault()
-        stalled, other = [ends.previous for ends in comm.rings]
+        stalled, other = [ends_of(comm, channel)[1] for channel in (0, 1)]
         if bootstrap.rank == 1:
             watch(lambda: other.bytes == count * 4 // 2, lambda: seen.append(stalled.bytes))
         return bool((comm.all_reduce(np.ones(count, np.float32)) == 2).all())
@@ -81,10 +84,10 @@ def watch(happened, then):
 @over_each_transport
 def test_connections_say_what_moved(transport):
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]))
+        comm = over_rings(bootstrap, [[0, 1]], transport)
         comm.all_reduce(np.ones(1000, np.float32))
-        ends = comm.rings[0]
-        return ends.next.via, ends.next.peer, ends.next.bytes, ends.previous.bytes
+        out, back = ends_of(comm, 0)
+        return out.via, out.peer, out.bytes, back.bytes
 
     first, second = on_ranks(2, body)
     via = {"SHM": "SHM", "NET/Socket": "NET/Socket/0"}[transport]
@@ -99,7 +102,7 @@ def test_a_flipped_bit_is_in_the_result(transport):
     fault = Fault(kind="flip", rank=0, channel=0, message=0)
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]], nets(transport, [[0, 1]]), fault)
+        comm = over_rings(bootstrap, [[0, 1]], transport, fault=fault)
         comm.arm_fault()
         return int((comm.all_reduce(np.ones(100, np.float32)) != 2).sum())
 
@@ -110,11 +113,11 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
     rings = [[0, 1, 2]]
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets("NET/Socket", rings))
+        comm = over_rings(bootstrap, rings, "NET/Socket")
         if bootstrap.rank == 1:
-            comm._connector.proxy.abort()  # what a killed process leaves: its sockets closed, and nobody at work
+            comm._connections._connector.proxy.abort()  # as a killed process leaves it: closed, nobody at work
             return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
-        with pytest.raises(PeerLostError, match=r"rank 1 .*closed the connection|rank 1 .*connection broke") as caught:
+        with pytest.raises(PeerLostError, match=r"rank 1 .*(closed the connection|connection broke)") as caught:
             comm.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
@@ -156,7 +159,7 @@ def test_one_that_closes_at_once_has_sent_all_and_takes_no_more(transport):
     rings = [[0, 1, 2]]
 
     def body(bootstrap):
-        comm = Communicator(bootstrap, everybody(bootstrap), rings, nets(transport, rings))
+        comm = over_rings(bootstrap, rings, transport)
         result = comm.all_reduce(np.ones(1 << 20, np.float32))
         comm.close()
         comm.close()
@@ -166,3 +169,18 @@ def test_one_that_closes_at_once_has_sent_all_and_takes_no_more(transport):
         return bool((result == 3).all())
 
     assert on_ranks(3, body) == [True] * 3
+
+
+def test_one_that_failed_does_nothing_more(monkeypatch):
+    """Also before the others have heard of it."""
+
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
+        monkeypatch.setattr(bootstrap, "fail", lambda *_: None)
+        with pytest.raises(RunError, match="this rank in") as first:
+            comm.all_reduce(np.ones(4 + bootstrap.rank))
+        with pytest.raises(RunError) as again:
+            comm.all_reduce(np.ones(4))
+        return again.value is first.value
+
+    assert on_ranks(2, body) == [True, True]

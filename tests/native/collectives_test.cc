@@ -193,6 +193,7 @@ int main() {
   }
   for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs}) {
     for (int ranks : {2, 3, 5}) every_collective(Transport::kSocket, ranks, algorithm);
+    for (int ranks : {2, 3}) every_collective(Transport::kSocketHelpers, ranks, algorithm);
   }
   for (int ranks : {1, 2, 5}) parts_of_any_length(Transport::kShm, ranks);
   Operation float_sum{Collective::kAllReduce, nullptr, nullptr, 8, Dtype::kFloat32, Redop::kSum, 0};

@@ -29,7 +29,7 @@ namespace railgauge {
 
 using namespace std::chrono_literals;
 
-enum class Transport { kShm, kSocket };
+enum class Transport { kShm, kSocket, kSocketHelpers };
 
 class World {
  public:
@@ -84,8 +84,8 @@ class World {
       std::vector<shm::Board::Peer> peers;
       for (int peer = 0; peer < ranks(); ++peer) {
         bool own = peer == rank;
-        peers.push_back(
-            {peer, own ? "" : wirings[peer].board->descriptor(), own ? nullptr : doorbells[peer]});
+        peers.push_back({peer, peer, own ? "" : wirings[peer].board->descriptor(),
+                         own ? nullptr : doorbells[peer]});
       }
       wirings[rank].board->open(peers);
     }
@@ -106,15 +106,14 @@ class World {
   }
 
   std::pair<std::shared_ptr<Sender>, std::shared_ptr<Receiver>> connect(int from, int to) {
-    if (transport_ == Transport::kSocket) {
+    if (transport_ != Transport::kShm) {
+      const int threads = transport_ == Transport::kSocketHelpers ? 1 : 0;
       int ends[2];
       REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
       return {std::make_shared<socket::SocketSender>(
-                  proxies_[from],
-                  socket::End{ends[0], to, "there", "NET/Socket/0", slots_, slot_bytes_}),
+                  proxies_[from], socket::End{{ends[0]}, threads, to, "there", "NET/Socket/0", slots_, slot_bytes_}),
               std::make_shared<socket::SocketReceiver>(
-                  proxies_[to],
-                  socket::End{ends[1], from, "there", "NET/Socket/0", slots_, slot_bytes_})};
+                  proxies_[to], socket::End{{ends[1]}, threads, from, "there", "NET/Socket/0", slots_, slot_bytes_})};
     }
     auto receiver = std::make_shared<shm::ShmReceiver>(from, doorbells[from], slots_, slot_bytes_);
     auto segment = shm::Segment::open(receiver->descriptor());
@@ -158,13 +157,8 @@ inline ErrorCode code_of(const std::function<void()>& body) {
 
 template <class T>
 Operation all_reduce_of(const T* source, T* destination, std::size_t count, Dtype dtype, Redop op) {
-  return {Collective::kAllReduce,
-          reinterpret_cast<const std::byte*>(source),
-          reinterpret_cast<std::byte*>(destination),
-          count,
-          dtype,
-          op,
-          0};
+  return {Collective::kAllReduce, reinterpret_cast<const std::byte*>(source),
+          reinterpret_cast<std::byte*>(destination), count, dtype, op, 0};
 }
 
 }  // namespace railgauge

@@ -8,10 +8,12 @@ import time
 
 import pytest
 from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
+from tests.transports.standings import at, idle
 
-from railgauge.topo.errors import PeerLostError, RunError
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 from railgauge.transports.blame import blame
-from railgauge.transports.frame import MAX_PAYLOAD, Kind, pack, pack_contribution
+from railgauge.transports.bootstrap import Watch
+from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.store.hash_store import HashStore
 
@@ -71,17 +73,76 @@ def test_a_failing_rank_ends_all_with_its_reason():
     assert on_ranks(3, body) == ["told"] * 3
 
 
-def test_a_rank_that_waits_forever_blames_the_one_it_waits_for():
+def test_a_rank_that_waits_forever_blames_the_one_it_waits_for_and_all_hear_where_everybody_stands():
     def body(bootstrap):
-        bootstrap.blocked_on = lambda: {0: (1, False), 1: (2, False), 2: (-1, False)}[bootstrap.rank]
+        here = {0: at("all_reduce", 41, 1), 1: at("all_reduce", 41, 2), 2: at("broadcast", 40, -1)}[bootstrap.rank]
+        for standing in (idle(), here):
+            bootstrap.attend(Watch(standing=lambda standing=standing: standing, abort=lambda: None))
         bootstrap.barrier()
         if bootstrap.rank == 0:
             bootstrap.fail("nothing moved", waits=(1, False))
-        with pytest.raises(PeerLostError, match="rank 2 did not take part: rank 0: nothing moved") as caught:
+        with pytest.raises(PeerLostError) as caught:
             raise bootstrap.wait_for_failure(RunError("nobody told"))
-        return caught.value.rank
+        return str(caught.value), caught.value.rank
 
-    assert on_ranks(3, body) == [2, 2, 2]
+    picture = "ranks 0 and 1 wait in all_reduce #41 for rank 2, which is in broadcast #40"
+    assert on_ranks(3, body) == [(f"rank 2 did not take part: {picture} (rank 0: nothing moved)", 2)] * 3
+
+
+def test_a_lost_rank_is_told_with_who_waits_for_it():
+    def body(bootstrap):
+        if bootstrap.rank != 1:
+            bootstrap.attend(Watch(standing=lambda: at("all_reduce", 7, 1), abort=lambda: None))
+        bootstrap.barrier()
+        if bootstrap.rank == 1:
+            bootstrap._sock.shutdown(socket.SHUT_RDWR)
+            return None
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    first, _, third = on_ranks(3, body)
+    assert first == third
+    assert re.search(
+        r"rank 1 on \S+ is gone: .*: ranks 0 and 2 wait in all_reduce #7 for rank 1, which does not answer", first
+    )
+
+
+def test_after_a_failure_process_0_has_where_everybody_stood():
+    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+
+    def body(rank):
+        bootstrap = meeting.join(rank)
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", rank + 1, -1), abort=lambda: None))
+        bootstrap.barrier()
+        if rank == 0:
+            bootstrap.fail("the dog ate it")
+        told = str(bootstrap.wait_for_failure(RunError("nobody told")))
+        bootstrap.close()
+        return told
+
+    assert in_threads(2, body) == ["rank 0: the dog ate it"] * 2
+    meeting.close()
+    assert {rank: standing.running.number for rank, [standing] in meeting.standings.items()} == {0: 1, 1: 2}
+
+
+def test_ranks_that_do_different_things_all_hear_what_differs():
+    def body(bootstrap):
+        count = 32 if bootstrap.rank == 2 else 64
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", 3, -1, count=count), abort=lambda: None))
+        bootstrap.barrier()
+        if bootstrap.rank == 2:
+            bootstrap.fail("rank 1 sends for another operation", mismatch=True)
+        with pytest.raises(MismatchError) as caught:
+            raise bootstrap.wait_for_failure(RunError("nobody told"))
+        return str(caught.value)
+
+    assert (
+        on_ranks(3, body)
+        == [
+            "ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
+            "rank 2 called all_reduce of 32 float, sum: counts differ"
+        ]
+        * 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +210,7 @@ def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem
     def body(bootstrap):
         if bootstrap.rank == 1:
             for number in numbers:
-                bootstrap._send(pack_contribution(number, 20.0, bytes(MAX_PAYLOAD * 5 // 8)))
+                bootstrap._send(pack_contribution(number, Contribution(20.0, 0, (), bytes(MAX_PAYLOAD * 5 // 8))))
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
     assert re.search(problem, on_ranks(2, body)[0])
@@ -167,7 +228,7 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
         authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
-        slow.sendall(b"".join(pack_contribution(number, 20.0, b"") for number in range(1, 6)))
+        slow.sendall(b"".join(pack_contribution(number, Contribution(20.0, 0, (), b"")) for number in range(1, 6)))
 
         def body(process):
             bootstrap = meetings[process].join(process)
@@ -178,3 +239,45 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
         members = in_threads(2, body)
     for each in members + meetings:
         each.close()
+
+
+def test_groups_exchange_among_themselves_in_any_order():
+    """Every rank is in three groups, one of them in an order of its own, and goes through them in its own order."""
+
+    def body(bootstrap):
+        rank = bootstrap.rank
+        even = bootstrap.subgroup([r for r in range(5) if r % 2 == rank % 2], 1)
+        turned = bootstrap.subgroup([4, 3, 2, 1, 0], 2)
+        within = turned.subgroup([0, 1] if turned.rank < 2 else [2, 3, 4], 1)
+        assert [g.members[g.rank] for g in (even, turned, within)] == [rank] * 3
+        turns = [even, turned, within, even]
+        return {group.members: group.all_gather(rank) for group in turns}
+
+    got = on_ranks(5, body)
+    assert got[0] == {(0, 2, 4): [0, 2, 4], (4, 3, 2, 1, 0): [4, 3, 2, 1, 0], (2, 1, 0): [2, 1, 0]}
+    assert got[3] == {(1, 3): [1, 3], (4, 3, 2, 1, 0): [4, 3, 2, 1, 0], (4, 3): [4, 3]}
+
+
+def test_who_does_not_come_to_a_groups_exchange_is_named_by_its_number_in_the_job():
+    def body(bootstrap):
+        group = bootstrap.subgroup([3, 1], 1) if bootstrap.rank in (1, 3) else None
+        if bootstrap.rank == 3:
+            group.barrier()
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    try:
+        got = on_ranks(4, body, timeout_s=1.5)
+    except PeerLostError as error:
+        got = [str(error)]
+    assert all("rank 1 did not come to an exchange" in str(one) for one in got)
+
+
+@pytest.mark.parametrize("members", [(0, 2), (1, 1), (1, 7)])
+def test_a_rank_cannot_send_to_a_group_that_it_is_not_in(members):
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            bootstrap._send(pack_contribution(1, Contribution(20.0, 5, members, b"")))
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert "rank 1 on" in (told := on_ranks(3, body)[0])
+    assert "sent what no rank sends" in told

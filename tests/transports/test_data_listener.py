@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UnavailableError
 from railgauge.transports import data_listener, tcp
-from railgauge.transports.data_connection import Name, connect, set_options
+from railgauge.transports.data_connection import Name, connect, set_options, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.interface import Interface
@@ -42,7 +42,11 @@ def soon(seconds=20.0):
 
 
 def dial(address, name=WANTED, secret=SECRET, interface=LO):
-    return connect(name, address, interface, secret, deadline=soon(), timeout_s=20.0)
+    return connect([name], address, interface, secret, deadline=soon(), timeout_s=20.0)[0]
+
+
+def taken(listener, name=WANTED):
+    return listener.taken([name])[0]
 
 
 def never():
@@ -55,7 +59,7 @@ def test_the_expected_connection_is_taken_with_what_was_sent_behind_its_name(int
         with listener.accepting({WANTED}, soon(), never):
             sender = dial(address, interface=interface)
             sender.sendall(b"data that follows at once")
-        with sender, listener.taken(WANTED) as receiver:
+        with sender, taken(listener) as receiver:
             receiver.settimeout(5)
             assert receiver.recv(100) == b"data that follows at once"
             assert receiver.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
@@ -68,8 +72,34 @@ def test_many_come_in_any_order():
         with listener.accepting(names, soon(), never):
             socks = {name: dial(address, name) for name in sorted(names, reverse=True)}
         for name, sender in socks.items():
-            with sender, listener.taken(name) as receiver:
+            with sender, taken(listener, name) as receiver:
                 assert receiver.getpeername() == sender.getsockname()
+
+
+def test_the_sockets_of_a_connection_are_handed_out_in_their_order():
+    names = sockets_of(WANTED, 5)
+    with listening() as (listener, address):
+        with listener.accepting(set(names), soon(), never):
+            senders = connect(names, address, LO, SECRET, deadline=soon(), timeout_s=20.0)
+        for sender, receiver in zip(senders, listener.taken(names), strict=True):
+            with sender, receiver:
+                assert receiver.getpeername() == sender.getsockname()
+
+
+def test_a_sender_with_too_few_sockets_is_named():
+    with (
+        contextlib.ExitStack() as opened,
+        listening(timeout_s=0.3) as (listener, address),
+        pytest.raises(PeerLostError, match="rank 1 did not connect"),
+        listener.accepting(set(sockets_of(WANTED, 3)), soon(0.3), never),
+    ):
+        dial_twice(address, opened)
+
+
+def dial_twice(address, opened):
+    """Open the first two sockets of a connection."""
+    for sock in connect(sockets_of(WANTED, 2), address, LO, SECRET, deadline=soon(), timeout_s=20.0):
+        opened.enter_context(sock)
 
 
 def http(address):
@@ -105,7 +135,7 @@ def test_strangers_are_dropped_logged_and_harm_nothing(stranger, caplog):
         with listener.accepting({WANTED}, soon(), never):
             stranger(address)
             sender = dial(address)
-        with sender, listener.taken(WANTED) as receiver:
+        with sender, taken(listener) as receiver:
             assert receiver.getpeername() == sender.getsockname()
     assert "data connection refused of 127.0.0.1:" in caplog.text
 
@@ -114,7 +144,7 @@ def test_one_that_says_nothing_holds_up_nobody():
     with listening() as (listener, address):
         with socket.create_connection(address, 5), listener.accepting({WANTED}, soon(), never):
             dial(address).close()
-        listener.taken(WANTED).close()
+        taken(listener).close()
 
 
 def test_a_connection_that_comes_twice_is_refused_the_second_time(caplog):
@@ -139,7 +169,7 @@ def test_any_bytes_on_the_port_leave_it_working(pieces):
                 for piece in pieces:
                     sock.sendall(piece)
             dial(address).close()
-        listener.taken(WANTED).close()
+        taken(listener).close()
 
 
 def test_strangers_that_are_too_many_make_room_the_oldest_first(monkeypatch):
@@ -168,7 +198,7 @@ def test_an_option_that_cannot_be_set_loses_only_that_connection(monkeypatch):
             first.settimeout(5)
             assert first.recv(1) == b""
             second = dial(address)
-        with first, second, listener.taken(WANTED) as receiver:
+        with first, second, taken(listener) as receiver:
             assert receiver.getpeername() == second.getsockname()
 
 
@@ -196,8 +226,8 @@ with listener.accepting({WANTED}, time.monotonic() + 20, lambda: False):
     for descriptor in held:
         os.close(descriptor)
     sock.close()
-    sender = connect(WANTED, address, LO, b"s", deadline=time.monotonic() + 10, timeout_s=20.0)
-print(listener.taken(WANTED).getpeername() == sender.getsockname(), used < 0.5)
+    sender = connect([WANTED], address, LO, b"s", deadline=time.monotonic() + 10, timeout_s=20.0)[0]
+print(listener.taken([WANTED])[0].getpeername() == sender.getsockname(), used < 0.5)
 """
 
 
@@ -213,7 +243,7 @@ def test_a_sender_that_is_gone_by_the_time_its_name_is_asked_breaks_nothing(inte
     with listening(interface) as (listener, address):
         with listener.accepting({WANTED}, soon(), never):
             sender = dial(address, interface=interface)
-        with listener.taken(WANTED) as receiver:
+        with taken(listener) as receiver:
             assert tcp.peer_name(receiver) == f"{host}:{sender.getsockname()[1]}"
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sender.close()  # with a reset, as from a killed host

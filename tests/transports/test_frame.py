@@ -11,8 +11,10 @@ from railgauge.transports.frame import (
     FROM_MEMBER,
     HEADER,
     MAX_PAYLOAD,
+    Contribution,
     FrameReader,
     Kind,
+    group_of_result,
     pack,
     pack_contribution,
     pack_result,
@@ -22,6 +24,13 @@ from railgauge.transports.frame import (
 from railgauge.transports.shape import fits
 
 numbers = st.integers(0, 2**32 - 1)
+LEAVES = {
+    bytes: st.binary(),
+    str: st.text(max_size=8),
+    int: st.integers(-(2**63), 2**63),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    bool: st.booleans(),
+}
 
 
 def payloads(shape):
@@ -30,9 +39,11 @@ def payloads(shape):
         return st.none()
     if isinstance(shape, dict):
         return st.fixed_dictionaries({name: payloads(form) for name, form in shape.items()})
+    if isinstance(shape, list):
+        return st.lists(payloads(shape[0]), max_size=2)
     if isinstance(shape, tuple):
         return st.tuples(*map(payloads, shape)).map(list)
-    return {bytes: st.binary(), str: st.text(), int: st.integers(-(2**63), 2**63), bool: st.booleans()}[shape]
+    return LEAVES[shape]
 
 
 def frames(kinds):
@@ -63,8 +74,9 @@ def test_a_frame_over_the_limit_is_refused_by_its_header():
         (Kind.STATE, b"[1]"),
         (Kind.STATE, b"[true, false]"),
         (Kind.STATE, b'{"a": 1}'),
-        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "more": 1}'),
-        (Kind.FAIL, b'{"message": 1, "waits": [0, false]}'),
+        (Kind.FAIL, b'{"message": "x", "waits": [0, false], "mismatch": false, "more": 1}'),
+        (Kind.FAIL, b'{"message": "x", "waits": [0, false]}'),
+        (Kind.FAIL, b'{"message": 1, "waits": [0, false], "mismatch": false}'),
         (Kind.HELLO, b"[" * 400),
         (Kind.HELLO, b"\xff"),
         (Kind.STATE, b"[NaN, false]"),
@@ -106,7 +118,8 @@ def test_true_is_no_number():
 
 @given(st.lists(st.binary(max_size=40), max_size=6))
 def test_results_come_apart_as_they_were_put_together(values):
-    assert split_result(pack_result(1, values)[HEADER.size :], len(values)) == values
+    payload = pack_result(1, values, group=7)[HEADER.size :]
+    assert (group_of_result(payload), split_result(payload, len(values))) == (7, values)
 
 
 @given(st.binary(max_size=40), st.integers(0, 5))
@@ -115,12 +128,26 @@ def test_a_wrong_result_is_an_error(payload, ranks):
         assert len(split_result(payload, ranks)) == ranks
 
 
-@given(st.floats(0.001, 1e8), st.binary())
-def test_contributions_keep_their_limit(limit, value):
-    assert split_contribution(pack_contribution(7, limit, value)[HEADER.size :]) == (limit, value)
+@given(
+    st.builds(
+        Contribution,
+        st.floats(0.001, 1e8),
+        st.integers(0, 2**64 - 1),
+        st.lists(st.integers(0, 2**32 - 1), max_size=4).map(tuple),
+        st.binary(),
+    )
+)
+def test_contributions_come_apart_as_they_were_put_together(given):
+    assert split_contribution(pack_contribution(7, given)[HEADER.size :]) == given
 
 
-@pytest.mark.parametrize("payload", [b"", b"1234567", b"\xff" * 8, b"\x7f\xf0" + bytes(6), bytes(8)])
-def test_a_contribution_without_a_time_is_an_error(payload):
+SOME = bytes(8) + b"\0\0\0\1"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"1234567", b"\xff" * 20, b"\x7f\xf0" + bytes(18), bytes(20), b"\x40" + bytes(7) + SOME, b"\x40" + bytes(18)],
+)
+def test_a_contribution_without_a_time_or_its_group_is_an_error(payload):
     with pytest.raises(ValueError, match="without a limit"):
         split_contribution(payload)

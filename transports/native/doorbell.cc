@@ -66,6 +66,7 @@ std::uint32_t Doorbell::prepare_to_sleep() {
   std::uint32_t ticket = shared_->rings.load(std::memory_order_acquire);
   shared_->asleep.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (attendant_) attendant_->arm();
   return ticket;
 }
 

@@ -16,6 +16,23 @@ namespace shm {
 class Segment;
 }
 
+// What a rank has to look after by itself while it waits: its sockets. A doorbell has at most one.
+class Attendant {
+ public:
+  // Moves what can be moved, without blocking; whether a look at the connections is worth it.
+  virtual bool attend() = 0;
+  // The rank is about to sleep: from now on the doorbell has to ring when there is something to
+  // attend to.
+  virtual void arm() = 0;
+  // The peer that has not taken what was sent; -1 when all has left this rank's memory.
+  virtual int unsettled() const = 0;
+  // An operation failed: what it lent and preferred is not touched any more.
+  virtual void give_up() = 0;
+
+ protected:
+  ~Attendant() = default;
+};
+
 class Doorbell {
  public:
   // A new doorbell in a shared segment of its own.
@@ -34,6 +51,10 @@ class Doorbell {
   void abort();
   bool aborted() const { return shared_->aborted.load(std::memory_order_relaxed) != 0; }
 
+  // Owner: what it looks after; null: nothing.
+  void attach(Attendant* attendant) { attendant_ = attendant; }
+  Attendant* attendant() const { return attendant_; }
+
   // Owner: announce that it is about to sleep; poll everything once more after this, then sleep()
   // or stay_awake().
   std::uint32_t prepare_to_sleep();
@@ -51,6 +72,7 @@ class Doorbell {
 
   std::unique_ptr<shm::Segment> segment_;
   Shared* shared_;
+  Attendant* attendant_ = nullptr;
 };
 
 }  // namespace railgauge

@@ -20,13 +20,13 @@ std::byte* FaultySender::acquire() {
   return sender_->acquire();
 }
 
-void FaultySender::post(std::size_t bytes) {
+void FaultySender::post(std::size_t bytes, std::uint32_t tag) {
   if (due(Fault::Kind::kFlip) && bytes > 0) {
     sender_->acquire()[bytes - 1] ^= std::byte{0x40};
     fired_ = true;
   }
   if (armed_) ++posted_;
-  sender_->post(bytes);
+  sender_->post(bytes, tag);
   count(bytes);
 }
 

@@ -30,7 +30,7 @@ class FaultySender final : public Sender {
   bool fired() const { return fired_; }
   std::string via() const override { return sender_->via(); }
   std::byte* acquire() override;
-  void post(std::size_t bytes) override;
+  void post(std::size_t bytes, std::uint32_t tag) override;
 
  private:
   bool due(Fault::Kind kind) const;

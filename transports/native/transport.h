@@ -8,11 +8,16 @@
 //   acquire() -> a free slot, or null         front() -> the oldest message, or null
 //   fill it                                   read it
 //   post(n)   -> n bytes are on their way     pop()   -> its slot is free again
+//
+// A transport that copies by itself (a socket) can do so from and to the caller's memory, which
+// spares a copy at either end: lend() in place of filling a slot, prefer() before front(). Others
+// ignore it. Lent memory is in use until the rank's Attendant (doorbell.h) has settled.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace railgauge {
@@ -47,13 +52,22 @@ class Sender : public Connection {
   // The next slot (slot_bytes() long, 64-byte aligned), or nullptr while all are in use. Asking
   // again before post() gives the same slot.
   virtual std::byte* acquire() = 0;
-  // Sends the first `bytes` of the acquired slot.
-  virtual void post(std::size_t bytes) = 0;
+  // Sends the first `bytes` of the acquired slot; `tag` travels with them.
+  virtual void post(std::size_t bytes, std::uint32_t tag = 0) = 0;
+  // Sends `bytes`, at most a slot's, from the caller's memory; after acquire() gave a slot, which
+  // is not filled then.
+  virtual void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) {
+    std::memcpy(acquire(), data, bytes);
+    post(bytes, tag);
+  }
+  // Whether lend() reads the caller's memory later, and so does without a copy.
+  virtual bool borrows() const { return false; }
 };
 
 struct Message {
   const std::byte* data;  // nullptr: nothing has arrived
   std::size_t bytes;
+  std::uint32_t tag = 0;  // what the sender gave to post()
 };
 
 class Receiver : public Connection {
@@ -62,6 +76,11 @@ class Receiver : public Connection {
   // The oldest message that was not popped; data stays valid until pop().
   virtual Message front() = 0;
   virtual void pop() = 0;
+  // Where the message that front() gives next could go, if it has `bytes`: it is there when front()
+  // gives this address, and elsewhere when not. `place` has to stay until then.
+  virtual void prefer(std::byte* place, std::size_t bytes) {
+    static_cast<void>(place), static_cast<void>(bytes);
+  }
 };
 
 }  // namespace railgauge

@@ -18,8 +18,9 @@ constexpr std::chrono::milliseconds kNap{20};
 
 bool Waiting::Patience::exhausted(const BlockedOn& on) {
   auto now = Clock::now();
-  if (on != on_) {
+  if (on != on_ || waiting_.attended_ != attended_) {
     since_ = now;
+    attended_ = waiting_.attended_;
     on_ = on;
     waiting_.shown_.store(on, std::memory_order_relaxed);
   }

@@ -4,8 +4,10 @@
 // for, it gives up when nothing has moved for the timeout, or when it is told to.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "transports/native/doorbell.h"
@@ -16,11 +18,23 @@
 
 namespace railgauge {
 
-// The rank that has to act before this one can go on, and what it has to do.
+// The rank that has to act before this one can go on, what it has to do, and where.
 struct BlockedOn {
-  int rank = -1;       // -1: nobody
-  int frees_slot = 0;  // 1: free a slot; 0: send data
+  static constexpr std::uint32_t kBoard = (1 << 11) - 1;  // the channel of what goes by no channel
+  static constexpr std::uint32_t kMostSteps = (1 << 20) - 1;
+
+  std::int32_t rank = -1;            // -1: nobody
+  std::uint32_t frees_slot : 1 = 0;  // 1: free a slot; 0: send data
+  std::uint32_t channel : 11 = kBoard;
+  std::uint32_t step : 20 = 0;  // moves that this operation has made there before
   bool operator==(const BlockedOn&) const = default;
+
+  BlockedOn at(std::uint32_t on_channel, std::uint64_t steps) const {
+    BlockedOn there = *this;
+    there.channel = std::min(on_channel, kBoard - 1);
+    there.step = static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, kMostSteps));
+    return there;
+  }
 };
 
 class Waiting {
@@ -37,7 +51,8 @@ class Waiting {
   // that changes counts as movement. `describe()` is for messages. Throws Error(kTimeout),
   // Error(kAborted), or what moved() throws.
   template <class Moved, class On, class Describe>
-  void until(Moved moved, On blocked_on, Describe describe) {
+  void until(Moved go_on, On blocked_on, Describe describe) {
+    auto moved = [&] { return go_on() || (attends() && go_on()); };
     for (int poll = 0; poll < kFirstPolls; ++poll) {
       if (moved()) return;
       relax();
@@ -57,6 +72,24 @@ class Waiting {
     } while (true);
   }
 
+  // Until what the rank sent has left its memory.
+  void settle() {
+    Attendant* attendant = doorbell_->attendant();
+    if (attendant == nullptr) return;
+    until([&] { return attendant->unsettled() < 0; },
+          [&] { return BlockedOn{attendant->unsettled(), 1}; },
+          [&] { return "rank " + std::to_string(attendant->unsettled()) + " takes no data"; });
+  }
+  // After a failure: nothing touches the operation's memory any more.
+  void give_up() {
+    if (Attendant* attendant = doorbell_->attendant()) attendant->give_up();
+  }
+
+  using Clock = std::chrono::steady_clock;
+  // When the first wait began since `forget_waits()` that was longer than a few polls; else zero.
+  Clock::time_point waited_since() const { return waited_since_; }
+  void forget_waits() { waited_since_ = {}; }
+
   // For other threads: whom this rank waits for now; after an Error, whom it waited for.
   BlockedOn blocked_on() const { return shown_.load(std::memory_order_relaxed); }
 
@@ -69,14 +102,15 @@ class Waiting {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static constexpr int kFirstPolls = 64;     // before anything but polling is done
   static constexpr int kPollsPerClock = 64;  // between two looks at the clock
 
   // One wait that takes longer: shows whom it is for, and counts the time since something moved.
   class Patience {
    public:
-    explicit Patience(Waiting& waiting) : waiting_(waiting) {}
+    explicit Patience(Waiting& waiting) : waiting_(waiting) {
+      if (waiting.waited_since_ == Clock::time_point{}) waiting.waited_since_ = since_;
+    }
     ~Patience() {
       if (!failed_) waiting_.shown_.store({}, std::memory_order_relaxed);
     }
@@ -89,14 +123,24 @@ class Waiting {
    private:
     Waiting& waiting_;
     BlockedOn on_;
+    std::uint64_t attended_ = 0;
     Clock::time_point since_ = Clock::now();
     Clock::duration idle_{};
     bool failed_ = false;
   };
 
+  bool attends() {
+    Attendant* attendant = doorbell_->attendant();
+    if (attendant == nullptr || !attendant->attend()) return false;
+    ++attended_;
+    return true;
+  }
+
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
+  std::uint64_t attended_ = 0;  // how often the attendant moved something, or heard of something
   std::atomic<BlockedOn> shown_{BlockedOn{}};
+  Clock::time_point waited_since_{};
 };
 
 }  // namespace railgauge

@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "collectives/native/bindings/call.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -22,34 +23,9 @@ namespace {
 using Input = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 using Output = nb::ndarray<nb::device::cpu, nb::c_contig>;
 using Seconds = std::chrono::duration<double>;
-using Lengths = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
-}
-
-// Bytes of source and destination that an operation touches on this rank.
-std::pair<std::size_t, std::size_t> extent(const Operation& operation, int rank, int ranks) {
-  const std::size_t one = operation.count * operation.element_bytes(), all = one * ranks;
-  const bool root = rank == operation.root;
-  switch (operation.collective) {
-    case Collective::kAllGather:
-      return {one, all};
-    case Collective::kReduceScatter:
-      return {all, one};
-    case Collective::kAllToAll:
-      return {all, all};
-    case Collective::kReduce:
-      return {one, root ? one : 0};
-    case Collective::kGather:
-      return {one, root ? all : 0};
-    case Collective::kScatter:
-      return {root ? all : 0, one};
-    case Collective::kBroadcast:
-      return {root ? one : 0, one};
-    default:
-      return {one, one};
-  }
 }
 
 Dtype dtype_from(int number) {
@@ -72,8 +48,9 @@ double run(Communicator& self, int collective, const Input& source, const Output
                             dtype_from(dtype),
                             static_cast<Redop>(op),
                             root};
-  auto [in, out] = extent(operation, self.rank(), self.ranks());
-  if (source.nbytes() < in || destination.nbytes() < out) {
+  const Extent need = operation.extent(self.rank(), self.ranks());
+  if (source.nbytes() / operation.element_bytes() < need.source ||
+      destination.nbytes() / operation.element_bytes() < need.destination) {
     throw Error(ErrorCode::kInvalid, "a buffer is shorter than count says");
   }
   nb::gil_scoped_release release;
@@ -83,75 +60,61 @@ double run(Communicator& self, int collective, const Input& source, const Output
   return times ? Seconds(std::chrono::steady_clock::now() - before).count() / times : 0;
 }
 
-std::vector<Part> parts(const Lengths& lengths, std::size_t element, std::size_t bytes) {
-  std::vector<Part> found;
-  for (auto [offset, count] : lengths) {
-    if (offset > bytes / element || count > bytes / element - offset) {
-      throw Error(ErrorCode::kInvalid, "a part reaches beyond its buffer");
-    }
-    found.push_back({offset, count});
-  }
-  return found;
-}
-
-void all_to_all_v(Communicator& self, const Input& source, const Lengths& to,
-                  const Output& destination, const Lengths& from, int dtype) {
-  const Dtype type = dtype_from(dtype);
-  auto give = parts(to, dtype_bytes(type), source.nbytes());
-  auto take = parts(from, dtype_bytes(type), destination.nbytes());
-  if (static_cast<int>(give.size()) != self.ranks() ||
-      static_cast<int>(take.size()) != self.ranks()) {
-    throw Error(ErrorCode::kInvalid, "there is a part for every rank");
-  }
-  nb::gil_scoped_release release;
-  self.all_to_all_v(static_cast<const std::byte*>(source.data()), give,
-                    static_cast<std::byte*>(destination.data()), take, type);
-}
-
 }  // namespace
 
-// What there is to know of a caller's array before it is used.
-struct ArrayFacts {
-  int code, bits;  // DLPack's
-  std::size_t count;
-  std::uintptr_t address;
-  bool on_host, contiguous, read_only;
-};
-
-bool is_contiguous(const nb::ndarray<nb::ro>& array) {
-  std::int64_t expected = 1;
-  for (std::size_t i = array.ndim(); i-- > 0;) {
-    if (array.shape(i) != 1 && array.stride(i) != expected) return array.size() == 0;
-    expected *= static_cast<std::int64_t>(array.shape(i));
-  }
-  return true;
+// The parts of what is packed.
+Operation operation_in(const Recorded& self) {
+  return operation_of(self.subject).value_or(Operation{});
 }
 
-std::optional<ArrayFacts> describe_array(nb::handle object) {
-  nb::ndarray<nb::ro> array;
-  if (!nb::try_cast(object, array)) return std::nullopt;
-  nb::ndarray<> writable;
-  auto dtype = array.dtype();
-  return ArrayFacts{dtype.code,
-                    dtype.bits * dtype.lanes,
-                    array.size(),
-                    reinterpret_cast<std::uintptr_t>(array.data()),
-                    array.device_type() == nb::device::cpu::value,
-                    is_contiguous(array),
-                    !nb::try_cast(object, writable)};
+void bind_recorder(nb::module_& m) {
+  nb::class_<BlockedOn>(m, "BlockedOn", "Whom a rank waits for, and where.")
+      .def_prop_ro("rank", [](const BlockedOn& self) { return self.rank; }, "-1: nobody")
+      .def_prop_ro(
+          "frees_slot", [](const BlockedOn& self) { return self.frees_slot != 0; },
+          "whether that rank has to free a slot; else send data")
+      .def_prop_ro(
+          "channel",
+          [](const BlockedOn& self) {
+            return self.channel == BlockedOn::kBoard ? -1 : static_cast<int>(self.channel);
+          },
+          "-1: on boards")
+      .def_prop_ro(
+          "step", [](const BlockedOn& self) { return static_cast<int>(self.step); },
+          "moves that the operation has made there before");
+
+  nb::class_<Recorded>(m, "Recorded", "An operation in a rank's record.")
+      .def_ro("number", &Recorded::number, "of the communicator's operations, from 1")
+      .def_prop_ro("collective",
+                   [](const Recorded& self) {
+                     return static_cast<int>(operation_in(self).collective);
+                   })
+      .def_prop_ro("count", [](const Recorded& self) { return self.subject.count; })
+      .def_prop_ro("dtype",
+                   [](const Recorded& self) { return static_cast<int>(operation_in(self).dtype); })
+      .def_prop_ro("op",
+                   [](const Recorded& self) {
+                     const Operation operation = operation_in(self);
+                     return operation.reduces() ? static_cast<int>(operation.op) : -1;
+                   },
+                   "-1: it reduces nothing")
+      .def_prop_ro("root",
+                   [](const Recorded& self) {
+                     const Operation operation = operation_in(self);
+                     return operation.has_root() ? operation.root : -1;
+                   },
+                   "-1: it has none")
+      .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, of a rank that is alone")
+      .def_ro("channels", &Recorded::channels)
+      .def_ro("began_s", &Recorded::began_s, "since 1970; of a short one to 10 ms")
+      .def_ro("took_us", &Recorded::took_us, "0: over without a wait, not timed; -1: not over");
 }
 
 void bind_communicator(nb::module_& m) {
-  nb::class_<ArrayFacts>(m, "ArrayFacts", "What there is to know of an array.")
-      .def_ro("code", &ArrayFacts::code, "DLPack's code of the element type")
-      .def_ro("bits", &ArrayFacts::bits)
-      .def_ro("count", &ArrayFacts::count)
-      .def_ro("address", &ArrayFacts::address)
-      .def_ro("on_host", &ArrayFacts::on_host)
-      .def_ro("contiguous", &ArrayFacts::contiguous)
-      .def_ro("read_only", &ArrayFacts::read_only);
-  m.def("describe_array", &describe_array, "object"_a,
-        "Look at what exports DLPack or the buffer protocol; None for anything else.");
+  bind_recorder(m);
+  nb::class_<Call>(m, "Call",
+                   "An operation on a caller's arrays, which are held until this is gone.")
+      .def_prop_ro("in_pairs", &Call::in_pairs, "whether it goes over pairs");
 
   nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
       .def(
@@ -223,22 +186,33 @@ void bind_communicator(nb::module_& m) {
             return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels);
           },
           "collective"_a, "count"_a, "dtype"_a, "(algorithm, channels) for so many elements")
+      .def(
+          "prepare",
+          [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
+             int op,
+             int root) { return new Call(self, collective, source, destination, op, root); },
+          "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
+          "Look at the arrays of an operation; UsageError where they do not belong together.")
+      .def(
+          "prepare_all_to_all_v",
+          [](const Communicator& self, nb::handle source, const Call::Counts& to,
+             nb::handle destination,
+             const Call::Counts& from) { return new Call(self, source, to, destination, from); },
+          "source"_a.none(), "to"_a, "destination"_a.none(), "from_"_a,
+          "The same for an all-to-all with so many elements for, and from, each rank.")
+      .def(
+          "execute", [](Communicator& self, Call& call) { call.run(self); }, "call"_a,
+          "Run what was prepared to its end.")
       .def("run", &run, "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a,
            "root"_a, "ahead"_a = 0, "times"_a = 1,
            "Run it `ahead` times, then `times` times; return the seconds that one of the latter "
            "took.")
-      .def("all_to_all_v", &all_to_all_v, "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a,
-           "Send and receive parts (offset, count), one for each rank.")
       .def_prop_ro(
-          "operation", [](const Communicator& self) { return describe(self.subject()); },
-          "the operation that this rank is in, or was in last")
-      .def_prop_ro(
-          "blocked_on",
-          [](const Communicator& self) {
-            BlockedOn on = self.blocked_on();
-            return std::make_tuple(on.rank, on.frees_slot != 0);
-          },
-          "(rank, whether it has to free a slot; else send data); rank -1: waits for nobody");
+          "operations",
+          [](const Communicator& self) { return self.recorder().snapshot(); },
+          "its last operations, the oldest first; this rank may be in the last one; for any thread")
+      .def_prop_ro("blocked_on", &Communicator::blocked_on,
+                   "whom this rank waits for, or waited for when it failed; for any thread");
 }
 
 }  // namespace railgauge

@@ -8,35 +8,70 @@ from numpy.typing import NDArray
 import railgauge._native.transports
 
 
-class ArrayFacts:
-    """What there is to know of an array."""
+class BlockedOn:
+    """Whom a rank waits for, and where."""
 
     @property
-    def code(self) -> int:
-        """DLPack's code of the element type"""
+    def rank(self) -> int:
+        """-1: nobody"""
 
     @property
-    def bits(self) -> int: ...
+    def frees_slot(self) -> bool:
+        """whether that rank has to free a slot; else send data"""
+
+    @property
+    def channel(self) -> int:
+        """-1: on boards"""
+
+    @property
+    def step(self) -> int:
+        """moves that the operation has made there before"""
+
+class Recorded:
+    """An operation in a rank's record."""
+
+    @property
+    def number(self) -> int:
+        """of the communicator's operations, from 1"""
+
+    @property
+    def collective(self) -> int: ...
 
     @property
     def count(self) -> int: ...
 
     @property
-    def address(self) -> int: ...
+    def dtype(self) -> int: ...
 
     @property
-    def on_host(self) -> bool: ...
+    def op(self) -> int:
+        """-1: it reduces nothing"""
 
     @property
-    def contiguous(self) -> bool: ...
+    def root(self) -> int:
+        """-1: it has none"""
 
     @property
-    def read_only(self) -> bool: ...
+    def algorithm(self) -> int:
+        """-1: a copy, of a rank that is alone"""
 
-def describe_array(object: object) -> ArrayFacts | None:
-    """
-    Look at what exports DLPack or the buffer protocol; None for anything else.
-    """
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def began_s(self) -> float:
+        """since 1970; of a short one to 10 ms"""
+
+    @property
+    def took_us(self) -> float:
+        """0: over without a wait, not timed; -1: not over"""
+
+class Call:
+    """An operation on a caller's arrays, which are held until this is gone."""
+
+    @property
+    def in_pairs(self) -> bool:
+        """whether it goes over pairs"""
 
 class RingChannel:
     """A ring as one rank sees it."""
@@ -76,23 +111,33 @@ class Communicator:
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
         """(algorithm, channels) for so many elements"""
 
+    def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
+        """
+        Look at the arrays of an operation; UsageError where they do not belong together.
+        """
+
+    def prepare_all_to_all_v(self, source: object | None, to: Sequence[int], destination: object | None, from_: Sequence[int]) -> Call:
+        """
+        The same for an all-to-all with so many elements for, and from, each rank.
+        """
+
+    def execute(self, call: Call) -> None:
+        """Run what was prepared to its end."""
+
     def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
         """
         Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
         """
 
-    def all_to_all_v(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], to: Sequence[tuple[int, int]], destination: Annotated[NDArray, dict(order='C', device='cpu')], from_: Sequence[tuple[int, int]], dtype: int) -> None:
-        """Send and receive parts (offset, count), one for each rank."""
+    @property
+    def operations(self) -> list[Recorded]:
+        """
+        its last operations, the oldest first; this rank may be in the last one; for any thread
+        """
 
     @property
-    def operation(self) -> str:
-        """the operation that this rank is in, or was in last"""
-
-    @property
-    def blocked_on(self) -> tuple[int, bool]:
-        """
-        (rank, whether it has to free a slot; else send data); rank -1: waits for nobody
-        """
+    def blocked_on(self) -> BlockedOn:
+        """whom this rank waits for, or waited for when it failed; for any thread"""
 
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""

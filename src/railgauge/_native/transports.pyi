@@ -1,5 +1,6 @@
 """connections between two ranks"""
 
+from collections.abc import Sequence
 
 
 class Doorbell:
@@ -55,9 +56,9 @@ class Board:
     @property
     def descriptor(self) -> str: ...
 
-    def open(self, peers: list[tuple[int, str, Doorbell | None]]) -> None:
+    def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None:
         """
-        Map the others' boards: (rank, descriptor, doorbell) of all; "" and None for the own.
+        Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """
 
     @property
@@ -75,7 +76,9 @@ class FaultySender(Sender):
         """whether the fault has come"""
 
 class SocketProxy:
-    """Moves the messages of all of a rank's sockets, in a thread."""
+    """
+    Moves the messages of a rank's sockets; made before its first operation.
+    """
 
     def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
 
@@ -86,7 +89,7 @@ class SocketProxy:
         """Send what was posted, unless told to abort, and close all sockets."""
 
 class SocketReceiver(Receiver):
-    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+    def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
 
 class SocketSender(Sender):
-    def __init__(self, proxy: SocketProxy, fd: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+    def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...

@@ -41,16 +41,19 @@ void bind_shm(nb::module_& m) {
       .def(
           "open",
           [](shm::Board& self,
-             const std::vector<std::tuple<int, std::string, std::shared_ptr<Doorbell>>>& peers) {
+             const std::vector<std::tuple<int, int, std::string, std::shared_ptr<Doorbell>>>&
+                 peers) {
             std::vector<shm::Board::Peer> all;
-            for (const auto& [rank, segment, doorbell] : peers) {
-              all.push_back({rank, segment, doorbell});
+            for (const auto& [rank, world_rank, segment, doorbell] : peers) {
+              all.push_back({rank, world_rank, segment, doorbell});
             }
             self.open(all);
           },
           "peers"_a,
-          nb::sig("def open(self, peers: list[tuple[int, str, Doorbell | None]]) -> None"),
-          "Map the others' boards: (rank, descriptor, doorbell) of all; \"\" and None for the own.")
+          nb::sig("def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None"),
+          "Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; \"\" and "
+          "None for "
+          "the own.")
       .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
 
   nb::class_<FaultySender, Sender>(m, "FaultySender")

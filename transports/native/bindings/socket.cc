@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "transports/native/socket/connection.h"
 
@@ -32,18 +33,19 @@ template <typename Kind, typename Base>
 void bind_end(nb::module_& m, const char* name) {
   nb::class_<Kind, Base>(m, name).def(
       "__init__",
-      [](Kind* self, std::shared_ptr<Proxy> proxy, int fd, int peer, std::string address,
-         std::string via, std::uint32_t slots, std::uint32_t slot_bytes) {
-        new (self) Kind(std::move(proxy),
-                        {fd, peer, std::move(address), std::move(via), slots, slot_bytes});
+      [](Kind* self, std::shared_ptr<Proxy> proxy, std::vector<int> fds, int threads, int peer,
+         std::string address, std::string via, std::uint32_t slots, std::uint32_t slot_bytes) {
+        new (self) Kind(std::move(proxy), {std::move(fds), threads, peer, std::move(address),
+                                           std::move(via), slots, slot_bytes});
       },
-      "proxy"_a, "fd"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a);
+      "proxy"_a, "fds"_a, "threads"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a);
 }
 
 }  // namespace
 
 void bind_socket(nb::module_& m) {
-  nb::class_<Proxy>(m, "SocketProxy", "Moves the messages of all of a rank's sockets, in a thread.")
+  nb::class_<Proxy>(m, "SocketProxy",
+                    "Moves the messages of a rank's sockets; made before its first operation.")
       .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),

@@ -19,6 +19,13 @@ std::atomic<std::uint64_t>* done_of(std::byte* base) {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(base);
 }
 
+// Where a rank waits on boards: at the message that it is at, counted from the operation's first.
+BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64_t first) {
+  BlockedOn on = BlockedOn{rank, frees_slot}.at(0, number - first);
+  on.channel = BlockedOn::kBoard;
+  return on;
+}
+
 }  // namespace
 
 Board::Board(std::size_t place_bytes)
@@ -33,7 +40,7 @@ Board::Board(std::size_t place_bytes)
 void Board::open(const std::vector<Peer>& peers) {
   peers_.clear();
   for (const Peer& peer : peers) {
-    Opened opened{peer.rank, nullptr, own_->data(), peer.doorbell, 0};
+    Opened opened{peer.rank, peer.world_rank, nullptr, own_->data(), peer.doorbell, 0};
     if (peer.doorbell) {
       opened.segment = Segment::open(peer.segment);
       opened.base = opened.segment->data();
@@ -76,12 +83,12 @@ bool Board::all_done(std::uint64_t number) {
   return true;
 }
 
-std::byte* Board::compose(std::size_t bytes, Waiting& waiting) {
+std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiting) {
   if (posted_ >= free_below_) {
     std::uint64_t needed = posted_ - kPlaces + 1;
     auto first_behind = [&] {
       for (const Opened& peer : peers_) {
-        if (peer.done_seen < needed) return BlockedOn{peer.rank, 1};
+        if (peer.done_seen < needed) return waits_for(peer.world_rank, true, posted_, first);
       }
       return BlockedOn{};
     };
@@ -104,13 +111,14 @@ void Board::post(std::size_t bytes, const Subject& subject) {
   }
 }
 
-Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting) {
+Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, std::uint64_t first,
+                         Waiting& waiting) {
   Opened& peer = peers_[position];
   Head& there = head(peer.base, number);
   if (there.number.load(std::memory_order_acquire) <= number) {
     waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
-                  [&] { return BlockedOn{peer.rank, 0}; },
-                  [&] { return "data from rank " + std::to_string(peer.rank) + "'s board"; });
+                  [&] { return waits_for(peer.world_rank, false, number, first); },
+                  [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s board"; });
   }
   return {data(peer.base, number, bytes), there.subject};
 }

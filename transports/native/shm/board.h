@@ -42,7 +42,8 @@ struct Head {
 class Board {
  public:
   struct Peer {
-    int rank;
+    int rank;                            // in the communicator
+    int world_rank;                      // in the job: for messages, and for who waits for whom
     std::string segment;                 // descriptor() of its board; empty for the own one
     std::shared_ptr<Doorbell> doorbell;  // null for the own one
   };
@@ -56,12 +57,14 @@ class Board {
   int size() const { return static_cast<int>(peers_.size()); }
   int position() const { return position_; }
   int rank_at(int position) const { return peers_[position].rank; }
+  int world_rank_at(int position) const { return peers_[position].world_rank; }
   int position_of(int rank) const;  // -1: not on this host
   std::size_t place_bytes() const { return place_bytes_; }
 
   // The next message's data, 64-byte aligned unless it is short: to be filled, then post()ed. Waits
   // until no peer needs what was there.
-  std::byte* compose(std::size_t bytes, Waiting& waiting);
+  // `first` is the number of the operation's first message: for those who look at the waiting.
+  std::byte* compose(std::size_t bytes, std::uint64_t first, Waiting& waiting);
   // Shows what was composed to all.
   void post(std::size_t bytes, const Subject& subject);
   // Message `number` of the peer at `position`, `bytes` long, once it is there.
@@ -69,7 +72,8 @@ class Board {
     const std::byte* data;
     const Subject& subject;
   };
-  Shown read(int position, std::uint64_t number, std::size_t bytes, Waiting& waiting);
+  Shown read(int position, std::uint64_t number, std::size_t bytes, std::uint64_t first,
+             Waiting& waiting);
   // The number of the next message to compose.
   std::uint64_t next() const { return posted_; }
   // This rank needs no message below `number` any more.
@@ -79,7 +83,7 @@ class Board {
 
  private:
   struct Opened {
-    int rank;
+    int rank, world_rank;
     std::unique_ptr<Segment> segment;  // null for the own one
     std::byte* base;
     std::shared_ptr<Doorbell> doorbell;

@@ -35,7 +35,7 @@ Message ShmReceiver::front() {
     if (tail_seen_ == head_) return {nullptr, 0};
   }
   std::uint32_t slot = head_ % fifo_->slots;
-  return {fifo_->data + std::size_t{slot} * slot_bytes(), fifo_->sizes[slot]};
+  return {fifo_->data + std::size_t{slot} * slot_bytes(), fifo_->sizes[slot], fifo_->tags[slot]};
 }
 
 void ShmReceiver::pop() {
@@ -62,8 +62,9 @@ std::byte* ShmSender::acquire() {
   return fifo_->data + (tail_ % fifo_->slots) * slot_bytes();
 }
 
-void ShmSender::post(std::size_t bytes) {
+void ShmSender::post(std::size_t bytes, std::uint32_t tag) {
   fifo_->sizes[tail_ % fifo_->slots] = static_cast<std::uint32_t>(bytes);
+  fifo_->tags[tail_ % fifo_->slots] = tag;
   fifo_->tail.store(++tail_, std::memory_order_release);
   count(bytes);
   receiver_->ring();

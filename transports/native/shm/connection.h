@@ -2,7 +2,7 @@
 // The SHM transport: a FIFO in memory that both ranks map. The receiver makes the segment, the
 // sender opens it.
 //
-//   | tail | head | slots, slot_bytes | sizes[slots] | slot 0 | slot 1 | ... |
+//   | tail | head | slots, slot_bytes | sizes[slots] | tags[slots] | slot 0 | slot 1 | ... |
 //     ^ messages posted, written by the sender only (own cache line)
 //            ^ messages popped, written by the receiver only (own cache line)
 //
@@ -28,6 +28,7 @@ struct Fifo {
   alignas(64) std::uint32_t slots;
   std::uint32_t slot_bytes;
   std::uint32_t sizes[kMaxSlots];
+  std::uint32_t tags[kMaxSlots];
   alignas(64) std::byte data[];
 };
 
@@ -55,7 +56,7 @@ class ShmSender final : public Sender {
   ShmSender(int peer, std::shared_ptr<Doorbell> receiver, std::unique_ptr<Segment> segment);
   std::string via() const override { return "SHM"; }
   std::byte* acquire() override;
-  void post(std::size_t bytes) override;
+  void post(std::size_t bytes, std::uint32_t tag) override;
 
  private:
   std::shared_ptr<Doorbell> receiver_;

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NET/Socket transport: a FIFO over one TCP socket, which the rank's proxy pumps. Whoever sets
-// it up has connected the socket and let both ends prove who they are
-// (transports/data_listener.py).
+// The NET/Socket transport: a FIFO over one or several TCP sockets. Whoever sets it up has
+// connected them and let both ends prove who they are (transports/data_listener.py).
+//
+// TCP's window holds a sender back: what is under way is the sender's slots and the kernel's
+// buffers of this connection (and the receiver's slots where a helper fills them), and a full one
+// holds no other up, since each has sockets of its own.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "transports/native/socket/link.h"
 #include "transports/native/socket/proxy.h"
 #include "transports/native/transport.h"
 
 namespace railgauge::socket {
-
-// What both ends are made of; the proxy takes over the socket `fd`.
-struct End {
-  int fd;
-  int peer;
-  std::string address;  // the peer's, for messages
-  std::string via;      // "NET/Socket/0": 0 is this end's interface
-  std::uint32_t slots;
-  std::uint32_t slot_bytes;
-};
 
 class SocketSender final : public Sender {
  public:
@@ -28,11 +22,16 @@ class SocketSender final : public Sender {
   std::string via() const override { return via_; }
   // Throws PeerLost once the connection has ended.
   std::byte* acquire() override;
-  void post(std::size_t bytes) override;
+  void post(std::size_t bytes, std::uint32_t tag = 0) override;
+  void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) override;
+  // A helper would go on reading after an operation has failed, so it gets a copy.
+  bool borrows() const override { return link_->attended(); }
 
  private:
+  void push(const std::byte* data, std::size_t bytes, std::uint32_t tag);
+
   std::shared_ptr<Proxy> proxy_;
-  std::shared_ptr<OutgoingWire> wire_;
+  std::shared_ptr<OutgoingLink> link_;
   std::string via_;
 };
 
@@ -43,10 +42,11 @@ class SocketReceiver final : public Receiver {
   // Throws PeerLost once the connection has ended and all that came before was popped.
   Message front() override;
   void pop() override;
+  void prefer(std::byte* place, std::size_t bytes) override;
 
  private:
   std::shared_ptr<Proxy> proxy_;
-  std::shared_ptr<IncomingWire> wire_;
+  std::shared_ptr<IncomingLink> link_;
   std::string via_;
 };
 

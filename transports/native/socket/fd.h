@@ -4,11 +4,14 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace railgauge::socket {
 
 class Fd {
  public:
   explicit Fd(int number) : number_(number) {}
+  Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   ~Fd() { reset(); }
   Fd(const Fd&) = delete;
   Fd& operator=(const Fd&) = delete;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots in private memory between a rank's thread and its proxy's, one of which fills them and the
-// other empties them. tail counts filled slots, head emptied ones; both only grow.
+// The messages of one connection between the rank and the sockets that move them: slots in private
+// memory, each with what is to be known of the message in it. A message may also be elsewhere, in
+// memory of the caller. Every socket passes every message, and is done with it when its piece has
+// been moved; counters of messages only grow.
 #pragma once
 
 #include <atomic>
@@ -14,9 +16,17 @@
 
 namespace railgauge::socket {
 
+struct Entry {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t tag = 0;
+  std::atomic<std::uint32_t> sockets_left{0};  // that have not moved their piece
+};
+
 class Fifo {
  public:
-  Fifo(std::uint32_t slots, std::uint32_t slot_bytes) : slot_bytes_(slot_bytes), sizes_(slots) {
+  Fifo(std::uint32_t slots, std::uint32_t slot_bytes, std::uint32_t sockets)
+      : slot_bytes_(slot_bytes), sockets_(sockets), entries_(slots) {
     if (slots == 0 || slot_bytes == 0 || slot_bytes % kAlign != 0) {
       throw Error(ErrorCode::kInvalid, "a FIFO takes slots of a multiple of 64 bytes");
     }
@@ -28,38 +38,91 @@ class Fifo {
   Fifo& operator=(const Fifo&) = delete;
 
   std::size_t slot_bytes() const { return slot_bytes_; }
+  // For sockets: a message that is `on`, and that this socket is done with it.
+  const Entry& entry(std::uint64_t message) const { return entries_[message % entries_.size()]; }
+  void done(std::uint64_t message) {
+    entries_[message % entries_.size()].sockets_left.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  // How many messages the sockets may move up to.
+  std::uint64_t on() const { return on_.load(std::memory_order_acquire); }
 
-  // The side that fills: the next slot, or nullptr while all are full.
-  std::byte* vacant() {
-    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    if (tail - head_.load(std::memory_order_acquire) == sizes_.size()) return nullptr;
-    return slot(tail);
+ protected:
+  static bool complete(const Entry& entry) {
+    return entry.sockets_left.load(std::memory_order_acquire) == 0;
   }
-  void push(std::size_t bytes) {
-    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    sizes_[tail % sizes_.size()] = bytes;
-    tail_.store(tail + 1, std::memory_order_release);
+  std::byte* slot(std::uint64_t message) const {
+    return data_ + message % entries_.size() * slot_bytes_;
   }
-
-  // The side that empties: the oldest message, or {nullptr, 0}.
-  Message oldest() const {
-    std::uint64_t head = head_.load(std::memory_order_relaxed);
-    if (tail_.load(std::memory_order_acquire) == head) return {nullptr, 0};
-    return {slot(head), sizes_[head % sizes_.size()]};
+  std::size_t slots() const { return entries_.size(); }
+  // The sockets may move message on().
+  void put_on(std::byte* data, std::size_t bytes, std::uint32_t tag) {
+    const std::uint64_t number = on_.load(std::memory_order_relaxed);
+    Entry& entry = entries_[number % entries_.size()];
+    entry.data = data;
+    entry.bytes = bytes;
+    entry.tag = tag;
+    entry.sockets_left.store(sockets_, std::memory_order_relaxed);
+    on_.store(number + 1, std::memory_order_release);
   }
-  void pop() { head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
  private:
   static constexpr std::size_t kAlign = 64;
-  std::byte* slot(std::uint64_t number) const {
-    return data_ + number % sizes_.size() * slot_bytes_;
+  std::size_t slot_bytes_;
+  std::uint32_t sockets_;
+  std::vector<Entry> entries_;
+  std::byte* data_;
+  alignas(64) std::atomic<std::uint64_t> on_{0};
+};
+
+// The rank fills it and the sockets empty it.
+class OutgoingFifo final : public Fifo {
+ public:
+  using Fifo::Fifo;
+  // The next slot, or nullptr while all are in use.
+  std::byte* vacant() const { return complete(entry(on())) ? slot(on()) : nullptr; }
+  void push(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
+    put_on(const_cast<std::byte*>(data), bytes, tag);
+  }
+  bool drained() const {
+    for (std::uint64_t back = 0; back < slots(); ++back) {
+      if (!complete(entry(back))) return false;
+    }
+    return true;
+  }
+};
+
+// The first socket opens a message when it has read its frame, all sockets fill it, and the rank
+// takes it.
+class IncomingFifo final : public Fifo {
+ public:
+  using Fifo::Fifo;
+  bool has_room() const { return on() - popped_.load(std::memory_order_acquire) < slots(); }
+  void open(std::size_t bytes, std::uint32_t tag) {
+    const bool preferred = place_ != nullptr && place_bytes_ == bytes;
+    put_on(preferred ? place_ : slot(on()), bytes, tag);
   }
 
-  std::size_t slot_bytes_;
-  std::vector<std::size_t> sizes_;
-  std::byte* data_;
-  alignas(64) std::atomic<std::uint64_t> tail_{0};
-  alignas(64) std::atomic<std::uint64_t> head_{0};
+  // The rank: the oldest message if all of it is there, else {nullptr, 0}.
+  Message oldest() const {
+    const std::uint64_t number = popped_.load(std::memory_order_relaxed);
+    if (on() == number || !complete(entry(number))) return {nullptr, 0};
+    return {entry(number).data, entry(number).bytes, entry(number).tag};
+  }
+  bool all_popped() const { return on() == popped_.load(std::memory_order_relaxed); }
+  void pop() {
+    if (place_ != nullptr) place_ = nullptr;  // never where a helper reads it
+    popped_.store(popped_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  // Only where rank and sockets share a thread.
+  void prefer(std::byte* place, std::size_t bytes) {
+    place_ = place;
+    place_bytes_ = bytes;
+  }
+
+ private:
+  alignas(64) std::atomic<std::uint64_t> popped_{0};
+  std::byte* place_ = nullptr;
+  std::size_t place_bytes_ = 0;
 };
 
 }  // namespace railgauge::socket

@@ -3,8 +3,6 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/types.h>
 
 #include <algorithm>
 
@@ -16,108 +14,91 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long the thread sleeps before it looks around by itself; an event wakes it at once.
-constexpr int kNapMs = 100;
-constexpr int kEvents = 64;
-
-// Edge-triggered: after a call that would block, one event comes when it would no more.
-void watch(int epoll, int fd, std::uint32_t events, Wire* wire) {
-  epoll_event event{};
-  event.events = events | EPOLLET;
-  event.data.ptr = wire;
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) throw system_error("watching a socket");
-}
+constexpr int kNapMs = 20;  // between two looks for the time, at the end
 
 }  // namespace
 
 Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger)
     : doorbell_(std::move(doorbell)),
       linger_(linger),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!epoll_.open() || !event_.open()) throw system_error("starting a rank's proxy");
-  watch(epoll_.get(), event_.get(), EPOLLIN, nullptr);
-  thread_ = std::thread([this] { run(); });
+      bell_(epoll_create1(EPOLL_CLOEXEC)),
+      end_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!bell_.open() || !end_.open()) throw system_error("starting a rank's proxy");
+  watch(bell_.get(), EPOLL_CTL_ADD, end_.get(), EPOLLIN, nullptr);
+  watch(bell_.get(), EPOLL_CTL_ADD, pump_.fd(), EPOLLONESHOT, this);  // not armed
 }
 
-Proxy::~Proxy() { close(); }
+Proxy::~Proxy() {
+  close();
+  if (doorbell_->attendant() == this) doorbell_->attach(nullptr);
+}
+
+void Proxy::add(std::shared_ptr<Link> link) {
+  Attendant* other = doorbell_->attendant();
+  if (other != nullptr && other != this) {
+    throw Error(ErrorCode::kInvalid, "a doorbell's sockets have one proxy");
+  }
+  std::lock_guard lock(mutex_);
+  if (link->attended()) {
+    for (auto& lane : link->lanes()) pump_.add(*lane);
+    if (link->sends()) leaving_.push_back(link.get());
+    doorbell_->attach(this);
+    if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
+  }
+  links_.push_back(std::move(link));
+}
 
 void Proxy::close() {
-  ending_ = true;
-  stir();
-  if (thread_.joinable()) thread_.join();
+  const auto by = Clock::now() + linger_;
+  if (!aborted_ && !gave_up_) flush(by);
+  for (auto& link : links_) link->finish(by);
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& link : links_) link->close();
+  }
+  eventfd_write(end_.get(), 1);
+  if (ringer_.joinable()) ringer_.join();
 }
 
-void Proxy::add(std::shared_ptr<Wire> wire) {
-  std::lock_guard lock(mutex_);
-  watch(epoll_.get(), wire->fd(), EPOLLIN | EPOLLOUT | EPOLLRDHUP, wire.get());
-  wires_.push_back(std::move(wire));
-}
-
-void Proxy::wake() {
-  // Pairs with run(): either this load sees it asleep, or its last look sees our slot.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (asleep_.load(std::memory_order_relaxed)) stir();
+void Proxy::flush(Clock::time_point by) {
+  auto all = [&](auto& link) { return link->health().state() || link->drained(); };
+  while (!aborted_ && Clock::now() < by && !std::all_of(leaving_.begin(), leaving_.end(), all)) {
+    pump_.look(kNapMs);
+    for (Link* link : leaving_) link->move();
+  }
 }
 
 void Proxy::abort() {
   aborted_ = true;
-  stir();
+  std::lock_guard lock(mutex_);
+  for (auto& link : links_) link->abort();
 }
 
-void Proxy::stir() { eventfd_write(event_.get(), 1); }
+bool Proxy::attend() {
+  if (gave_up_) return false;
+  bool changed = pump_.look(0);
+  for (Link* link : leaving_) changed |= link->move();
+  return changed;
+}
 
-void Proxy::run() {
-  while (!aborted_ && !may_end()) {
-    if (move_all()) continue;
-    asleep_.store(true, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!move_all() && !aborted_ && !may_end()) sleep();
-    asleep_.store(false, std::memory_order_relaxed);
+void Proxy::arm() { watch(bell_.get(), EPOLL_CTL_MOD, pump_.fd(), EPOLLIN | EPOLLONESHOT, this); }
+
+int Proxy::unsettled() const {
+  for (Link* link : leaving_) {
+    if (link->drained()) continue;
+    if (link->health().state()) link->health().raise();
+    return link->health().peer();
   }
-  close_all();
+  return -1;
 }
 
-// One system call for each socket in turn, so that none starves.
-bool Proxy::move_all() {
-  std::lock_guard lock(mutex_);
-  bool moved = false;
-  for (auto& wire : wires_) {
-    if (wire->open() && move(*wire)) moved = true;
+void Proxy::ring_for_sleeper() {
+  epoll_event event;
+  while (true) {
+    if (epoll_wait(bell_.get(), &event, 1, -1) <= 0) continue;
+    if (event.data.ptr == nullptr) return;
+    doorbell_->ring();
   }
-  return moved;
-}
-
-bool Proxy::move(Wire& wire) {
-  bool moved = wire.progress();
-  if (moved || !wire.open()) doorbell_->ring();
-  return moved;
-}
-
-bool Proxy::may_end() {
-  if (!ending_) return false;
-  if (end_by_ == Clock::time_point{}) end_by_ = Clock::now() + linger_;
-  std::lock_guard lock(mutex_);
-  return Clock::now() >= end_by_ || std::all_of(wires_.begin(), wires_.end(), [](auto& wire) {
-           return !wire->open() || wire->drained();
-         });
-}
-
-void Proxy::sleep() {
-  epoll_event events[kEvents];
-  int count = epoll_wait(epoll_.get(), events, kEvents, kNapMs);
-  std::lock_guard lock(mutex_);
-  for (int i = 0; i < count; ++i) {
-    auto* wire = static_cast<Wire*>(events[i].data.ptr);
-    if (wire == nullptr || !(events[i].events & (EPOLLRDHUP | EPOLLHUP))) continue;
-    wire->hung_up();
-    if (wire->failed()) doorbell_->ring();
-  }
-}
-
-void Proxy::close_all() {
-  std::lock_guard lock(mutex_);
-  for (auto& wire : wires_) wire->close();
 }
 
 }  // namespace railgauge::socket

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's proxy: one thread that moves the messages of all its sockets, so that data goes on while
-// the rank computes. It sleeps in epoll(7), where an event counter wakes it for the rank; the rank
-// is woken by its doorbell.
+// What moves a rank's sockets. The rank's own thread does it while it waits (Attendant), so that a
+// message takes no switch of threads and can go straight from and to the caller's memory; for a
+// connection with helper threads these do. While the rank sleeps, a thread of the proxy sleeps on
+// the sockets and rings the rank's doorbell.
 #pragma once
 
 #include <atomic>
@@ -13,44 +14,46 @@
 
 #include "transports/native/doorbell.h"
 #include "transports/native/socket/fd.h"
-#include "transports/native/socket/wire.h"
+#include "transports/native/socket/link.h"
+#include "transports/native/socket/pump.h"
 
 namespace railgauge::socket {
 
-class Proxy {
+class Proxy final : public Attendant {
  public:
   // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
-  // Sends what was posted, unless told to abort, and closes all sockets. Harmless a second time.
+  const std::shared_ptr<Doorbell>& doorbell() const { return doorbell_; }
+  // Between operations.
+  void add(std::shared_ptr<Link> link);
+  // Sends what was posted, unless told to abort, and closes all sockets; after the last operation.
+  // Harmless a second time.
   void close();
-
-  void add(std::shared_ptr<Wire> wire);
-  // The rank has filled or emptied a slot.
-  void wake();
-  // Closes all sockets at once, whatever was posted.
+  // From any thread: cuts all sockets at once, whatever was posted.
   void abort();
 
+  bool attend() override;
+  void arm() override;
+  int unsettled() const override;
+  void give_up() override { gave_up_ = true; }
+  bool gave_up() const { return gave_up_; }
+
  private:
-  void run();
-  bool move_all();
-  bool move(Wire& wire);
-  bool may_end();
-  void sleep();
-  void stir();
-  void close_all();
+  void ring_for_sleeper();
+  void flush(std::chrono::steady_clock::time_point by);
 
   std::shared_ptr<Doorbell> doorbell_;
   std::chrono::nanoseconds linger_;
-  Fd epoll_;
-  Fd event_;
-  std::mutex mutex_;  // guards wires_
-  std::vector<std::shared_ptr<Wire>> wires_;
-  std::atomic<bool> asleep_{false};
+  std::mutex mutex_;  // of links_ and of closing them, for abort()
+  std::vector<std::shared_ptr<Link>> links_;
+  std::vector<Link*> leaving_;  // the attended ones that send
+  Pump pump_;                   // of all attended ones
+  Fd bell_;                     // an epoll set of the pump, while the rank sleeps, and of end_
+  Fd end_;
+  bool gave_up_ = false;
   std::atomic<bool> aborted_{false};
-  std::atomic<bool> ending_{false};
-  std::chrono::steady_clock::time_point end_by_{};
-  std::thread thread_;
+  std::thread ringer_;
 };
 
 }  // namespace railgauge::socket

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collectives as they are called: which arrays each takes, and what it gives."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from railgauge._native import collectives as native
+from railgauge.collectives.dtype import Redop
+from railgauge.topo.algorithm import Collective
+
+
+class Collectives(ABC):
+    """What all ranks of a group call together, in the same order; not by two threads at once.
+
+    Arrays are C-contiguous, in host memory, of anything that exports the buffer protocol or DLPack, and of one type on
+    all ranks; how many elements a collective moves follows from their sizes. Each method returns its destination, or
+    with `async_op` at once a Work whose `wait()` does, and raises
+
+        UsageError: arrays of the wrong size or type, not contiguous, read-only, or overlapping otherwise than in place.
+        RunError: a rank was lost, the ranks disagree, or the timeout passed; all communicators are then unusable. A
+            Work raises it from `wait()`.
+    """
+
+    def all_reduce(self, source: Any, destination: Any = None, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
+        """Reduce element-wise over all ranks; every rank gets the result.
+
+        Args:
+            source: n elements.
+            destination: n elements; without it, `source` itself.
+            op: sum, prod, min, max, or avg (the sum divided by the ranks; integers round toward zero).
+            async_op: return a Work.
+        """
+        into = source if destination is None else destination
+        return self._start(self._prepare(Collective.ALL_REDUCE, source, into, op), into, async_op)
+
+    def all_gather(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
+        """Give every rank all ranks' elements.
+
+        Args:
+            source: n elements; in place: destination[rank * n : (rank + 1) * n].
+            destination: size * n elements, by rank.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.ALL_GATHER, source, destination), destination, async_op)
+
+    def reduce_scatter(self, source: Any, destination: Any, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
+        """Reduce element-wise over all ranks; every rank gets its part of the result.
+
+        Args:
+            source: size * n elements.
+            destination: n elements; in place: source[rank * n : (rank + 1) * n].
+            op: as in all_reduce.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.REDUCE_SCATTER, source, destination, op), destination, async_op)
+
+    def broadcast(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
+        """Give every rank the root's elements.
+
+        Args:
+            source: n elements; only the root's are read.
+            destination: n elements; without it, `source` itself.
+            root: the rank whose elements they are.
+            async_op: return a Work.
+        """
+        into = source if destination is None else destination
+        return self._start(self._prepare(Collective.BROADCAST, source, into, root=root), into, async_op)
+
+    def reduce(
+        self, source: Any, destination: Any = None, op: Redop = Redop.SUM, root: int = 0, *, async_op: bool = False
+    ) -> Any:
+        """Reduce element-wise over all ranks; the root gets the result.
+
+        Args:
+            source: n elements.
+            destination: n elements, of the root only; without it, `source` itself.
+            op: as in all_reduce.
+            root: the rank that gets the result.
+            async_op: return a Work.
+        """
+        into = source if destination is None else destination
+        return self._start(self._prepare(Collective.REDUCE, source, into, op, root), into, async_op)
+
+    def alltoall(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
+        """Give part p of every rank's elements to rank p.
+
+        Args:
+            source: size * n elements, by the rank that they are for. Not the destination.
+            destination: size * n elements, by the rank that they are from.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.ALL_TO_ALL, source, destination), destination, async_op)
+
+    def alltoallv(
+        self,
+        source: Any,
+        send_counts: Sequence[int],
+        destination: Any,
+        recv_counts: Sequence[int],
+        *,
+        async_op: bool = False,
+    ) -> Any:
+        """The same with parts of any length, one after another.
+
+        Args:
+            source: sum(send_counts) elements.
+            send_counts: how many are for each rank.
+            destination: sum(recv_counts) elements.
+            recv_counts: how many come from each rank, which has to send as many.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare_v(source, send_counts, destination, recv_counts), destination, async_op)
+
+    def gather(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
+        """Give the root all ranks' elements.
+
+        Args:
+            source: n elements; in place, of the root: destination[root * n : (root + 1) * n].
+            destination: size * n elements, by rank; of the root only.
+            root: the rank that gets them.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.GATHER, source, destination, root=root), destination, async_op)
+
+    def scatter(self, source: Any, destination: Any, root: int = 0, *, async_op: bool = False) -> Any:
+        """Give every rank its part of the root's elements.
+
+        Args:
+            source: size * n elements, by rank; of the root only.
+            destination: n elements; in place, of the root: source[root * n : (root + 1) * n].
+            root: the rank whose elements they are.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.SCATTER, source, destination, root=root), destination, async_op)
+
+    def sendrecv(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
+        """Give this rank's elements to the next rank, and take the previous one's; the first follows the last.
+
+        Args:
+            source: n elements.
+            destination: n elements; not the source.
+            async_op: return a Work.
+        """
+        return self._start(self._prepare(Collective.SEND_RECV, source, destination), destination, async_op)
+
+    @abstractmethod
+    def _prepare(
+        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
+    ) -> native.Call:
+        """Look at the arrays of a call."""
+
+    @abstractmethod
+    def _prepare_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
+    ) -> native.Call:
+        """The same for an all-to-all of any lengths."""
+
+    @abstractmethod
+    def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
+        """Run it, now or when its turn comes."""

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the native engine has recorded of a rank, in words."""
+
+from railgauge._native import collectives as native
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.operation import NUMBERS
+from railgauge.collectives.tuning import ALGORITHMS
+from railgauge.transports.group import Group
+from railgauge.transports.standing import BlockedOn, Operation, Standing
+
+COLLECTIVES = tuple(NUMBERS)
+COPY = "copy"
+"""How an operation of a rank that is alone is run."""
+
+
+def standing(engine: native.Communicator, group: Group) -> Standing:
+    """Where a rank stands in a communicator; for any thread."""
+    on = engine.blocked_on
+    blocked_on = BlockedOn(on.rank, on.frees_slot, on.channel, on.step)
+    return Standing(group.name, list(group.members), [_operation(each) for each in engine.operations], blocked_on)
+
+
+def _operation(recorded: native.Recorded) -> Operation:
+    return Operation(
+        number=recorded.number,
+        collective=str(COLLECTIVES[recorded.collective]),
+        elements=recorded.count,
+        dtype=Dtype(recorded.dtype).label,
+        op=Redop(recorded.op).label if recorded.op >= 0 else "",
+        root=recorded.root,
+        algorithm=str(ALGORITHMS[recorded.algorithm]) if recorded.algorithm >= 0 else COPY,
+        channels=recorded.channels,
+        began_s=recorded.began_s,
+        took_us=recorded.took_us,
+    )

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/bindings/array.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "transports/native/error.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace railgauge {
+
+namespace {
+
+// NumPy's arrays of these types (ml_dtypes) export neither way; viewed as plain bits they do.
+struct WithoutExport {
+  const char *name, *bits;
+  Dtype dtype;
+};
+constexpr WithoutExport kWithoutExport[] = {{"bfloat16", "uint16", Dtype::kBfloat16},
+                                            {"float8_e4m3fn", "uint8", Dtype::kFloat8E4m3},
+                                            {"float8_e5m2", "uint8", Dtype::kFloat8E5m2}};
+
+[[noreturn]] void refuse(const char* what, const std::string& why) {
+  throw Error(ErrorCode::kInvalid, what + (" " + why));
+}
+
+// By DLPack's type code (DLDataTypeCode of dlpack.h) and bits.
+std::optional<Dtype> dtype_of(int code, int bits) {
+  constexpr int kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kFloat8E4m3fn = 10, kFloat8E5m2 = 12;
+  constexpr struct {
+    int code, bits;
+    Dtype dtype;
+  } kTypes[] = {{kFloat, 16, Dtype::kFloat16},
+                {kBfloat, 16, Dtype::kBfloat16},
+                {kFloat, 32, Dtype::kFloat32},
+                {kFloat, 64, Dtype::kFloat64},
+                {kInt, 8, Dtype::kInt8},
+                {kUint, 8, Dtype::kUint8},
+                {kInt, 32, Dtype::kInt32},
+                {kUint, 32, Dtype::kUint32},
+                {kInt, 64, Dtype::kInt64},
+                {kUint, 64, Dtype::kUint64},
+                {kFloat8E4m3fn, 8, Dtype::kFloat8E4m3},
+                {kFloat8E5m2, 8, Dtype::kFloat8E5m2}};
+  for (const auto& type : kTypes) {
+    if (type.code == code && type.bits == bits) return type.dtype;
+  }
+  return std::nullopt;
+}
+
+// By the buffer protocol's format, one of module struct's letters, in this machine's byte order.
+std::optional<Dtype> dtype_of(const char* format, int bits) {
+  constexpr const char* kNative = std::endian::native == std::endian::little ? "@=<" : "@=>!";
+  if (format == nullptr) format = "B";
+  if (*format && std::strchr(kNative, *format)) ++format;
+  if (*format == 0 || format[1] != 0) return std::nullopt;
+  nb::dlpack::dtype_code code;
+  if (std::strchr("efd", *format)) {
+    code = nb::dlpack::dtype_code::Float;
+  } else if (std::strchr("bhilqn", *format)) {
+    code = nb::dlpack::dtype_code::Int;
+  } else if (std::strchr("BHILQNc", *format)) {
+    code = nb::dlpack::dtype_code::UInt;
+  } else {
+    return std::nullopt;
+  }
+  return dtype_of(static_cast<int>(code), bits);
+}
+
+std::string dtype_name_of(nb::handle object) {
+  nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  return dtype.is_none() ? std::string() : nb::str(nb::getattr(dtype, "name", dtype)).c_str();
+}
+
+[[noreturn]] void refuse_type(const char* what, nb::handle object, const char* format) {
+  std::string name = dtype_name_of(object);
+  if (format && (name.empty() || std::strchr("<>!", *format))) name = format;
+  refuse(what, "has elements of " + name + ", which there are no collectives for");
+}
+
+// Its DLPack capsule. What is read-only gives none of the unversioned ones, which cannot say so.
+nb::object capsule_of(nb::handle object, const char* what, bool written) {
+  std::string why;
+  try {
+    return object.attr("__dlpack__")();
+  } catch (nb::python_error& error) {
+    why = nb::str(error.value()).c_str();
+  }
+  nb::object capsule;
+  try {
+    capsule = object.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+  } catch (nb::python_error&) {
+    refuse(what, "cannot be used: " + why);
+  }
+  if (written) refuse(what, "is read-only");
+  return capsule;
+}
+
+bool is_contiguous(const nb::ndarray<nb::ro>& array) {
+  std::int64_t expected = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) != 1 && array.stride(i) != expected) return array.size() == 0;
+    expected *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+}  // namespace
+
+Array::~Array() {
+  if (view_.obj) PyBuffer_Release(&view_);
+}
+
+void Array::hold(nb::handle object, const char* what, bool written) {
+  if (object.is_none()) return;
+  if (!hold_buffer(object.ptr(), what, written) && !hold_bits(object, what, written) &&
+      !hold_dlpack(object, what, written)) {
+    refuse(what, std::string("is no array: ") + nb::type_name(object.type()).c_str() +
+                     " exports neither the buffer protocol nor DLPack");
+  }
+  if (reinterpret_cast<std::uintptr_t>(data_) % dtype_bytes(dtype_) != 0) {
+    refuse(what, "is not aligned to its " + std::to_string(dtype_bytes(dtype_)) + "-byte elements");
+  }
+  given_ = true;
+}
+
+void Array::borrow(const Array& other) {
+  given_ = other.given_;
+  data_ = other.data_;
+  dtype_ = other.dtype_;
+  count_ = other.count_;
+}
+
+bool Array::hold_buffer(PyObject* object, const char* what, bool written,
+                        std::optional<Dtype> dtype) {
+  if (!PyObject_CheckBuffer(object)) return false;
+  if (PyObject_GetBuffer(object, &view_, PyBUF_FULL_RO) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  if (!PyBuffer_IsContiguous(&view_, 'C')) refuse(what, "is not C-contiguous: copy it first");
+  if (!dtype) dtype = dtype_of(view_.format, static_cast<int>(view_.itemsize) * 8);
+  if (!dtype) refuse_type(what, object, view_.format);
+  if (written && view_.readonly) refuse(what, "is read-only");
+  data_ = static_cast<std::byte*>(view_.buf);
+  dtype_ = *dtype;
+  count_ = static_cast<std::size_t>(view_.len / view_.itemsize);
+  return true;
+}
+
+bool Array::hold_bits(nb::handle object, const char* what, bool written) {
+  nb::object scalar = nb::getattr(nb::getattr(object, "dtype", nb::none()), "type", nb::none());
+  if (scalar.is_none()) return false;
+  const std::string name = nb::str(nb::getattr(scalar, "__name__", nb::none())).c_str();
+  for (const WithoutExport& type : kWithoutExport) {
+    if (name != type.name) continue;
+    nb::object bits = object.attr("view")(type.bits);
+    return hold_buffer(bits.ptr(), what, written, type.dtype);
+  }
+  return false;
+}
+
+bool Array::hold_dlpack(nb::handle object, const char* what, bool written) {
+  if (!nb::hasattr(object, "__dlpack__")) return false;
+  if (!nb::try_cast(capsule_of(object, what, written), tensor_)) return false;
+  if (tensor_.device_type() != nb::device::cpu::value) refuse(what, "is not in host memory");
+  if (!is_contiguous(tensor_)) refuse(what, "is not C-contiguous: copy it first");
+  auto dtype = dtype_of(tensor_.dtype().code, tensor_.dtype().bits * tensor_.dtype().lanes);
+  if (!dtype) refuse_type(what, object, nullptr);
+  data_ = static_cast<std::byte*>(const_cast<void*>(tensor_.data()));
+  dtype_ = *dtype;
+  count_ = tensor_.size();
+  return true;
+}
+
+}  // namespace railgauge

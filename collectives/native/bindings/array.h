@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A caller's array: what exports the buffer protocol (NumPy, array.array, mmap, bytearray) or
+// DLPack (PyTorch) in host memory, C-contiguous, read and written where it is. Held until this is
+// gone.
+#pragma once
+
+#include <Python.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <optional>
+
+#include "collectives/native/dtype.h"
+
+namespace railgauge {
+
+class Array {
+ public:
+  Array() = default;
+  ~Array();
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  // Looks at an array; nothing is known of None but that it is empty. `what` names it in messages.
+  // Throws Error(kInvalid): no array, not in host memory, not contiguous or aligned, of a type
+  // there are no collectives for, or read-only where it is `written`.
+  void hold(nanobind::handle object, const char* what, bool written);
+
+  // The same array as another one, which holds it.
+  void borrow(const Array& other);
+
+  bool given() const { return given_; }
+  std::byte* data() const { return data_; }
+  Dtype dtype() const { return dtype_; }
+  std::size_t count() const { return count_; }
+  std::size_t bytes() const { return count_ * dtype_bytes(dtype_); }
+
+ private:
+  // Each returns whether the object exports that way. `dtype` is known where bits stand for it.
+  bool hold_buffer(PyObject* object, const char* what, bool written,
+                   std::optional<Dtype> dtype = std::nullopt);
+  bool hold_bits(nanobind::handle object, const char* what, bool written);
+  bool hold_dlpack(nanobind::handle object, const char* what, bool written);
+
+  bool given_ = false;
+  std::byte* data_ = nullptr;
+  Dtype dtype_{};
+  std::size_t count_ = 0;
+  Py_buffer view_{};                        // what holds it: this
+  nanobind::ndarray<nanobind::ro> tensor_;  // or this
+};
+
+}  // namespace railgauge

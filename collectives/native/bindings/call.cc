@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/bindings/call.h"
+
+#include <string>
+
+#include "transports/native/error.h"
+
+namespace nb = nanobind;
+
+namespace railgauge {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::kInvalid, why); }
+
+std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const Array& array,
+                                  const char* what) {
+  std::vector<Part> parts;
+  std::size_t at = 0;
+  bool fits = static_cast<int>(counts.size()) == ranks;
+  for (std::int64_t count : counts) {
+    if (count < 0 || static_cast<std::size_t>(count) > array.count() - at) {
+      fits = false;
+      break;
+    }
+    parts.push_back({at, static_cast<std::size_t>(count)});
+    at += count;
+  }
+  if (!fits || at != array.count()) {
+    refuse(std::string("alltoallv: ") + what + " has to be " + std::to_string(ranks) +
+           " numbers that come to the array's " + std::to_string(array.count()) + " elements");
+  }
+  return parts;
+}
+
+}  // namespace
+
+Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
+           int op, int root) {
+  if (collective < 0 || collective >= kCollectives) refuse("no such collective");
+  if (op < 0 || op >= kRedops) refuse("no such operator");
+  if (root < 0 || root >= comm.ranks()) {
+    refuse("root " + std::to_string(root) + ": ranks are 0 to " + std::to_string(comm.ranks() - 1));
+  }
+  operation_.collective = static_cast<Collective>(collective);
+  operation_.op = static_cast<Redop>(op);
+  operation_.root = root;
+  operation_.count = 1;
+  const Extent one = operation_.extent(comm.rank(), comm.ranks());
+  // What a root gives away in place is not written.
+  const bool one_array = source.is(destination);
+  const bool kept =
+      one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
+  destination_.hold(destination, one_array ? "the array" : "destination",
+                    one.destination > 0 && !kept);
+  if (one_array) {
+    source_.borrow(destination_);
+  } else {
+    source_.hold(source, "source", false);
+  }
+  check_types();
+  operation_.count =
+      one.destination ? destination_.count() / one.destination : source_.count() / one.source;
+  check_counts(one, comm);
+  operation_.source = source_.data();
+  operation_.destination = destination_.data();
+  in_pairs_ = comm.ranks() > 1 && comm.choice(operation_).algorithm == Algorithm::kPairs;
+}
+
+Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::handle destination,
+           const Counts& from) {
+  operation_.collective = Collective::kAllToAll;
+  source_.hold(source, "source", false);
+  destination_.hold(destination, "destination", true);
+  check_types();
+  to_ = parts_of_counts(to, comm.ranks(), source_, "send_counts");
+  from_ = parts_of_counts(from, comm.ranks(), destination_, "recv_counts");
+  if (overlap()) refuse("alltoallv: source and destination overlap");
+  if (to_[comm.rank()].count != from_[comm.rank()].count) {
+    refuse("alltoallv: this rank, " + std::to_string(comm.rank()) + ", sends itself " +
+           std::to_string(to_[comm.rank()].count) + " elements and expects " +
+           std::to_string(from_[comm.rank()].count));
+  }
+}
+
+void Call::run(Communicator& comm) {
+  nb::gil_scoped_release release;
+  if (to_.empty()) return comm.run(operation_);
+  comm.all_to_all_v(source_.data(), to_, destination_.data(), from_, operation_.dtype);
+}
+
+void Call::check_types() {
+  if (!source_.given() && !destination_.given()) refuse("neither source nor destination is given");
+  if (source_.given() && destination_.given() && source_.dtype() != destination_.dtype()) {
+    refuse(std::string("source is ") + dtype_name(source_.dtype()) + ", destination " +
+           dtype_name(destination_.dtype()));
+  }
+  operation_.dtype = (source_.given() ? source_ : destination_).dtype();
+}
+
+// An array that this rank does not need may have any size.
+void Call::check_counts(const Extent& one, const Communicator& comm) {
+  const Extent need = operation_.extent(comm.rank(), comm.ranks());
+  if ((one.source && source_.count() != need.source) ||
+      (one.destination && destination_.count() != need.destination)) {
+    refuse(std::string(collective_name(operation_.collective)) + " over " +
+           std::to_string(comm.ranks()) + " ranks: source has " + std::to_string(source_.count()) +
+           " elements and destination " + std::to_string(destination_.count()) + ", where " +
+           std::to_string(need.source) + " and " + std::to_string(need.destination) +
+           " belong together");
+  }
+  if (!need.source || !need.destination || !overlap()) return;
+  const std::size_t element = operation_.element_bytes();
+  const std::byte* whole = source_.data() - need.source_at * element;
+  if (!operation_.runs_in_place() || whole != destination_.data() - need.destination_at * element) {
+    refuse(std::string(collective_name(operation_.collective)) +
+           ": source and destination overlap, and not as they may in place");
+  }
+}
+
+bool Call::overlap() const {
+  return source_.data() < destination_.data() + destination_.bytes() &&
+         destination_.data() < source_.data() + source_.bytes();
+}
+
+}  // namespace railgauge

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a collective from Python: its operation, checked, and the arrays that it is on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/native/bindings/array.h"
+#include "collectives/native/communicator.h"
+
+namespace railgauge {
+
+class Call {
+ public:
+  using Counts = std::vector<std::int64_t>;
+
+  // The count follows from the arrays. Throws Error(kInvalid) where they do not belong together:
+  // see Array, other sizes or types, or overlapping otherwise than in place.
+  Call(const Communicator& comm, int collective, nanobind::handle source,
+       nanobind::handle destination, int op, int root);
+  // An all-to-all with so many elements for, and from, each rank.
+  Call(const Communicator& comm, nanobind::handle source, const Counts& to,
+       nanobind::handle destination, const Counts& from);
+
+  bool in_pairs() const { return in_pairs_; }
+  // On the communicator that it was made for, without the GIL. Throws Error.
+  void run(Communicator& comm);
+
+ private:
+  void check_types();
+  void check_counts(const Extent& one, const Communicator& comm);
+  bool overlap() const;
+
+  Array source_, destination_;
+  Operation operation_{};
+  std::vector<Part> to_, from_;  // of an all-to-all of any lengths; else empty
+  bool in_pairs_ = true;
+};
+
+}  // namespace railgauge

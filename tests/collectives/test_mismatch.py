@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that do not do the same, over boards and rings: named to all of them within the timeout, never wrong data.
+
+A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet.
+"""
+
+import time
+
+import numpy as np
+import pytest
+from tests.collectives.wiring import everybody, over_rings
+from tests.transports.ranks import on_ranks
+
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.dtype import Redop
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError
+
+TIMEOUT_S = 2.0
+WITHIN_S = 8.0
+
+
+def over_boards(bootstrap):
+    """A communicator whose operations go over boards."""
+    return Communicator(bootstrap, everybody(bootstrap), [list(range(bootstrap.world_size))])
+
+
+MAKERS = {
+    "boards": over_boards,
+    "rings": lambda bootstrap: over_rings(bootstrap, [list(range(bootstrap.world_size))], "SHM"),
+}
+over_both = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def told_to_all(ranks, make, body):
+    """What `body(comm)` raises on each rank, which has to be one and the same, within the timeout."""
+
+    def rank_main(bootstrap):
+        comm = make(bootstrap)
+        try:
+            body(comm)
+        except RunError as error:
+            return type(error), str(error)
+        error = bootstrap.wait_for_failure(RunError("nobody told"), limit_s=3 * TIMEOUT_S)
+        return type(error), str(error)
+
+    began = time.monotonic()
+    got = on_ranks(ranks, rank_main, timeout_s=TIMEOUT_S)
+    assert time.monotonic() - began < WITHIN_S
+    assert got == [got[0]] * ranks
+    return got[0]
+
+
+@over_both
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_different_counts_are_named(make, ranks):
+    def body(comm):
+        comm.all_reduce(np.ones(16, np.float32))
+        comm.all_reduce(np.ones(32 if comm.rank == ranks - 1 else 64, np.float32))
+
+    kind, message = told_to_all(ranks, make, body)
+    assert kind is MismatchError
+    assert "ranks part at operation #2: " in message
+    assert f"rank {ranks - 1} called all_reduce of 32 float, sum" in message
+    assert "called all_reduce of 64 float, sum" in message
+    assert "counts differ" in message
+
+
+@over_both
+def test_different_types_are_named(make):
+    def body(comm):
+        comm.all_reduce(np.ones(8, np.int32 if comm.rank == 1 else np.float32))
+
+    kind, message = told_to_all(3, make, body)
+    assert kind is MismatchError
+    assert "rank 1 called all_reduce of 8 int32, sum" in message
+    assert "types differ" in message
+
+
+@over_both
+def test_different_operators_are_named(make):
+    def body(comm):
+        comm.all_reduce(np.ones(8, np.float32), op=Redop.MAX if comm.rank == 0 else Redop.SUM)
+
+    message = told_to_all(3, make, body)[1]
+    assert "rank 0 called all_reduce of 8 float, max" in message
+    assert "operators differ" in message
+
+
+@over_both
+def test_different_roots_are_named(make):
+    def body(comm):
+        comm.broadcast(np.ones(8, np.float32), root=1 if comm.rank == 2 else 0)
+
+    message = told_to_all(3, make, body)[1]
+    assert "rank 2 called broadcast of 8 float, root 1" in message
+    assert "roots differ" in message
+
+
+@over_both
+def test_different_collectives_are_named(make):
+    def body(comm):
+        buffer = np.ones(8, np.float32)
+        comm.broadcast(buffer) if comm.rank == 1 else comm.all_reduce(buffer)
+
+    kind, message = told_to_all(4, make, body)
+    assert kind is MismatchError
+    assert "called all_reduce of 8 float, sum" in message
+    assert "rank 1 called broadcast of 8 float" in message
+    assert "collectives differ" in message
+
+
+@over_both
+def test_the_same_operations_in_another_order_are_named_by_the_first(make):
+    def body(comm):
+        buffer = np.ones(8, np.float32)
+        comm.barrier()
+        calls = [comm.broadcast, comm.all_reduce]
+        for call in calls if comm.rank == 1 else reversed(calls):
+            call(buffer)
+
+    message = told_to_all(2, make, body)[1]
+    assert "ranks part at operation #2: rank 0 called all_reduce of 8 float, sum; rank 1 called broadcast" in message
+
+
+@over_both
+def test_one_call_too_many_is_told_with_where_the_others_stand(make):
+    def body(comm):
+        buffer = np.ones(8, np.float32)
+        for _ in range(3 if comm.rank == 1 else 4):
+            comm.all_reduce(buffer)
+
+    kind, message = told_to_all(3, make, body)
+    assert kind is PeerLostError
+    assert "rank 1 did not take part: ranks 0 and 2 wait in all_reduce #4 for rank 1, " in message
+    assert "which has called none since all_reduce #3" in message
+
+
+@over_both
+def test_a_rank_that_never_calls_is_told(make):
+    def body(comm):
+        if comm.rank:
+            comm.all_reduce(np.ones(8, np.float32))
+
+    message = told_to_all(3, make, body)[1]
+    assert "ranks 1 and 2 wait in all_reduce #1 for rank 0, which has called no collective yet" in message
+
+
+def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():
+    def body(comm):
+        give = [0, 4] if comm.rank == 0 else [4, 0]
+        take = [0, 8] if comm.rank == 0 else [4, 0]
+        comm.alltoallv(np.ones(4, np.float32), give, np.ones(sum(take), np.float32), take)
+
+    kind, message = told_to_all(2, over_boards, body)
+    assert kind is MismatchError
+    assert "sent 16 bytes where 32 were due" in message
+
+
+def test_two_communicators_in_opposite_orders_are_told_as_a_circle():
+    def body(comm):
+        part = comm.split(0)
+        buffer = np.ones(8, np.float32)
+        for each in [comm, part] if comm.rank == 0 else [part, comm]:
+            each.all_reduce(buffer)
+
+    message = told_to_all(2, over_boards, body)[1]
+    assert "in all_reduce #1 for rank" in message
+    assert "in all_reduce #1 among ranks 0 and 1 for rank" in message

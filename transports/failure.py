@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run failed, as one rank or the hub noticed it, and what all are told once it is known where they stand."""
+
+from dataclasses import dataclass
+
+from railgauge.transports.blame import NOBODY, Waits, blame
+from railgauge.transports.picture import Scene, draw, parting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What was noticed, and when (time.monotonic())."""
+
+    message: str
+    at: float
+    rank: int = -1
+    """That noticed it; -1: the hub."""
+    waits: Waits = NOBODY
+    """Whom that rank gave up waiting for."""
+    mismatch: bool = False
+    """Whether that rank got what belongs to another operation."""
+    late: int = -1
+    """The rank that is lost, or that others wait for in an exchange; -1: it is to be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Why the run is over; `rank` is at fault, -1: no single one."""
+
+    message: str
+    rank: int = -1
+    mismatch: bool = False
+    """Whether ranks did different things."""
+
+
+def judge(failure: Failure, scene: Scene) -> Verdict:
+    """What a failure looks like when it is known where the ranks stand."""
+    if failure.rank < 0:
+        picture = draw(scene, failure.late) if failure.late >= 0 else ""
+        return Verdict(message=": ".join(filter(None, (failure.message, picture))), rank=failure.late)
+    noticed = f"rank {failure.rank}: {failure.message}"
+    if failure.mismatch:
+        return Verdict(message=parting(scene.standings) or noticed, mismatch=True)
+    if failure.waits[0] < 0:
+        return Verdict(message=noticed)
+    if parted := parting(scene.standings):
+        return Verdict(message="; ".join(filter(None, (parted, draw(scene)))), mismatch=True)
+    late = blame(scene.waits | {failure.rank: failure.waits}, failure.rank)
+    picture = draw(scene, late)
+    return Verdict(
+        message=f"rank {late} {_did(scene, late)}: {f'{picture} ({noticed})' if picture else noticed}", rank=late
+    )
+
+
+def _did(scene: Scene, late: int) -> str:
+    if late in scene.left:
+        return "left"
+    return "did not take part" if late in scene.standings else "stopped answering"

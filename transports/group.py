@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group of ranks as one of them sees it, and the exchanges of small values among them. The Bootstrap is the group of
+all ranks of a job; `subgroup` gives some of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from railgauge.transports.bootstrap import Bootstrap
+
+WORLD = 0
+"""The name of the group of all ranks."""
+
+
+class Group:
+    """One rank's membership: `rank` of `world_size` in the group, `members` are the group's ranks in the job.
+
+    `name` is the same number on all of them, and no other group's. `job` is the membership in the job, which watches
+    all ranks and tells them of failures.
+    """
+
+    def __init__(self, job: "Bootstrap", members: Sequence[int], rank: int, name: int) -> None:
+        self.job = job
+        self.members = members
+        self.rank = rank
+        self.world_size = len(members)
+        self.name = name
+        self._number = 0
+
+    @property
+    def world_rank(self) -> int:
+        """This rank's number in the job."""
+        return self.members[self.rank]
+
+    def subgroup(self, ranks: Sequence[int], number: int) -> "Group":
+        """The group of these ranks of this one, in this order; each of them calls it.
+
+        `number` tells apart what one group is split into at different times, and is the same for all.
+        """
+        members = tuple(self.members[rank] for rank in ranks)
+        told = f"{self.name} {number} {members}".encode()
+        name = int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
+        return Group(self.job, members, ranks.index(self.rank), name)
+
+    def leave(self) -> None:
+        """This rank takes part in no exchange of this group any more."""
+        if self.name != WORLD:
+            self.job.forget(self.name)
+
+    def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
+        """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
+
+        The last rank may come `limit_s` (the timeout) after the first.
+
+        Raises:
+            RunError: the run was aborted, a rank was lost, or did not come in time.
+        """
+        self._number += 1
+        members = () if self.name == WORLD else self.members
+        return self.job.exchange(self.name, self._number, members, value, limit_s)
+
+    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
+        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""
+        return [json.loads(each) for each in self.all_gather_bytes(json.dumps(value).encode(), limit_s)]
+
+    def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
+        """Give every rank the root's value."""
+        mine = json.dumps(value).encode() if self.rank == root else b""
+        return json.loads(self.all_gather_bytes(mine, limit_s)[root])
+
+    def barrier(self) -> None:
+        """Wait until every rank is here."""
+        self.all_gather_bytes(b"")

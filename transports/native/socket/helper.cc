@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/socket/helper.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+
+#include "transports/native/error.h"
+
+namespace railgauge::socket {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long the thread sleeps before it looks around by itself; an event wakes it at once.
+constexpr int kNapMs = 100;
+
+}  // namespace
+
+Helper::Helper(std::vector<Lane*> lanes, std::function<void()> moved)
+    : lanes_(std::move(lanes)),
+      moved_(std::move(moved)),
+      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!event_.open()) throw system_error("starting a helper thread");
+  watch(pump_.fd(), EPOLL_CTL_ADD, event_.get(), EPOLLIN | EPOLLET, nullptr);
+  for (Lane* lane : lanes_) pump_.add(*lane);
+}
+
+void Helper::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Helper::wake() {
+  // Pairs with run(): either this load sees it asleep, or its last look sees our message.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_relaxed)) stir();
+}
+
+void Helper::finish(Clock::time_point by) {
+  if (!thread_.joinable()) return;
+  end_by_ = by;
+  ending_ = true;
+  stir();
+  thread_.join();
+}
+
+void Helper::abort() {
+  aborted_ = true;
+  stir();
+}
+
+void Helper::stir() { eventfd_write(event_.get(), 1); }
+
+void Helper::run() {
+  while (!aborted_ && !may_end()) {
+    if (move_all()) continue;
+    asleep_.store(true, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool heard = !move_all() && !aborted_ && !may_end() && pump_.look(kNapMs);
+    asleep_.store(false, std::memory_order_relaxed);
+    if (heard) moved_();  // an end, perhaps
+  }
+}
+
+bool Helper::move_all() {
+  bool moved = false;
+  for (Lane* lane : lanes_) moved |= lane->move();
+  if (moved) moved_();
+  return moved;
+}
+
+bool Helper::may_end() const {
+  if (!ending_) return false;
+  return Clock::now() >= end_by_ || std::all_of(lanes_.begin(), lanes_.end(), [](Lane* lane) {
+           return lane->drained() || lane->ended();
+         });
+}
+
+}  // namespace railgauge::socket

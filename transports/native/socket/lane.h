@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// One TCP socket of a connection. It carries its piece of every message, in one direction; the
+// first one also the frames (frame.h). One thread moves it: the rank's own, or a helper (pump.h).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "transports/native/socket/fd.h"
+#include "transports/native/socket/fifo.h"
+#include "transports/native/socket/frame.h"
+
+namespace railgauge::socket {
+
+// How a connection stands, for all of its sockets.
+class Health {
+ public:
+  Health(int peer, std::string address) : peer_(peer), address_(std::move(address)) {}
+
+  enum State { kSound, kEnded, kBroken };
+
+  int peer() const { return peer_; }
+  State state() const { return state_.load(std::memory_order_acquire); }
+  // The first reason is the one that is told. kEnded: between two messages; those before it are
+  // still good.
+  void fail(State state, const std::string& why);
+  // Throws PeerLost with what ended the connection; for when it is not sound.
+  [[noreturn]] void raise() const;
+  // This end closes it: what sockets say from now on is no failure.
+  void close() { closing_ = true; }
+  bool closing() const { return closing_; }
+
+ private:
+  int peer_;
+  std::string address_;  // the peer's, for messages
+  mutable std::mutex mutex_;
+  std::string why_;  // guarded by mutex_
+  std::atomic<State> state_{kSound};
+  std::atomic<bool> closing_{false};
+};
+
+class Lane {
+ public:
+  // `fd` is a connected socket, number `socket` of `sockets`.
+  Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health);
+  virtual ~Lane() = default;
+
+  int fd() const { return fd_.get(); }
+  // Moves all that can be moved without blocking; whether anything changed.
+  virtual bool move() = 0;
+  // Nothing is left that has to be moved before closing.
+  virtual bool drained() const { return true; }
+  bool ended() const { return health_->state() != Health::kSound; }
+  // What epoll(7) says of the socket.
+  virtual void hear(std::uint32_t events) = 0;
+  // Another thread may cut it; the thread that moves it closes it.
+  void cut() const;
+  void close() { fd_.reset(); }
+
+ protected:
+  bool usable() const { return ready_ && fd_.open() && !health_->closing(); }
+  // What a system call's `result` of <= 0 means: fails, or waits when it would block. False always.
+  bool stopped(long result);
+
+  Fd fd_;
+  Striping striping_;
+  std::shared_ptr<Health> health_;
+  bool first_;
+  bool ready_ = true;          // the last call did not block
+  std::uint64_t message_ = 0;  // the current one
+  std::size_t done_ = 0;       // bytes of its piece, behind its frame, that were moved
+  Piece piece_{0, 0};          // of the current message, once `begun_`
+  bool begun_ = false;
+};
+
+class OutgoingLane final : public Lane {
+ public:
+  OutgoingLane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
+               OutgoingFifo& fifo)
+      : Lane(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
+  bool move() override;
+  bool drained() const override { return message_ == fifo_.on(); }
+  void hear(std::uint32_t events) override;
+
+ private:
+  void begin();
+  bool send_some();
+
+  OutgoingFifo& fifo_;
+  Frame::Bytes frame_{};
+  std::size_t frame_bytes_ = 0;  // of the current message, on this socket
+};
+
+class IncomingLane final : public Lane {
+ public:
+  IncomingLane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
+               IncomingFifo& fifo)
+      : Lane(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
+  bool move() override;
+  void hear(std::uint32_t events) override;
+
+ private:
+  bool open();
+  bool read_frame();
+  bool read_some(std::byte* into, std::size_t bytes, std::size_t& got);
+
+  IncomingFifo& fifo_;
+  // The first socket reads ahead a little, so that a short message takes one call.
+  std::array<std::byte, 4096> ahead_;
+  std::size_t ahead_at_ = 0, ahead_end_ = 0;
+};
+
+}  // namespace railgauge::socket

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a rank stands: its last operations in each communicator, and whom it waits for. As tuples, which travel as JSON
+lists of the shapes below.
+"""
+
+from typing import Any, NamedTuple
+
+from railgauge.transports.blame import NOBODY, Waits
+from railgauge.transports.shape import Shape
+
+
+class Operation(NamedTuple):
+    """One operation of a rank."""
+
+    number: int
+    """Of the communicator's operations, from 1."""
+    collective: str
+    elements: int
+    """NCCL's count; 0 of an alltoallv."""
+    dtype: str
+    op: str
+    """Empty when it reduces nothing."""
+    root: int
+    """-1: it has none."""
+    algorithm: str
+    channels: int
+    began_s: float
+    """Since 1970; of one that was over without a wait only to 10 ms."""
+    took_us: float
+    """0: over without a wait, so not timed; -1: not over."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the rank has come out of it."""
+        return self.took_us >= 0
+
+
+class BlockedOn(NamedTuple):
+    """Whom a rank waits for, and where."""
+
+    rank: int = -1
+    """By the number in the job; -1: nobody."""
+    frees_slot: bool = False
+    """Whether that rank has to free a slot; else send data."""
+    channel: int = -1
+    """-1: on boards, which are no channel."""
+    step: int = 0
+    """Moves that the operation has made there before."""
+
+
+class Standing(NamedTuple):
+    """One rank in one communicator."""
+
+    communicator: int
+    """The name of its group (transports/group.py)."""
+    ranks: list[int]
+    """Of the communicator, by their numbers in the job."""
+    operations: list[Operation]
+    """The last ones, the oldest first."""
+    blocked_on: BlockedOn
+
+    @property
+    def running(self) -> Operation | None:
+        """The operation that the rank is in."""
+        return self.operations[-1] if self.operations and not self.operations[-1].is_over else None
+
+    @property
+    def waits(self) -> Waits:
+        """The rank waited for, and whether for a slot."""
+        return (self.blocked_on.rank, self.blocked_on.frees_slot) if self.running else NOBODY
+
+
+OPERATION: Shape = (int, str, int, str, str, int, str, int, float, float)
+STANDING: Shape = (int, [int], [OPERATION], (int, bool, int, int))
+
+
+def standing_of(value: list[Any]) -> Standing:
+    """A Standing from JSON of its shape."""
+    communicator, ranks, operations, blocked_on = value
+    return Standing(communicator, ranks, [Operation(*each) for each in operations], BlockedOn(*blocked_on))
+
+
+def current(standings: list[Standing]) -> Standing | None:
+    """Of a rank's communicators the one where it waits, else is in an operation, else was in one last."""
+    if not standings:
+        return None
+    return max(standings, key=lambda each: (each.waits[0] >= 0, each.running is not None, _last_begun(each)))
+
+
+def _last_begun(standing: Standing) -> float:
+    return standing.operations[-1].began_s if standing.operations else 0.0
