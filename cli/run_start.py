@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli.output import json_text, write_text
 from railgauge.cli.run_answer import Answer, check_folders
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import Launch, launcher
@@ -230,7 +231,10 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     def report(finished: Finished) -> int:
         if finished.error and place.process != 0 and speaks(finished, place, job):
             print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
-        return output.finish(finished.document, finished.error)
+        status = output.finish(finished.document, finished.error)
+        if answer.record and finished.record:
+            write_text(answer.record, json_text(finished.record.to_json()) + "\n")
+        return status
 
     status = run_process(job, place, output.say, report)
     if place.process == 0:
