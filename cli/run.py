@@ -114,6 +114,7 @@ def run(
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
     tolerance: Annotated[float, option(DEMANDS, "--tolerance", help="percent of the speed that may be lost")] = 10.0,
     output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document here too")] = "",
+    record: Annotated[str, option("Answer", "--record", help="write all ranks' last operations here")] = "",
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
     list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
 ) -> int:
@@ -162,6 +163,7 @@ def run(
         min_busbw=least_busbw(min_busbw),
         expect_transport=expect_transport or None,
         json=as_json,
+        record=bool(record),
     )
     asked = Start(
         ranks=ranks,
@@ -176,7 +178,7 @@ def run(
         local_rank=local_rank,
         for_ranks=ctx.obj,
     )
-    answer = Answer(files=files, compare=compare or None, tolerance=parse_tolerance(tolerance))
+    answer = Answer(files=files, record=record or None, compare=compare or None, tolerance=parse_tolerance(tolerance))
     return start(job, asked, answer, remarks)
 
 

@@ -32,6 +32,8 @@ class Answer:
     """What is to become of a result."""
 
     files: tuple[ResultFile, ...] = ()
+    record: str | None = None
+    """--record: the path of the flight record."""
     compare: str | None = None
     """--compare: the path of the older result."""
     tolerance: float = 0.0

@@ -24,10 +24,10 @@ from railgauge.topo.errors import Error, UnavailableError
 class RunOutput:
     """The printer of one process; only the one with rank 0 says anything about results."""
 
-    def __init__(self, job: Job, files: Sequence[ResultFile], older: Older | None = None, *, leads: bool) -> None:
+    def __init__(self, job: Job, files: Sequence[ResultFile], *, leads: bool) -> None:
         self._job = job
         self._files = files
-        self._older = older
+        self.older: Older | None = None
         self._leads = leads
         self._rows = 0
         self._shows_progress = leads and job.json and sys.stderr.isatty()
@@ -45,7 +45,7 @@ class RunOutput:
         """Print the end and return the exit status."""
         if document is None:
             return status_of(error)
-        compared = self._older.compare(document) if self._older and not error else None
+        compared = self.older.compare(document) if self.older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
         if compared and not compared.rows:
             unmet.append("nothing is compared: no row was measured before and now")
@@ -61,9 +61,9 @@ class RunOutput:
 
     def _tell_worse(self, compared: Comparison | None) -> int:
         """The exit status of a comparison, with the reason on stderr."""
-        if not self._older or not compared or not compared.worse:
+        if not self.older or not compared or not compared.worse:
             return 0
-        print(f"railgauge run: {run_compare.worst(self._older, compared)}", file=sys.stderr)
+        print(f"railgauge run: {run_compare.worst(self.older, compared)}", file=sys.stderr)
         return WORSE
 
     def _print(self, text: str) -> None:
@@ -83,16 +83,16 @@ class RunOutput:
                 self._print(json.dumps(self._document(document, compared), allow_nan=False))
             elif document.rows:
                 self._print(self._footer(document))
-                if self._older and compared:
-                    self._print(run_compare.text(self._older, document, compared))
+                if self.older and compared:
+                    self._print(run_compare.text(self.older, document, compared))
         except UnavailableError as problem:
             print(f"railgauge run: {problem}", file=sys.stderr)
             return False
         return True
 
     def _document(self, document: RunDocument, compared: Comparison | None) -> dict[str, Any]:
-        if self._older and compared:
-            return run_compare.diff_document(self._older, document, compared)
+        if self.older and compared:
+            return run_compare.diff_document(self.older, document, compared)
         return document.to_json()
 
     def _footer(self, document: RunDocument) -> str:
@@ -106,7 +106,7 @@ class RunOutput:
         saved = True
         for file in self._files:
             try:
-                write(file, document, self._older.result if self._older else None)
+                write(file, document, self.older.result if self.older else None)
             except Error as problem:
                 print(f"railgauge run: {problem}", file=sys.stderr)
                 saved = False

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli.output import json_text, write_text
 from railgauge.cli.run_answer import Answer, check_folders
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, die_with_parent, is_launched, is_tethered, report_is_out
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
@@ -210,21 +211,30 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
     from railgauge.cli.run_compare import load
     from railgauge.cli.run_output import RunOutput
+    from railgauge.collectives.document import RunDocument
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
     allow_many_files()  # memory and sockets of many ranks
-    leads, older = place.process == 0, None
-    if leads:
+    output = RunOutput(job, answer.files, leads=place.process == 0)
+    if place.process == 0:
         check_folders(answer.files)
-        older = load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
-    output = RunOutput(job, answer.files, older, leads=leads)
+        try:
+            output.older = load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+        except Error as error:
+            document = RunDocument.failed(job.collective, place.processes * job.ranks_per_process, str(error))
+            status = output.finish(document, error)
+            report_is_out()
+            return status
 
     def report(finished: Finished) -> int:
         if finished.error and place.process != 0 and speaks(finished, place, job):
             print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
-        return output.finish(finished.document, finished.error)
+        status = output.finish(finished.document, finished.error)
+        if answer.record and finished.record:
+            write_text(answer.record, json_text(finished.record.to_json()) + "\n")
+        return status
 
     status = run_process(job, place, output.say, report)
     if place.process == 0:

@@ -41,7 +41,7 @@ makes its neighbours wait longer, so that they sleep too: 32 ranks on 64 cores t
 NET_SPIN_S = 50e-6
 """The same over sockets, where a turn takes longer than waking from sleep does."""
 CROWDED_SPIN_S = 5e-6
-"""The same with more ranks (and their proxies) than cores, where polling takes time from the one that is waited for."""
+"""The same with more ranks than cores, where polling takes time from the one that is waited for."""
 STREAM_BYTES = 32 << 20
 """Results of this size and more are written past the caches, which could not keep them anyway."""
 
@@ -358,7 +358,6 @@ class Communicator(Collectives):
 
     def _spin_s(self, *, sockets: bool) -> float:
         here = [p for p in self._everybody if p.host_id == self.peers[self.rank].host_id]
-        threads = len(here) * (2 if sockets else 1)
-        if threads > len({cpu for p in here for cpu in p.cpus}):
+        if len(here) > len({cpu for p in here for cpu in p.cpus}):
             return CROWDED_SPIN_S
         return NET_SPIN_S if sockets else SPIN_S

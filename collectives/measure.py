@@ -238,7 +238,8 @@ class Meter:
         for rank, ways in enumerate(everybody):
             for way, sample in zip(("out of place", "in place"), ways, strict=True):
                 if sample.wrong and self.first_wrong is None:
+                    of = extent(case.collective, case.count, rank, self._comm.size, case.root).destination
                     self.first_wrong = (
-                        f"rank {rank}: {sample.wrong} elements wrong of count {case.count} ({case}, {way}): "
+                        f"rank {rank}: {sample.wrong} of {of} elements wrong ({case}, {way}): "
                         f"index {sample.index}: expected {sample.expected:.17g}, got {sample.got:.17g}"
                     )

@@ -53,9 +53,8 @@ void Recorder::end(Clock::time_point waited_since) {
 }
 
 std::vector<Recorded> Recorder::snapshot() const {
-  const double now_s = std::chrono::duration<double>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
+  const double now_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::int64_t now = exact_now();
   const std::uint64_t last = told_.load(std::memory_order_acquire);
   std::vector<Recorded> all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flight recorder: the last operations of one rank, for those who look at it when a run ends or
-// does not go on. It costs an operation a few stores and one look at a coarse clock; operations that
-// have to wait, or are large, are timed exactly.
+// does not go on. It costs an operation a few stores and one look at a coarse clock; operations
+// that have to wait, or are large, are timed exactly.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct Recorded {
   std::uint64_t number;  // of the communicator's operations, from 1
   Subject subject;
   int algorithm, channels;
-  double began_s;   // since 1970; of a short operation only to the coarse clock's 1 to 10 ms
-  double took_us;   // 0: over without a wait, so not timed; -1: not over
+  double began_s;  // since 1970; of a short operation only to the coarse clock's 1 to 10 ms
+  double took_us;  // 0: over without a wait, so not timed; -1: not over
 };
 
 // For one thread that records; any other may take snapshots meanwhile.

@@ -99,6 +99,7 @@ def test_what_cannot_be_compared_with_ends_the_run(tmp_path, text, status, words
     assert (done.returncode, done.stdout) == (status, "")
     assert f"{path}" in done.stderr
     assert words in done.stderr
+    assert words in document(*SMALL, "--compare", str(path), status=status)["error"]
 
 
 def test_without_ranks_to_start_too(old):

@@ -176,7 +176,7 @@ def test_one_that_failed_does_nothing_more(monkeypatch):
 
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
-        monkeypatch.setattr(bootstrap, "fail", lambda *_: None)
+        monkeypatch.setattr(bootstrap, "fail", lambda *_, **__: None)
         with pytest.raises(RunError, match="this rank in") as first:
             comm.all_reduce(np.ones(4 + bootstrap.rank))
         with pytest.raises(RunError) as again:

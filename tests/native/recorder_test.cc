@@ -12,8 +12,9 @@ namespace {
 using Clock = Recorder::Clock;
 
 Subject numbered(std::uint64_t number) {
-  return subject_of({Collective::kAllReduce, nullptr, nullptr, number * 3, Dtype::kFloat32, Redop::kSum, 0},
-                    static_cast<std::uint32_t>(number));
+  return subject_of(
+      {Collective::kAllReduce, nullptr, nullptr, number * 3, Dtype::kFloat32, Redop::kSum, 0},
+      static_cast<std::uint32_t>(number));
 }
 
 void record(Recorder& recorder, std::uint64_t operations) {

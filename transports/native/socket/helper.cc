@@ -58,16 +58,17 @@ void Helper::run() {
     if (move_all()) continue;
     asleep_.store(true, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    const bool heard = !move_all() && !aborted_ && !may_end() && pump_.look(kNapMs);
+    if (!move_all() && !aborted_ && !may_end()) pump_.look(kNapMs);
     asleep_.store(false, std::memory_order_relaxed);
-    if (heard) moved_();  // an end, perhaps
   }
 }
 
 bool Helper::move_all() {
   bool moved = false;
   for (Lane* lane : lanes_) moved |= lane->move();
-  if (moved) moved_();
+  const bool ends = !ended_ && lanes_.front()->ended();  // they have one health
+  ended_ |= ends;
+  if (moved || ends) moved_();
   return moved;
 }
 

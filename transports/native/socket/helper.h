@@ -15,7 +15,8 @@ namespace railgauge::socket {
 
 class Helper {
  public:
-  // `moved` is called after it has moved something; the lanes outlive it.
+  // `moved` is called after it has moved something or seen the connection end; the lanes, at least
+  // one, outlive it.
   Helper(std::vector<Lane*> lanes, std::function<void()> moved);
   ~Helper() { finish({}); }
   void start();
@@ -36,6 +37,7 @@ class Helper {
   std::function<void()> moved_;
   Pump pump_;
   Fd event_;
+  bool ended_ = false;  // the end of the connection was told
   std::atomic<bool> asleep_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> ending_{false};
