@@ -18,6 +18,7 @@ from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
+from railgauge.collectives.without_effect import without_effect
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import parse_fault
@@ -114,6 +115,7 @@ def run(
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
     tolerance: Annotated[float, option(DEMANDS, "--tolerance", help="percent of the speed that may be lost")] = 10.0,
     output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document here too")] = "",
+    tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm, for later runs to choose by")] = False,
     record: Annotated[str, option("Answer", "--record", help="write all ranks' last operations here")] = "",
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
     list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
@@ -136,7 +138,8 @@ def run(
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
     check_device(device)
     redop, files = parse_outputs(outputs or [], output)
-    remarks = [*memory_used(device), *ignored({"-z": blocking, "-G": cudagraph, "-R": register})]
+    unused = ignored({"-z": blocking, "-G": cudagraph, "-R": register})
+    remarks = [*memory_used(device), *unused, *without_effect(os.environ)]
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
         collective=Collective(collective),
@@ -163,6 +166,7 @@ def run(
         min_busbw=least_busbw(min_busbw),
         expect_transport=expect_transport or None,
         json=as_json,
+        tune=tune,
         record=bool(record),
     )
     asked = Start(

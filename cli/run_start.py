@@ -232,6 +232,8 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
         if finished.error and place.process != 0 and speaks(finished, place, job):
             print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
         status = output.finish(finished.document, finished.error)
+        if finished.timed:
+            save_times(finished)
         if answer.record and finished.record:
             write_text(answer.record, json_text(finished.record.to_json()) + "\n")
         return status
@@ -240,6 +242,19 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     if place.process == 0:
         report_is_out()
     return status
+
+
+def save_times(finished: "Finished") -> None:
+    """Put what was measured into the tuning file, beside what it has of other collectives and places."""
+    from railgauge.collectives import tuning_file
+
+    document, path = finished.document, tuning_file.tuning_file(os.environ)
+    assert document
+    place = tuning_file.Place(machine=tuning_file.this_machine(), ranks=document.ranks, nodes=document.nodes)
+    there = tuning_file.read_tuning(path) if os.path.exists(path) else {}
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    found = tuning_file.with_measured(there, place, finished.timed)
+    write_text(path, json_text(tuning_file.tuning_document(found)) + "\n")
 
 
 def speaks(finished: "Finished", place: Place, job: Job) -> bool:

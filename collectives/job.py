@@ -38,6 +38,8 @@ class Job:
     min_busbw: float | None
     expect_transport: str | None
     json: bool
+    tune: bool = False
+    """Whether every algorithm is measured for the tuning file, in place of rows."""
     record: bool = False
     """Whether the flight record is wanted at the end."""
 
@@ -55,6 +57,7 @@ class Job:
             "-w": str(self.warmup),
             "-m": str(self.aggregate),
             "-N": str(self.cycles),
+            "--tune": str(self.tune),
             "-c": str(self.check),
         }
 

@@ -23,7 +23,8 @@ from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
-from railgauge.collectives.tuning_file import measured_for
+from railgauge.collectives.tune import tune
+from railgauge.collectives.tuning_file import Timed, measured_for
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -44,6 +45,7 @@ class Outcome:
     connections: list[Connection] = field(default_factory=list)
     nodes: int = 1
     planned_gb_per_s: float | None = None
+    timed: list[Timed] = field(default_factory=list)
     standings: dict[int, list[Standing]] = field(default_factory=dict)
 
 
@@ -55,6 +57,8 @@ class Finished:
     error: Exception | None
     joined: bool
     """All its ranks had joined, so that rank 0 tells of their errors."""
+    timed: tuple[Timed, ...] = ()
+    """What `Job.tune` measured; rank 0's process has it."""
     record: Record | None = None
     """The flight record, where it was asked for (`Job.record`); rank 0's process has it."""
 
@@ -73,7 +77,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             _run_threads(ranks, meeting)
             cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
-            return report(Finished(ranks[0].document, cause, joined, ranks[0].record))
+            return report(Finished(ranks[0].document, cause, joined, ranks[0].timed, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
         document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
@@ -105,6 +109,7 @@ class _Rank:
     def __init__(self, job: Job, meeting: Meeting, rank: int, say: Callable[[str], None]) -> None:
         self.rank = rank
         self.document: RunDocument | None = None
+        self.timed: tuple[Timed, ...] = ()
         self.record: Record | None = None
         self.error: Exception | None = None
         self.over = threading.Event()
@@ -135,6 +140,7 @@ class _Rank:
                 self._bootstrap.close()
         if self.rank == 0:
             self.document = self._describe(outcome)
+            self.timed = tuple(outcome.timed)
             if self._job.record:
                 self.record = self._record(outcome)
 
@@ -151,6 +157,10 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         if self._job.root >= bootstrap.world_size:
             raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
+        if self._job.tune:
+            _bind(plan.cpus[self.rank])
+            outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
+            return
         comm = Communicator(
             bootstrap,
             peers,

@@ -17,13 +17,11 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.slots import slots_of
 from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.tcp import peer_name
 from railgauge.transports.wire import Wire
 
-SLOTS = 4
-SLOT_BYTES = 256 << 10
-"""Few large slots: measured 1.1 to 1.2 times faster from 1 MiB on than 8 of 64 KiB (benchmarks/README.md)."""
 REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
 
@@ -107,7 +105,7 @@ class Connector:
         return segments[wire].descriptor
 
     def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
-        return native.ShmReceiver(wire.source, self._doorbell_of(wire.source), SLOTS, SLOT_BYTES)
+        return native.ShmReceiver(wire.source, self._doorbell_of(wire.source), *slots_of(os.environ))
 
     def _net_receiver(self, wire: Wire, listener: DataListener) -> native.SocketReceiver:
         assert wire.devices
@@ -115,7 +113,7 @@ class Connector:
         threads = socket_threads(self._interface(wire.devices[1]).name, os.environ).threads
         address, via = peer_name(socks[0]), f"{NET_SOCKET}/{wire.devices[1]}"
         fds = [sock.detach() for sock in socks]
-        return native.SocketReceiver(self._proxy(), fds, threads, wire.source, address, via, SLOTS, SLOT_BYTES)
+        return native.SocketReceiver(self._proxy(), fds, threads, wire.source, address, via, *slots_of(os.environ))
 
     def _incoming(self, wire: Wire) -> list[Name]:
         """The sockets of a connection that ends here."""
@@ -151,7 +149,7 @@ class Connector:
         threads = socket_threads(interface.name, os.environ).with_sockets(count).threads
         address, via = host_and_port(host, port), f"{NET_SOCKET}/{wire.devices[0]}"
         fds = [sock.detach() for sock in socks]
-        return native.SocketSender(self._proxy(), fds, threads, wire.target, address, via, SLOTS, SLOT_BYTES)
+        return native.SocketSender(self._proxy(), fds, threads, wire.target, address, via, *slots_of(os.environ))
 
     def _tell_doorbells(self) -> None:
         if not self._descriptors:
