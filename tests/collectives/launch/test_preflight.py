@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
+from tests.hosts.waiting import until
 
 from railgauge import __version__
 from railgauge.collectives.launch import probe
@@ -136,13 +136,6 @@ def test_when_the_preflight_is_ended_nothing_of_it_is_left(tmp_path):
         assert launcher.wait(20) == 143
     assert not list(tmp_path.glob(".railgauge-preflight-*"))
     until(lambda: not any(Path("/proc", pid).exists() for pid in pids.read_text().split()))
-
-
-def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
 
 
 def test_hosts_that_cannot_be_logged_in_to_are_named_and_nothing_starts(tmp_path):

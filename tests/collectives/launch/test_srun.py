@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.slurm import slurm_on
+from tests.hosts.waiting import WITHIN_S, until
 
 from railgauge.collectives.launch import srun
 from railgauge.collectives.launch.hostfile import parse_hostfile
@@ -22,7 +22,6 @@ from railgauge.topo.errors import UsageError
 RAILGAUGE = [sys.executable, "-P", "-m", "railgauge"]
 RUN = [*RAILGAUGE, "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
 FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
-WITHIN_S = 20
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +29,6 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm")
     with make_hosts(2) as hosts, slurm_on(hosts, folder) as environ:
         yield hosts, environ
-
-
-def until(condition):
-    deadline = time.monotonic() + WITHIN_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
 
 
 def railgauge_processes(hosts):

@@ -8,17 +8,16 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
+from tests.hosts.waiting import WITHIN_S, until
 
 RUN = [sys.executable, "-P", "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
 ON_BOTH = ["--launcher", "ssh", "--hosts", "rg-node1:2,rg-node2:2"]
 FOREVER = ["-N", "0", "-n", "1", "-T", "30"]
-WITHIN_S = 20
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +25,6 @@ def cluster(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sshd")
     with make_hosts(2) as hosts, sshd_on(hosts, folder) as environ:
         yield hosts, environ
-
-
-def until(condition):
-    deadline = time.monotonic() + WITHIN_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-    return found
 
 
 def command_line(pid):
