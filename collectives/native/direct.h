@@ -60,7 +60,9 @@ class Direct {
     compose(0);
     post(0);
   }
-  std::byte* compose(std::size_t count) { return board_.compose(count * element, first_, waiting_); }
+  std::byte* compose(std::size_t count) {
+    return board_.compose(count * element, first_, waiting_);
+  }
   void post(std::size_t count) { board_.post(count * element, subject_); }
 
   // What the rank at `peer` shows in this round.

@@ -37,8 +37,7 @@ Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::ui
 
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
-                           const std::vector<Part>& from, std::size_t element,
-                           std::uint32_t tag) {
+                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag) {
   std::vector<Task> tasks;
   for (std::size_t peer = 0; peer < pairs.size(); ++peer) {
     const Part &out = to[peer], &in = from[peer];

@@ -31,8 +31,7 @@ Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::ui
 // rank; this rank's own part is copied.
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
-                           const std::vector<Part>& from, std::size_t element,
-                           std::uint32_t tag);
+                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag);
 
 // Which parts of source and destination an all-to-all, gather, scatter or send-receive moves.
 void parts_of(const Operation& operation, int rank, int ranks, std::vector<Part>& to,

@@ -110,10 +110,13 @@ class World {
       const int threads = transport_ == Transport::kSocketHelpers ? 1 : 0;
       int ends[2];
       REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-      return {std::make_shared<socket::SocketSender>(
-                  proxies_[from], socket::End{{ends[0]}, threads, to, "there", "NET/Socket/0", slots_, slot_bytes_}),
-              std::make_shared<socket::SocketReceiver>(
-                  proxies_[to], socket::End{{ends[1]}, threads, from, "there", "NET/Socket/0", slots_, slot_bytes_})};
+      return {
+          std::make_shared<socket::SocketSender>(
+              proxies_[from],
+              socket::End{{ends[0]}, threads, to, "there", "NET/Socket/0", slots_, slot_bytes_}),
+          std::make_shared<socket::SocketReceiver>(
+              proxies_[to],
+              socket::End{{ends[1]}, threads, from, "there", "NET/Socket/0", slots_, slot_bytes_})};
     }
     auto receiver = std::make_shared<shm::ShmReceiver>(from, doorbells[from], slots_, slot_bytes_);
     auto segment = shm::Segment::open(receiver->descriptor());
@@ -157,8 +160,13 @@ inline ErrorCode code_of(const std::function<void()>& body) {
 
 template <class T>
 Operation all_reduce_of(const T* source, T* destination, std::size_t count, Dtype dtype, Redop op) {
-  return {Collective::kAllReduce, reinterpret_cast<const std::byte*>(source),
-          reinterpret_cast<std::byte*>(destination), count, dtype, op, 0};
+  return {Collective::kAllReduce,
+          reinterpret_cast<const std::byte*>(source),
+          reinterpret_cast<std::byte*>(destination),
+          count,
+          dtype,
+          op,
+          0};
 }
 
 }  // namespace railgauge

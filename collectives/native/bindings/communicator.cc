@@ -69,7 +69,8 @@ Operation operation_in(const Recorded& self) {
 
 void bind_recorder(nb::module_& m) {
   nb::class_<BlockedOn>(m, "BlockedOn", "Whom a rank waits for, and where.")
-      .def_prop_ro("rank", [](const BlockedOn& self) { return self.rank; }, "-1: nobody")
+      .def_prop_ro(
+          "rank", [](const BlockedOn& self) { return self.rank; }, "-1: nobody")
       .def_prop_ro(
           "frees_slot", [](const BlockedOn& self) { return self.frees_slot != 0; },
           "whether that rank has to free a slot; else send data")
@@ -85,25 +86,26 @@ void bind_recorder(nb::module_& m) {
 
   nb::class_<Recorded>(m, "Recorded", "An operation in a rank's record.")
       .def_ro("number", &Recorded::number, "of the communicator's operations, from 1")
-      .def_prop_ro("collective",
-                   [](const Recorded& self) {
-                     return static_cast<int>(operation_in(self).collective);
-                   })
+      .def_prop_ro(
+          "collective",
+          [](const Recorded& self) { return static_cast<int>(operation_in(self).collective); })
       .def_prop_ro("count", [](const Recorded& self) { return self.subject.count; })
       .def_prop_ro("dtype",
                    [](const Recorded& self) { return static_cast<int>(operation_in(self).dtype); })
-      .def_prop_ro("op",
-                   [](const Recorded& self) {
-                     const Operation operation = operation_in(self);
-                     return operation.reduces() ? static_cast<int>(operation.op) : -1;
-                   },
-                   "-1: it reduces nothing")
-      .def_prop_ro("root",
-                   [](const Recorded& self) {
-                     const Operation operation = operation_in(self);
-                     return operation.has_root() ? operation.root : -1;
-                   },
-                   "-1: it has none")
+      .def_prop_ro(
+          "op",
+          [](const Recorded& self) {
+            const Operation operation = operation_in(self);
+            return operation.reduces() ? static_cast<int>(operation.op) : -1;
+          },
+          "-1: it reduces nothing")
+      .def_prop_ro(
+          "root",
+          [](const Recorded& self) {
+            const Operation operation = operation_in(self);
+            return operation.has_root() ? operation.root : -1;
+          },
+          "-1: it has none")
       .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, of a rank that is alone")
       .def_ro("channels", &Recorded::channels)
       .def_ro("began_s", &Recorded::began_s, "since 1970; of a short one to 10 ms")
@@ -208,8 +210,7 @@ void bind_communicator(nb::module_& m) {
            "Run it `ahead` times, then `times` times; return the seconds that one of the latter "
            "took.")
       .def_prop_ro(
-          "operations",
-          [](const Communicator& self) { return self.recorder().snapshot(); },
+          "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
           "its last operations, the oldest first; this rank may be in the last one; for any thread")
       .def_prop_ro("blocked_on", &Communicator::blocked_on,
                    "whom this rank waits for, or waited for when it failed; for any thread");
