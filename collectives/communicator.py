@@ -5,19 +5,20 @@ import contextlib
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
+from math import inf, prod
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import FaultySender
+from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS, RUN_BY, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
+from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import (
     AbortedError,
@@ -33,6 +34,7 @@ from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
+from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
 SPIN_S = 2e-3
@@ -103,6 +105,7 @@ class Communicator(Collectives):
         self._connections = Connections(group, peers, fault)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
+        self._board: Board | None = None
         self._native = self._connect(
             rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting
         )
@@ -111,6 +114,8 @@ class Communicator(Collectives):
             for collective, found in choices.items():
                 told = [(one.up_to_bytes, ALGORITHMS.index(one.algorithm), one.channels) for one in found]
                 self._native.choose(NUMBERS[collective], told)
+            for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
+                self._native.zero_copy(NUMBERS[collective], *sizes)
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -155,6 +160,49 @@ class Communicator(Collectives):
             raise
         self._parts.append(made)
         return made
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
+        """Make a NumPy array in memory that all ranks of the host map, so that collectives need not copy it.
+
+        All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
+        this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
+        communicator over several hosts, or of one rank, it is an array like any other. docs/shared-memory.md has more.
+
+        Args:
+            shape: of the array, as NumPy takes it; may have no elements.
+            dtype: as NumPy takes it, ml_dtypes' too.
+
+        Returns:
+            The array, zeroed, C-contiguous, aligned to a page. Its memory is freed after it and all its views are
+            gone on all ranks, by a later call or with the communicator.
+
+        Raises:
+            UsageError: no shape or dtype, one of Python objects, or the communicator is closed.
+            UnavailableError: there is not as much memory, on any rank; all raise it, and the communicator goes on.
+            RunError: a rank was lost meanwhile.
+        """
+        import numpy as np
+
+        try:
+            kind = np.dtype(dtype)
+            sizes = [operator.index(one) for one in (shape if isinstance(shape, Sequence) else [shape])]
+            if kind.hasobject or any(size < 0 for size in sizes):
+                raise TypeError
+        except TypeError:
+            raise UsageError(f"empty: shape {shape!r}, dtype {dtype!r}: whole numbers, and a type of numbers") from None
+        memory = self.memory(prod(sizes) * kind.itemsize)
+        return np.frombuffer(memory, np.uint8).view(kind).reshape(sizes)
+
+    def memory(self, size: int) -> memoryview:
+        """The bytes under `empty()`: as many as `size` says, of ranks that may each say another.
+
+        Raises:
+            UsageError, UnavailableError, RunError: as there.
+        """
+        self._wait_for_queue()
+        if self._board is None:
+            return memoryview(bytearray(size))
+        return allocate(self._group, self._board, size)
 
     @contextlib.contextmanager
     def group(self) -> Iterator[None]:
@@ -218,6 +266,17 @@ class Communicator(Collectives):
         return ALGORITHMS[algorithm], channels
 
     @property
+    def last_run(self) -> tuple[Algorithm, int] | None:
+        """What ran the last operation, as `choice` has it; or `zero-copy`, where its arrays lay well for that.
+
+        None before the first one, and of one rank alone.
+        """
+        operations = self._native.operations
+        if not operations or operations[-1].algorithm < 0:
+            return None
+        return RUN_BY[operations[-1].algorithm], operations[-1].channels
+
+    @property
     def ends(self) -> dict[Wire, End]:
         """This rank's connections so far."""
         return self._connections.ends
@@ -237,6 +296,8 @@ class Communicator(Collectives):
         if self._queue:
             self._queue.close()
         self._connections.close()
+        if self._board:
+            self._board.windows.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -313,14 +374,14 @@ class Communicator(Collectives):
         made = self._connections
         channels = self._failing(lambda: made.rings(rings, nets))
         tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
-        board = self._failing(made.board) if setting.one_host and self.size > 1 else None
+        self._board = self._failing(made.board) if setting.one_host and self.size > 1 else None
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            board,
+            self._board,
             timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
             min_channel_bytes=1,  # the choices say how many channels

@@ -20,6 +20,8 @@ from railgauge.transports.select import why_not_shm
 
 ALGORITHMS = (Algorithm.RING, Algorithm.TREE, Algorithm.ONE_SHOT, Algorithm.TWO_SHOT, Algorithm.PAIRS)
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
+RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
+"""The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
 NO_SETTINGS = read_allowed({})
 
 

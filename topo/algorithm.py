@@ -34,7 +34,7 @@ class Algorithm(StrEnum):
     """How the ranks are joined.
 
     `direct` is a message to each peer; in memory that all share it is done in one step or two. `pairs` is a connection
-    with each peer.
+    with each peer. `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory.
     """
 
     RING = "ring"
@@ -43,6 +43,7 @@ class Algorithm(StrEnum):
     ONE_SHOT = "one-shot"
     TWO_SHOT = "two-shot"
     PAIRS = "pairs"
+    ZERO_COPY = "zero-copy"
 
 
 class Protocol(StrEnum):

@@ -13,6 +13,7 @@
 #include "collectives/native/primitives.h"
 #include "collectives/native/recorder.h"
 #include "collectives/native/reduction.h"
+#include "collectives/native/zero_copy.h"
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/board.h"
 #include "transports/native/waiting.h"
@@ -21,7 +22,8 @@ namespace railgauge {
 
 // The numbers are part of the Python binding (collectives/tuning.py).
 // kAlone is a copy, of a rank that is alone.
-enum class Algorithm : int { kAlone = -1, kRing, kTree, kOneShot, kTwoShot, kPairs };
+// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
+enum class Algorithm : int { kAlone = -1, kRing, kTree, kOneShot, kTwoShot, kPairs, kZeroCopy };
 
 // How operations of up to `up_to_bytes` are run.
 struct Choice {
@@ -55,6 +57,10 @@ class Communicator {
   // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
   // Throws Error(kInvalid) for what is not connected.
   void choose(Collective collective, std::vector<Choice> choices);
+  // Of which sizes its arrays are looked at, whether it can be run on them as they lie.
+  void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
+    zero_copy_[static_cast<int>(collective)] = sizes;
+  }
   void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
@@ -85,7 +91,8 @@ class Communicator {
                       const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
-  bool streams(const Operation& operation) const;
+  bool run_zero_copy(const Operation& operation, const Subject& subject);
+  bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
 
   int rank_, ranks_;
@@ -93,6 +100,7 @@ class Communicator {
   Options options_;
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
+  ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
 };
 

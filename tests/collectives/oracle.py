@@ -2,9 +2,10 @@
 """Every collective as NumPy does it: what each rank gives and has to get, and one case run and checked on a rank."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -137,21 +138,28 @@ def reduced(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
     return result.astype(dtype)
 
 
-def run(comm: Communicator, case: Case, seed: int) -> None:
-    """Run a case on one rank, and check what it wrote and what it left alone."""
+Lay: TypeAlias = Callable[[np.ndarray], np.ndarray]
+
+
+def where_it_is(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def run(comm: Communicator, case: Case, seed: int, lay: Lay = where_it_is) -> None:
+    """Run a case on one rank, and check what it wrote and what it left alone; `lay` copies arrays to other memory."""
     sources = given(case, comm.size, seed)
     source, want = sources[comm.rank], due(case, sources, comm.rank)
     if case.in_place and case.collective not in (Collective.ALL_TO_ALL, Collective.SEND_RECV, ALL_TO_ALL_V):
-        run_in_place(comm, case, source, want)
+        run_in_place(comm, case, source, want, lay)
     else:
-        run_out_of_place(comm, case, source, want)
+        run_out_of_place(comm, case, source, want, lay)
 
 
-def run_out_of_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None) -> None:
-    held = guarded(source)
+def run_out_of_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay) -> None:
+    held = lay(guarded(source))
     held[GUARD:-GUARD] = source
     length = len(source) if want is None else len(want)
-    into = guarded(np.zeros(length, source.dtype))
+    into = lay(guarded(np.zeros(length, source.dtype)))
     expected = into.copy()
     if want is not None:
         expected[GUARD:-GUARD] = want
@@ -161,12 +169,12 @@ def run_out_of_place(comm: Communicator, case: Case, source: np.ndarray, want: n
     same(into, expected, comm, case, "out of place")
 
 
-def run_in_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None) -> None:
+def run_in_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay) -> None:
     """Source and destination lie where NCCL has them in place; who gets nothing gives nothing to be written."""
     rank, count, is_root = comm.rank, case.count, comm.rank == case.root_of(comm.size)
     joins = case.collective == Collective.ALL_GATHER or (case.collective == Collective.GATHER and is_root)
     splits = case.collective == Collective.REDUCE_SCATTER or (case.collective == Collective.SCATTER and is_root)
-    memory = guarded(np.zeros(len(want) if joins else len(source), source.dtype))
+    memory = lay(guarded(np.zeros(len(want) if joins else len(source), source.dtype)))
     inner = memory[GUARD:-GUARD]
     part = inner[rank * count : (rank + 1) * count]
     give, take = (part, inner) if joins else (inner, part) if splits else (inner, inner)
