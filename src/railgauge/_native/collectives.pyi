@@ -147,14 +147,14 @@ class Pattern:
 def fill_pattern(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, first: int = 0) -> None:
     """Write elements first ... first + count - 1 of one rank's input."""
 
-def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got).
+    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got, how many ULP it may be off).
     """
 
-def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with what fill_pattern writes: (wrong, index of the first, expected, got).
+    Compare every element with what fill_pattern writes; the result is as check_reduced's.
     """
 
 def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:
