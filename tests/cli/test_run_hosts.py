@@ -131,6 +131,8 @@ def test_the_log_has_nccls_lines_of_both_ends(hosts, family):
     assert (first[0], second[0]) == (0, 0)
     assert re.search(r"\[0\] NCCL INFO Channel 00/0 : 0\[0\] -> 1\[1\] \[send\] via NET/Socket/0$", first[2], re.M)
     assert re.search(r"\[1\] NCCL INFO Channel 00/0 : 0\[0\] -> 1\[1\] \[receive\] via NET/Socket/0$", second[2], re.M)
+    assert re.search(r"\[0\] NCCL INFO NET/Socket : Using \[0\]eth0:\S+<0>$", first[2], re.M)
+    assert "NCCL INFO NET/Socket: Using 0 threads and 1 sockets per thread" in second[2]
     assert "0 -> 1 not via SHM: they are on two hosts, rg-node1 and rg-node2" in first[2]
 
 

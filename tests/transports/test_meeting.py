@@ -204,9 +204,11 @@ def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
 
 def test_a_hub_on_another_hosts_loopback_is_said_at_once():
     store = HashStore()
-    far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00")
+    why = "passed over: eth0 (no carrier)"
+    far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00", reason=why)
     store.set("railgauge/hub", json.dumps(far.to_dict()))
-    with pytest.raises(UsageError, match="where no other host can reach it: set NCCL_SOCKET_IFNAME on gpu-01"):
+    told = f"where no other host can reach it (lo is taken: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
+    with pytest.raises(UsageError, match=re.escape(told)):
         meet_on(store, 1, 2)
 
 
