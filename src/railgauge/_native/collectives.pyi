@@ -124,6 +124,11 @@ class Communicator:
     def execute(self, call: Call) -> None:
         """Run what was prepared to its end."""
 
+    def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
+        """
+        Prepare and execute; False, and nothing was run, where it needs pairs and there are none.
+        """
+
     def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
         """
         Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
