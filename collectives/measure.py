@@ -72,6 +72,9 @@ class Row:
     protocol: str
     channels: int
     predicted_busbw_gb_per_s: float
+    floor_us: float | None = None
+    """What memory sets as the limit: the slowest rank's time to read its input and write its output once, all ranks at
+    work, measured beside the row; None between several nodes, where the network sets it, and without a core each."""
 
 
 def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algorithm, size: int) -> float:
@@ -119,8 +122,9 @@ class Meter:
         count = count_of(collective, size, dtype.bytes, ranks)
         case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
-        told = self._bootstrap.all_gather([asdict(way) for way in ways])
-        everybody = [[Sample.received(way) for way in each] for each in told]
+        floor = self._memory_floor(case)
+        told = self._bootstrap.all_gather([floor, *(asdict(way) for way in ways)])
+        everybody = [[Sample.received(way) for way in each[1:]] for each in told]
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
         algorithm, channels = self._comm.choice(collective, count, dtype)
@@ -136,7 +140,19 @@ class Meter:
             protocol="simple",
             channels=channels,
             predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
+            floor_us=None if floor is None else max(each[0] for each in told) * 1e6,
         )
+
+    def _memory_floor(self, case: Case) -> float | None:
+        """Seconds; all ranks at once."""
+        where = self._comm.host_ranks
+        if where.nodes > 1 or where.turns > 1:
+            return None
+        lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
+        sizes = lies.source * case.dtype.bytes, lies.destination * case.dtype.bytes
+        times = self._job.iterations * self._job.aggregate
+        self._bootstrap.barrier()
+        return native.memory_floor(self._source.memory, sizes[0], self._destination.memory, sizes[1], times)
 
     def _way(self, case: Case, seed: int, in_place: bool) -> Sample:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice

@@ -144,6 +144,11 @@ class Communicator:
     def blocked_on(self) -> BlockedOn:
         """whom this rank waits for, or waited for when it failed; for any thread"""
 
+def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
+    """
+    The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
+    """
+
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""
 
