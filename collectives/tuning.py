@@ -12,13 +12,23 @@ from math import inf
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
-from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks
+from railgauge.topo.predict.host_cost import ON_BOARDS
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
 from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import why_not_shm
+from railgauge.transports.select import sharing_memory
 
-ALGORITHMS = (Algorithm.RING, Algorithm.TREE, Algorithm.ONE_SHOT, Algorithm.TWO_SHOT, Algorithm.PAIRS)
+ALGORITHMS = (
+    Algorithm.RING,
+    Algorithm.TREE,
+    Algorithm.ONE_SHOT,
+    Algorithm.TWO_SHOT,
+    Algorithm.PAIRS,
+    Algorithm.RECURSIVE_DOUBLING,
+    Algorithm.RECURSIVE_HALVING,
+    Algorithm.HIERARCHICAL,
+)
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
 NO_SETTINGS = read_allowed({})
 
@@ -40,8 +50,8 @@ class Setting:
     nodes: int
     rings: int
     trees: int
-    one_host: bool
-    """All ranks share memory."""
+    hosts: tuple[int, ...]
+    """How many ranks share memory, of each host."""
     only: Algorithm | None
     """Where it can, this one runs everything."""
     cores: int
@@ -68,7 +78,7 @@ class Setting:
             nodes=len(cores),
             rings=rings,
             trees=trees,
-            one_host=all(why_not_shm(peers[0], peer) is None for peer in peers),
+            hosts=tuple(len(host) for host in sharing_memory(peers)),
             only=only,
             cores=max(1, min(len(each) for each in cores.values())),
             net_gb_per_s=net_gb_per_s,
@@ -119,10 +129,10 @@ def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, stee
 
 def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
     """What may run it: `only` that one where it can, or else one like it; never nothing."""
-    one_host, trees = setting.one_host, setting.trees > 0
+    trees = setting.trees > 0
     if setting.only is None:
-        return candidates(collective, allowed, one_host=one_host, trees=trees)
-    there = candidates(collective, NO_SETTINGS, one_host=one_host, trees=trees)
+        return candidates(collective, allowed, setting.hosts, trees=trees)
+    there = candidates(collective, NO_SETTINGS, setting.hosts, trees=trees)
     like = [one for one in there if (one in ON_BOARDS) == (setting.only in ON_BOARDS)]
     return [setting.only] if setting.only in there else (like or there)[:1]
 

@@ -13,6 +13,8 @@ namespace {
 
 // What partial results are kept in at a time where the destination has no room for them.
 constexpr std::size_t kScratchBytes = 1 << 20;
+// All-reduces up to this size go across by doubling; topo/predict/host_across.py has the same.
+constexpr std::size_t kDoublingBytes = 64 << 10;
 
 // A part of the data for each position that takes part across, and the same part of every part at
 // a time: piece `at` of a part is its elements [at, at + step).
@@ -102,12 +104,11 @@ void gather_parts(const Stages& stages, const Lanes& lanes, const std::byte* fro
   }
 }
 
-// What a rank takes across of a part, by doubling where it is short.
-Schedule across_all_reduce(const Recursive& across, Part part) {
-  constexpr std::size_t kDoublingBytes = 32 << 10;
-  const bool doubles = part.count * across.element() <= kDoublingBytes;
-  return doubles ? doubling_all_reduce(across.place(), part)
-                 : halving_all_reduce(across.place(), part, across.element());
+// How a part of `count` elements goes across.
+Schedule across_all_reduce(const Recursive& across, std::size_t count, Part part) {
+  return count * across.element() <= kDoublingBytes
+             ? doubling_all_reduce(across.place(), part)
+             : halving_all_reduce(across.place(), part, across.element());
 }
 
 }  // namespace
@@ -135,7 +136,7 @@ void hierarchical_all_reduce(const Stages& stages, const std::byte* source, std:
   const Lanes lanes(count, stages.hosts.lanes(), stages.board.element);
   reduce_parts(stages, lanes, source, destination);
   const Part own = lanes.part(stages.board.position);
-  if (own.count) stages.across.run(across_all_reduce(stages.across, own), destination);
+  if (own.count) stages.across.run(across_all_reduce(stages.across, count, own), destination);
   gather_parts(stages, lanes, destination, destination);
 }
 

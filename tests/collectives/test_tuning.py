@@ -27,12 +27,13 @@ NONE_OR_ONE = st.sampled_from([None, *ALGORITHMS])
 @st.composite
 def any_setting(draw, only=NONE_OR_ONE):
     nodes = draw(st.integers(1, 16))
+    ranks = nodes * draw(st.integers(1 if nodes > 1 else 2, 16))
     return Setting(
-        ranks=nodes * draw(st.integers(1 if nodes > 1 else 2, 16)),
+        ranks=ranks,
         nodes=nodes,
         rings=draw(st.integers(1, 8)),
         trees=draw(st.integers(0, 8)),
-        one_host=nodes == 1 and draw(st.booleans()),
+        hosts=draw(st.sampled_from([(ranks // nodes,) * nodes, (1,) * ranks, (ranks - 1, 1)])),
         only=draw(only),
         cores=draw(st.integers(1, 64)),
         net_gb_per_s=draw(st.floats(0.1, 100)),
@@ -40,7 +41,7 @@ def any_setting(draw, only=NONE_OR_ONE):
 
 
 def can_run(collective, algorithm, setting):
-    there = algorithms(collective, one_host=setting.one_host)
+    there = algorithms(collective, setting.hosts)
     return algorithm in there and (algorithm is not Algorithm.TREE or setting.trees > 0)
 
 
@@ -89,7 +90,7 @@ def test_the_only_algorithm_runs_all_that_it_can(setting, measured, by_hand):
 
 
 def four_ranks(**others):
-    known = {"ranks": 4, "nodes": 1, "rings": 2, "trees": 4, "one_host": True, "only": None, "cores": 4}
+    known = {"ranks": 4, "nodes": 1, "rings": 2, "trees": 4, "hosts": (4,), "only": None, "cores": 4}
     return Setting(**known | {"net_gb_per_s": 10.0} | others)
 
 
@@ -108,7 +109,7 @@ def test_measured_times_count_instead_of_the_model():
 
 def test_times_of_what_is_not_there_say_nothing():
     times = {Algorithm.ONE_SHOT: {8: 0.1}}
-    apart = four_ranks(nodes=2, one_host=False)
+    apart = four_ranks(nodes=2, hosts=(2, 2))
     assert choose(apart, {}, {ALL_REDUCE: times}) == choose(apart, {})
 
 
@@ -132,7 +133,7 @@ def test_a_setting_knows_the_cores_of_the_poorest_node():
     assert Setting.of([one, other], rings=1, trees=0).cores == 4
     object.__setattr__(other, "host_id", "another")
     found = Setting.of([one, other], rings=1, trees=0)
-    assert (found.cores, found.nodes, found.one_host) == (2, 2, False)
+    assert (found.cores, found.nodes, found.hosts) == (2, 2, (1, 1))
 
 
 def test_what_nccl_refuses_is_a_usage_error():

@@ -85,9 +85,9 @@ void all_ranks_get_the_same_bits(Transport transport, int ranks, Algorithm algor
     for (std::size_t i = 0; i < kCount; ++i) {
       data[i] = std::sin(static_cast<float>(rank * kCount + i)) * std::pow(10.f, i % 7);
     }
-    data[0] = rank % 2 ? 0.f : -0.f;
     comm->run(all_reduce_of(data.data(), data.data(), kCount, Dtype::kFloat32, Redop::kSum));
-    comm->run(all_reduce_of(data.data(), data.data(), 1, Dtype::kFloat32, Redop::kMax));
+    const float zero = rank % 2 ? 0.f : -0.f;
+    comm->run(all_reduce_of(&zero, data.data(), 1, Dtype::kFloat32, Redop::kMax));
   });
   for (const auto& result : results) {
     REQUIRE(std::memcmp(result.data(), results[0].data(), kCount * sizeof(float)) == 0);

@@ -63,7 +63,7 @@ def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: 
 def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
     """Rows of ranks on host memory: railgauge's own engine, which chooses by the same model."""
     plan, where = passing.plan, host_ranks(passing, collective)
-    usable = host_choice.candidates(collective, allowed, one_host=plan.nodes == 1, trees=True)
+    usable = host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True)
     runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
 
     def row(size: int) -> Row:

@@ -151,20 +151,40 @@ void bind_communicator(nb::module_& m) {
           },
           "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
 
+  nb::class_<Cube>(m, "Cube", "Ranks joined as a hypercube, as one of them sees it.")
+      .def(
+          "__init__",
+          [](Cube* self, std::vector<int> order, int position, std::vector<Pair> peers) {
+            new (self) Cube{std::move(order), position, std::move(peers)};
+          },
+          "order"_a, "position"_a, "peers"_a);
+  m.def(
+      "cube_neighbours",
+      [](int position, int size) { return CubePlace{position, size}.neighbours(); }, "position"_a,
+      "size"_a, "The positions that one is joined with in a hypercube.");
+
   nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
       .def(
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, double timeout_s, double spin_s,
+             std::shared_ptr<shm::Board> board, std::vector<std::vector<int>> hosts, int host,
+             std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
              std::size_t min_channel_bytes, std::size_t stream_bytes) {
             new (self) Communicator(
                 rank, ranks, std::move(doorbell),
-                {std::move(rings), std::move(trees), std::move(board), {}},
+                {std::move(rings),
+                 std::move(trees),
+                 std::move(board),
+                 {std::move(hosts), host},
+                 std::move(cube).value_or(Cube{}),
+                 std::move(across).value_or(Cube{}),
+                 {}},
                 {{nanoseconds(timeout_s), nanoseconds(spin_s)}, min_channel_bytes, stream_bytes});
           },
-          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "timeout_s"_a,
-          "spin_s"_a, "min_channel_bytes"_a, "stream_bytes"_a)
+          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
+          "host"_a, "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a,
+          "min_channel_bytes"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
       .def(

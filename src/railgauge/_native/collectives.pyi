@@ -93,10 +93,18 @@ class Pair:
 
     def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
 
+class Cube:
+    """Ranks joined as a hypercube, as one of them sees it."""
+
+    def __init__(self, order: Sequence[int], position: int, peers: Sequence[Pair]) -> None: ...
+
+def cube_neighbours(position: int, size: int) -> list[int]:
+    """The positions that one is joined with in a hypercube."""
+
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], host: int, cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
 
     def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
 
