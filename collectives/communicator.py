@@ -16,10 +16,10 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails
-from railgauge.collectives.tuning import ALGORITHMS, Choice, Setting, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import (
     AbortedError,
     MismatchError,
@@ -111,8 +111,7 @@ class Communicator(Collectives):
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
-                told = [(one.up_to_bytes, ALGORITHMS.index(one.algorithm), one.channels) for one in found]
-                self._native.choose(NUMBERS[collective], told)
+                self._native.choose(NUMBERS[collective], [one.numbers for one in found])
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -212,12 +211,12 @@ class Communicator(Collectives):
             lambda: self._native.run(number, source, destination, count, int(dtype), int(op), root, ahead, times)
         )
 
-    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int]:
-        """The algorithm that runs such an operation, and how many channels it uses."""
+    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int, Protocol]:
+        """The algorithm that runs such an operation, how many channels it uses, and by which protocol."""
         if self.size == 1:
-            return ALGORITHMS[0], 1
-        algorithm, channels = self._native.choice(NUMBERS[collective], count, int(dtype))
-        return ALGORITHMS[algorithm], channels
+            return ALGORITHMS[0], 1, Protocol.SIMPLE
+        algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
+        return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
 
     @property
     def ends(self) -> dict[Wire, End]:

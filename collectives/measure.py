@@ -138,7 +138,7 @@ class Meter:
         everybody = self._bootstrap.all_gather([asdict(way) for way in ways])
         timings = [self._combine([Sample(**each[i]) for each in everybody], case.bytes(ranks)) for i in (0, 1)]
         self._note_wrong([[Sample(**way) for way in each] for each in everybody], case)
-        algorithm, channels = self._comm.choice(collective, count, dtype)
+        algorithm, channels, protocol = self._comm.choice(collective, count, dtype)
         return Row(
             bytes=case.bytes(ranks),
             count=count,
@@ -148,7 +148,7 @@ class Meter:
             out_of_place=timings[0],
             in_place=timings[1],
             algorithm=str(algorithm),
-            protocol="simple",
+            protocol=str(protocol),
             channels=channels,
             predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
         )

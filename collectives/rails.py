@@ -5,7 +5,7 @@ rail. Ranks of equal position on their hosts use one rail, so that several posit
 
 from collections.abc import Sequence
 
-from railgauge.transports.wire import Nets
+from railgauge.transports.wire import Nets, ring_wires
 
 ANY_DEVICE = 0
 """Where no ring leaves or enters a host by an interface, the first one is used."""
@@ -30,8 +30,8 @@ class Rails:
         """By host, the device that a ring leaves it by first, and that it enters it by."""
         leaving: dict[int, int] = {}
         entering: dict[int, int] = {}
-        for source, target, devices in zip(ring, [*ring[1:], ring[0]], steps, strict=True):
-            if devices:
-                leaving.setdefault(self._places[source][0], devices[0])
-                entering.setdefault(self._places[target][0], devices[1])
+        for wire in ring_wires(0, ring, steps):
+            if wire.devices:
+                leaving.setdefault(self._places[wire.source][0], wire.devices[0])
+                entering.setdefault(self._places[wire.target][0], wire.devices[1])
         return leaving, entering

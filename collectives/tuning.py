@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each collective is run, by size: which algorithm, over how many channels.
+"""How each collective is run, by size: which algorithm, over how many channels, by which protocol.
 
 The quickest is chosen, by the cost model that `graph predict` shows too or by what `run --tune` has measured, among
 what can run it here and what NCCL_ALGO leaves. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS bound the channels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from railgauge.collectives.operation import NUMBERS
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
-from railgauge.topo.predict.host_cost import ON_BOARDS
+from railgauge.topo.predict.host_cost import ON_BOARDS, ll_up_to
 from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
 from railgauge.topo.settings.steering import Steering, read_steering
@@ -30,6 +30,8 @@ ALGORITHMS = (
     Algorithm.HIERARCHICAL,
 )
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
+PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
+"""In the order of the native engine's numbers (collectives/native/direct.h)."""
 NO_SETTINGS = read_allowed({})
 
 
@@ -40,6 +42,12 @@ class Choice:
     up_to_bytes: int
     algorithm: Algorithm
     channels: int
+    protocol: Protocol = Protocol.SIMPLE
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """As the native engine takes it."""
+        return self.up_to_bytes, ALGORITHMS.index(self.algorithm), self.channels, PROTOCOLS.index(self.protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,11 @@ class Setting:
         )
 
     @property
+    def one_host(self) -> bool:
+        """Whether all ranks share memory."""
+        return len(self.hosts) == 1
+
+    @property
     def host_ranks(self) -> HostRanks:
         """As the cost model takes it."""
         return HostRanks(ranks=self.ranks, nodes=self.nodes, cores=self.cores, net_gb_per_s=self.net_gb_per_s)
@@ -108,8 +121,23 @@ def choose(
         known = (measured or {}).get(collective, {})
         times = {one: known[one] for one in usable if known.get(one)}
         runs = quickest(times or modelled(setting.host_ranks, collective, usable))
-        found[collective] = list(_with_channels(runs, setting, steering))
+        by_ll = Algorithm.ONE_SHOT in usable and allowed.protocol(collective, Protocol.LL, trusted=True)
+        short = ll_up_to(collective, setting.ranks) if by_ll else 0
+        if short and not allowed.protocol(collective, Protocol.SIMPLE, trusted=True):
+            runs = [(short, Algorithm.ONE_SHOT), *(run for run in runs if run[0] > short)]
+        found[collective] = list(_with_protocol(_with_channels(runs, setting, steering), short))
     return found
+
+
+def _with_protocol(choices: Iterable[Choice], short: int) -> Iterator[Choice]:
+    """Exchanges over boards of up to `short` bytes go by LL."""
+    start = 1
+    for choice in choices:
+        if choice.algorithm is Algorithm.ONE_SHOT and start <= short:
+            yield replace(choice, up_to_bytes=min(choice.up_to_bytes, short), protocol=Protocol.LL)
+        if choice.algorithm is not Algorithm.ONE_SHOT or choice.up_to_bytes > short:
+            yield choice
+        start = choice.up_to_bytes + 1
 
 
 def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, steering: Steering) -> Iterator[Choice]:

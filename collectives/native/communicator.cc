@@ -111,7 +111,7 @@ void Communicator::run(const Operation& operation) {
       break;
     case Algorithm::kOneShot:
     case Algorithm::kTwoShot:
-      run_direct(operation, how.algorithm == Algorithm::kTwoShot, subject);
+      run_direct(operation, how, subject);
       break;
     case Algorithm::kRecursiveDoubling:
     case Algorithm::kRecursiveHalving:
@@ -155,9 +155,9 @@ bool Communicator::streams(const Operation& operation) const {
          operation.source != operation.destination;
 }
 
-void Communicator::run_direct(const Operation& o, bool two_shot, const Subject& subject) {
-  const bool stream = streams(o);
-  const Direct direct(*wiring_.board, waiting_, o, subject, stream);
+void Communicator::run_direct(const Operation& o, const Choice& choice, const Subject& subject) {
+  const bool stream = streams(o), two_shot = choice.algorithm == Algorithm::kTwoShot;
+  const Direct direct(*wiring_.board, waiting_, o, subject, choice.protocol, stream);
   const Reduction reduction(o, ranks_);
   switch (o.collective) {
     case Collective::kAllReduce:
@@ -273,7 +273,7 @@ void Communicator::run_recursive(const Operation& o, bool doubling, const Subjec
 void Communicator::run_hierarchical(const Operation& o, const Subject& subject) {
   const bool stream = streams(o);
   const Reduction reduction(o, ranks_);
-  Direct board(*wiring_.board, waiting_, o, subject, stream);
+  Direct board(*wiring_.board, waiting_, o, subject, Protocol::kSimple, stream);
   const Recursive across(wiring_.across, waiting_, reduction, o.element_bytes(), subject,
                          channel_after_trees(2));
   const Stages stages{wiring_.hosts, board, across, reduction};

@@ -8,6 +8,7 @@
 
 #include "collectives/native/channel.h"
 #include "collectives/native/cube.h"
+#include "collectives/native/direct.h"
 #include "collectives/native/executor.h"
 #include "collectives/native/hierarchical.h"
 #include "collectives/native/operation.h"
@@ -40,6 +41,7 @@ struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
   int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+  Protocol protocol = Protocol::kSimple;
 };
 
 // What a rank is connected with; a part that is not there cannot be chosen.
@@ -93,7 +95,7 @@ class Communicator {
   Subject begin(const Operation& operation, const Choice& choice);
   void end();
   void run_alone(const Operation& operation);
-  void run_direct(const Operation& operation, bool two_shot, const Subject& subject);
+  void run_direct(const Operation& operation, const Choice& choice, const Subject& subject);
   void run_channels(const Operation& operation, const Choice& choice, const Subject& subject);
   void run_recursive(const Operation& operation, bool doubling, const Subject& subject);
   void run_hierarchical(const Operation& operation, const Subject& subject);

@@ -220,9 +220,7 @@ def test_a_graph_file_is_executed_by_every_node(tmp_path):
     graph.write_text(BACKWARDS)
     got = document(two_nodes_here(4, *SMALL, "--json", "--graph", str(graph)))
     assert_right(got, 4, 2)
-    assert {(c["channel"], c["from"], c["to"]) for c in got["connections"]} == {
-        *((0, 1, 0), (0, 0, 3), (0, 3, 2), (0, 2, 1))
-    }
+    assert {(c["from"], c["to"]) for c in got["connections"] if c["channel"] == 0} == {(1, 0), (0, 3), (3, 2), (2, 1)}
 
 
 def test_without_shared_memory_a_host_runs_over_sockets():

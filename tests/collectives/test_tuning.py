@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, usable_for, uses
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UsageError
 from railgauge.topo.predict.host_choice import ANY_SIZE
 from railgauge.topo.predict.host_cost import algorithms
@@ -70,6 +70,26 @@ def test_a_size_uses_another_channel_for_each_64_kib_and_never_less_than_asked(s
     found = choose(setting, {"NCCL_MIN_NCHANNELS": str(least)})[ALL_REDUCE]
     choice = next(choice for choice in found if size <= choice.up_to_bytes)
     assert choice.channels == max(min(least, setting.rings), min(setting.rings, max(1, size >> 16)))
+
+
+def test_few_bytes_over_boards_go_by_ll_unless_nccl_proto_leaves_it_out():
+    def begins(**setting):
+        return [(c.up_to_bytes, c.algorithm, c.protocol) for c in choose(four_ranks(), setting)[ALL_REDUCE]][:2]
+
+    assert begins()[0] == (40, Algorithm.ONE_SHOT, Protocol.LL)
+    assert begins()[1][1:] == (Algorithm.ONE_SHOT, Protocol.SIMPLE)
+    for without in ("Simple", "^LL", "LL128", "allreduce:simple"):
+        assert begins(NCCL_PROTO=without)[0][1:] == (Algorithm.ONE_SHOT, Protocol.SIMPLE)
+    assert {c.protocol for c in choose(four_ranks(), {"NCCL_ALGO": "Ring"})[ALL_REDUCE]} == {Protocol.SIMPLE}
+
+
+def test_nccl_proto_prefers_ll_where_it_is():
+    times = {Algorithm.ONE_SHOT: {8: 2.0, 1024: 9.0}, Algorithm.RING: {8: 1.0, 1024: 3.0}}
+    found = choose(four_ranks(rings=1), {"NCCL_PROTO": "LL"}, {ALL_REDUCE: times})[ALL_REDUCE]
+    assert [(c.up_to_bytes, c.algorithm, c.protocol) for c in found] == [
+        (40, Algorithm.ONE_SHOT, Protocol.LL),
+        (ANY_SIZE, Algorithm.RING, Protocol.SIMPLE),
+    ]
 
 
 @settings(deadline=None)

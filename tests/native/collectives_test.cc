@@ -125,8 +125,10 @@ void every_collective_in(World& world, Algorithm algorithm) {
   });
 }
 
-void every_collective(Transport transport, int ranks, Algorithm algorithm) {
+void every_collective(Transport transport, int ranks, Algorithm algorithm,
+                      Protocol protocol = Protocol::kLl) {
   World world(transport, ranks, 2, 128);
+  world.protocol = protocol;
   for (int first : {0, 1}) {
     world.add_ring(iota(ranks, first));
     world.add_tree(tree_over(iota(ranks, first)));
@@ -216,6 +218,9 @@ int main() {
                               Algorithm::kRecursiveDoubling, Algorithm::kRecursiveHalving}) {
     for (int ranks : {2, 3, 5}) every_collective(Transport::kSocket, ranks, algorithm);
     for (int ranks : {2, 3}) every_collective(Transport::kSocketHelpers, ranks, algorithm);
+  }
+  for (int ranks : {2, 5}) {
+    every_collective(Transport::kShm, ranks, Algorithm::kOneShot, Protocol::kSimple);
   }
   for (Transport transport : {Transport::kShm, Transport::kSocket}) {
     every_collective_by_hierarchy(transport, {{0}, {1}});

@@ -41,6 +41,7 @@ class World {
  public:
   std::vector<std::shared_ptr<Doorbell>> doorbells;
   std::vector<Wiring> wirings;  // by rank
+  Protocol protocol = Protocol::kLl;
 
   World(Transport transport, int ranks, std::uint32_t slots, std::uint32_t slot_bytes)
       : wirings(ranks), transport_(transport), slots_(slots), slot_bytes_(slot_bytes) {
@@ -120,7 +121,7 @@ class World {
                                                Communicator::Options{{timeout, 5us}, 64, 4096});
     for (int collective = 0; collective < kCollectives; ++collective) {
       try {
-        comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10}});
+        comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10, protocol}});
       } catch (const Error&) {  // not by this algorithm
       }
     }

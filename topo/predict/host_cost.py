@@ -37,6 +37,19 @@ def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm,
     return (*wires, *recursive, *[Algorithm.HIERARCHICAL] * _has_hierarchy(collective, hosts))
 
 
+def ll_up_to(collective: Collective, ranks: int) -> int:
+    """Up to how many bytes (nccl-tests' count) one-shot goes by LL: the data of a message lies in the cache line that
+    says that it is there; 0: never.
+    """
+    match collective:
+        case Collective.ALL_GATHER | Collective.GATHER:
+            return calibration.HOST_SHORT_BYTES * ranks
+        case Collective.REDUCE_SCATTER | Collective.ALL_TO_ALL | Collective.SCATTER:
+            return calibration.HOST_SHORT_BYTES // max(1, ranks - 1) * ranks
+        case _:
+            return calibration.HOST_SHORT_BYTES
+
+
 def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
     if max(hosts) == 1:
         return False

@@ -190,24 +190,27 @@ void bind_communicator(nb::module_& m) {
       .def(
           "choose",
           [](Communicator& self, int collective,
-             const std::vector<std::tuple<std::size_t, int, int>>& choices) {
+             const std::vector<std::tuple<std::size_t, int, int, int>>& choices) {
             std::vector<Choice> all;
-            for (auto [bytes, algorithm, channels] : choices) {
-              all.push_back({bytes, static_cast<Algorithm>(algorithm), channels});
+            for (auto [bytes, algorithm, channels, protocol] : choices) {
+              all.push_back({bytes, static_cast<Algorithm>(algorithm), channels,
+                             static_cast<Protocol>(protocol)});
             }
             self.choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
-          "How to run a collective: (up to so many bytes, algorithm, most channels), the last one "
-          "for all above.")
+          "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
+          "last one for all above.")
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
             Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,
                                          count, dtype_from(dtype), Redop::kSum, 0});
-            return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels);
+            return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels,
+                                   static_cast<int>(choice.protocol));
           },
-          "collective"_a, "count"_a, "dtype"_a, "(algorithm, channels) for so many elements")
+          "collective"_a, "count"_a, "dtype"_a,
+          "(algorithm, channels, protocol) for so many elements")
       .def(
           "prepare",
           [](const Communicator& self, int collective, nb::handle source, nb::handle destination,

@@ -111,13 +111,13 @@ class Communicator:
     @property
     def has_pairs(self) -> bool: ...
 
-    def choose(self, collective: int, choices: Sequence[tuple[int, int, int]]) -> None:
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
-        How to run a collective: (up to so many bytes, algorithm, most channels), the last one for all above.
+        How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
         """
 
-    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
-        """(algorithm, channels) for so many elements"""
+    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
+        """(algorithm, channels, protocol) for so many elements"""
 
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
         """
