@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that do not do the same, over boards and rings and between hosts: named to all of them within the timeout, never wrong data.
+"""Ranks that do not do the same, over boards, rings and hosts: named to all within the timeout, never wrong data.
 
 A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet.
 """
