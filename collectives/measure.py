@@ -127,7 +127,7 @@ class Meter:
         everybody = [[Sample.received(way) for way in each[1:]] for each in told]
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
-        algorithm, channels = self._comm.choice(collective, count, dtype)
+        algorithm, channels, protocol = self._comm.choice(collective, count, dtype)
         return Row(
             bytes=case.bytes(ranks),
             count=count,
@@ -137,7 +137,7 @@ class Meter:
             out_of_place=timings[0],
             in_place=timings[1],
             algorithm=str(algorithm),
-            protocol="simple",
+            protocol=str(protocol),
             channels=channels,
             predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
             floor_us=None if floor is None else max(each[0] for each in told) * 1e6,
