@@ -17,8 +17,9 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.process_group import init_process_group
 from railgauge.collectives.work import Work
 
-WARM_SHARE = 0.3
-"""Of all collectives: after these everything has been made that is made once."""
+QUARTERS = 4
+"""Of all collectives. In the first everything is made that is made once; the least of the last is held against the most
+of the second, so that what comes and goes is no growth."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Report:
-    """How it went on one rank: `wrong` is None where all was right."""
+    """How it went on one rank: `wrong` is None where all was right; before and after in a long soak."""
 
     steps: int = 0
     collectives: int = 0
@@ -73,8 +74,7 @@ class Soak:
         self._task = task
         self._rank = rank
         self._done = self._collectives = 0
-        self._before: Footprint | None = None
-        self._after: Footprint | None = None
+        self._looks: list[list[Footprint]] = [[] for _ in range(QUARTERS)]
         self.at: Step | None = None
         """What it is doing."""
 
@@ -106,16 +106,18 @@ class Soak:
 
     def report(self) -> Report:
         """How it went; growth is wrong too."""
-        grown = self._after.growth_since(self._before) if self._after and self._before else None
+        _, second, _, last = self._looks
+        if not second or not last:
+            return Report(self._done, self._collectives)
+        before, after = Footprint.folded(max, second), Footprint.folded(min, last)
+        grown = after.growth_since(before)
         wrong = f"it has grown: {grown}" if grown else None
-        return Report(self._done, self._collectives, wrong, before=self._before, after=self._after)
+        return Report(self._done, self._collectives, wrong, before=before, after=after)
 
     def _look(self) -> None:
         """Where only the communicator of all ranks is open."""
-        if self._before is None and self._collectives >= WARM_SHARE * self._task.collectives:
-            self._before = Footprint.now()
-        elif self._before:
-            self._after = Footprint.now()
+        quarter = self._collectives * QUARTERS // self._task.collectives
+        self._looks[min(quarter, QUARTERS - 1)].append(Footprint.now())
 
     def _split(self, comm: Communicator, number: int) -> list[Communicator | None]:
         made = colors(self._task.seed, self._task.ranks, number)
