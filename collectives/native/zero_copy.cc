@@ -30,7 +30,7 @@ ZeroCopy::ZeroCopy(shm::Board& board, Waiting& waiting, const Operation& operati
                    const Subject& subject, bool stream)
     : board_(board),
       o_(operation),
-      direct_(board, waiting, operation, subject, stream),
+      direct_(board, waiting, operation, subject, Protocol::kSimple, stream),
       ranks_(board.size()),
       position_(board.position()),
       element_(operation.element_bytes()),
