@@ -116,7 +116,7 @@ class Communicator(Collectives):
             for collective, found in choices.items():
                 self._native.choose(NUMBERS[collective], [one.numbers for one in found])
             for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
-                self._native.zero_copy(NUMBERS[collective], *sizes)
+                self.run_zero_copy(collective, *sizes)
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -265,6 +265,21 @@ class Communicator(Collectives):
             return ALGORITHMS[0], 1, Protocol.SIMPLE
         algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
         return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
+
+    def run_zero_copy(
+        self, collective: Collective, windows_from: int, cross_memory_from: int, cross_memory_below: int
+    ) -> None:
+        """Say of how many bytes a collective is run on the arrays themselves (zero_copy.py); all ranks the same.
+
+        A communicator of several hosts, or of one rank, never does.
+        """
+        self._native.zero_copy(NUMBERS[collective], windows_from, cross_memory_from, cross_memory_below)
+
+    @property
+    def window_bytes(self) -> tuple[int, int]:
+        """How many bytes of this rank lie in windows (`empty`), and how many of them in huge pages."""
+        windows = self._board and self._board.windows
+        return (windows.bytes, windows.bytes_in_huge_pages) if windows else (0, 0)
 
     @property
     def ran_zero_copy(self) -> bool:
