@@ -100,7 +100,13 @@ class Setting:
     @property
     def host_ranks(self) -> HostRanks:
         """As the cost model takes it."""
-        return HostRanks(ranks=self.ranks, nodes=self.nodes, cores=self.cores, net_gb_per_s=self.net_gb_per_s)
+        return HostRanks(
+            ranks=self.ranks,
+            nodes=self.nodes,
+            cores=self.cores,
+            net_gb_per_s=self.net_gb_per_s,
+            channels=max(1, self.rings),
+        )
 
 
 def choose(
