@@ -27,6 +27,7 @@ COMMANDS = {
         "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
     ),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
+    "log": ("railgauge.cli.log.commands", "What a run left behind: explain shows where all ranks stood when it ended."),
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
