@@ -118,6 +118,7 @@ class Communicator {
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
   Recorder recorder_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace railgauge
