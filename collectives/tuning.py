@@ -66,6 +66,8 @@ class Setting:
     """That the ranks of a node have together."""
     net_gb_per_s: float
     """What all channels together pass on from one node to the next."""
+    interfaces: int = 1
+    """Over how many interfaces of a node."""
 
     @classmethod
     def of(
@@ -76,6 +78,7 @@ class Setting:
         trees: int,
         only: Algorithm | None = None,
         net_gb_per_s: float = inf,
+        interfaces: int = 1,
     ) -> "Setting":
         """Of ranks that know each other; the node with the fewest cores counts."""
         cores: dict[str, set[int]] = {}
@@ -90,6 +93,7 @@ class Setting:
             only=only,
             cores=max(1, min(len(each) for each in cores.values())),
             net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces,
         )
 
     @property
@@ -105,7 +109,7 @@ class Setting:
             nodes=self.nodes,
             cores=self.cores,
             net_gb_per_s=self.net_gb_per_s,
-            channels=max(1, self.rings),
+            interfaces=self.interfaces,
         )
 
 

@@ -22,7 +22,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
     folds = beyond * (where.nodes > 1)
     if collective in (Collective.BROADCAST, Collective.REDUCE):
         steps = bits + beyond
-        return Moves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds), connections=1)
+        return Moves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds), senders=1)
     if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         there = 1 - where.per_node / where.ranks
         return Moves(
@@ -31,7 +31,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
             passed=2 * (1 - 1 / where.ranks) + 2 * beyond,
             apart=1.0 if collective is Collective.REDUCE_SCATTER else 0.0,
             leaving=where.per_node * there + folds,
-            connections=where.per_node,
+            senders=where.per_node,
         )
     if algorithm is Algorithm.RECURSIVE_DOUBLING:
         return Moves(
@@ -40,7 +40,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
             passed=2.0 * (bits + beyond),
             apart=1.0 + bits,
             leaving=float(where.per_node * far + folds),
-            connections=where.per_node,
+            senders=where.per_node,
         )
     return Moves(
         steps=2 * (bits + beyond),
@@ -48,7 +48,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
         passed=4 * (1 - 0.5**bits) + 2 * beyond,
         apart=1.0,
         leaving=2 * where.per_node * (1 - 0.5**far) + folds,
-        connections=where.per_node,
+        senders=where.per_node,
     )
 
 
@@ -73,7 +73,7 @@ def hierarchical(where: HostRanks, collective: Collective, size: int) -> Moves:
         passed=2 * share * leaving,
         apart=stages * (1.0 + peers * share),
         leaving=leaving,
-        connections=where.per_node,
+        senders=where.per_node,
         rounds=1.0 + (stages - 1) * share,
     )
 

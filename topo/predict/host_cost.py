@@ -77,9 +77,10 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the network takes."""
-    used = min(1.0, moves.connections / where.channels) if moves.connections else 1.0
-    return size * moves.leaving / (where.net_gb_per_s * used) / 1e3
+    """What the network takes, or those that put it there and take it from there."""
+    senders = moves.senders or min(where.interfaces, where.per_node)
+    passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
+    return size * moves.leaving / min(passes, senders * calibration.HOST_SOCKET_GB_PER_S) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:

@@ -9,14 +9,14 @@ from math import ceil, inf
 class HostRanks:
     """Ranks on equal nodes; `cores` are those that the ranks of one node have together.
 
-    `net_gb_per_s`: what all channels together pass on from one node to the next.
+    `net_gb_per_s`: what all channels together pass on from one node to the next, over so many interfaces of a node.
     """
 
     ranks: int
     nodes: int = 1
     cores: int
     net_gb_per_s: float = inf
-    channels: int = 1
+    interfaces: int = 1
 
     @property
     def per_node(self) -> int:
@@ -35,9 +35,9 @@ class Moves:
 
     steps: that follow one another, `crossings` of them between nodes. messages: of other ranks, to look at. passed:
     bytes that it puts out and takes in, `apart`: those that it copies while nothing leaves the node, and `leaving`:
-    bytes that leave a node, all over nccl-tests' size. connections: by how many those leave at a time, each of which
-    passes what a channel does; 0: by all channels. rounds: how often all ranks wait for one another while the size
-    grows by what a board's place holds.
+    bytes that leave a node, all over nccl-tests' size. senders: the ranks of a node that these leave at a time, each by
+    an interface; 0: as many as have interfaces. rounds: how often all ranks wait for one another while the size grows
+    by what a board's place holds.
     """
 
     steps: int
@@ -46,5 +46,5 @@ class Moves:
     passed: float
     apart: float = 0.0
     leaving: float = 0.0
-    connections: int = 0
+    senders: int = 0
     rounds: float = 0.0

@@ -166,8 +166,8 @@ def test_steps_and_bytes_of_four_hosts_of_two_ranks(algorithm, collective, size,
 
 
 def test_one_rank_a_host_leaves_large_sizes_to_the_rings_of_all_interfaces():
-    def at(size, channels):
-        where = HostRanks(ranks=4, nodes=4, cores=4, net_gb_per_s=10, channels=channels)
+    def at(size, interfaces):
+        where = HostRanks(ranks=4, nodes=4, cores=4, net_gb_per_s=2, interfaces=interfaces)
         usable = candidates(Collective.ALL_REDUCE, ANY, hosts_of(where), trees=False)
         return chosen(quickest(modelled(where, Collective.ALL_REDUCE, usable)), size)
 
