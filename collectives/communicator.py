@@ -15,7 +15,7 @@ from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.rails import Rails
+from railgauge.collectives.rails import Rails, interfaces
 from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
@@ -100,7 +100,15 @@ class Communicator(Collectives):
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
         self._failure: RunError | None = None
-        setting = Setting.of(peers, rings=len(rings), trees=len(trees), only=self._only, net_gb_per_s=net_gb_per_s)
+        nets = nets or [[None] * len(ring) for ring in rings]
+        setting = Setting.of(
+            peers,
+            rings=len(rings),
+            trees=len(trees),
+            only=self._only,
+            net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces(nets),
+        )
         self.host_ranks = setting.host_ranks
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
@@ -108,9 +116,7 @@ class Communicator(Collectives):
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
         self._board: Board | None = None
-        self._native = self._connect(
-            rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], choices
-        )
+        self._native = self._connect(rings, nets, trees[: self.trees], choices)
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():

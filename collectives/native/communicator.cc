@@ -271,7 +271,7 @@ Task Communicator::ring_task(const Operation& o, const Primitives& moves, const 
 void Communicator::run_recursive(const Operation& o, bool doubling, const Subject& subject) {
   const Reduction reduction(o, ranks_);
   const Recursive ranks(wiring_.cube, waiting_, reduction, o.element_bytes(), subject,
-                        channel_after_trees(1));
+                        channel_after_trees(1), scratch_);
   switch (o.collective) {
     case Collective::kAllReduce:
       recursive_all_reduce(ranks, doubling ? AllReduceBy::kDoubling : AllReduceBy::kHalving,
@@ -296,7 +296,7 @@ void Communicator::run_hierarchical(const Operation& o, const Subject& subject) 
   const Reduction reduction(o, ranks_);
   Direct board(*wiring_.board, waiting_, o, subject, Protocol::kSimple, stream);
   const Recursive across(wiring_.across, waiting_, reduction, o.element_bytes(), subject,
-                         channel_after_trees(2));
+                         channel_after_trees(2), scratch_);
   const Stages stages{wiring_.hosts, board, across, reduction};
   switch (o.collective) {
     case Collective::kAllReduce:

@@ -127,6 +127,7 @@ class Communicator {
   std::vector<Choice> choices_[kCollectives];
   ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace railgauge

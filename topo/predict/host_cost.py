@@ -63,7 +63,9 @@ def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, si
     within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
     steps = within + moves.crossings * calibration.HOST_NET_STEP_US
     latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
-    return Cost(latency_us=latency, transfer_us=max(copying_us(where, moves, size), between_us(where, moves, size)))
+    apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
+    together = max(copying_us(where, moves, size), between_us(where, moves, size))
+    return Cost(latency_us=latency, transfer_us=together + apart)
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
@@ -75,8 +77,10 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the network takes."""
-    return size * moves.leaving / where.net_gb_per_s / 1e3
+    """What the network takes, or those that put it there and take it from there."""
+    senders = moves.senders or min(where.interfaces, where.per_node)
+    passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
+    return size * moves.leaving / min(passes, senders * calibration.HOST_SOCKET_GB_PER_S) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:
