@@ -30,6 +30,8 @@ ALGORITHMS = (
     Algorithm.HIERARCHICAL,
 )
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
+RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
+"""The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
 PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
 """In the order of the native engine's numbers (collectives/native/direct.h)."""
 NO_SETTINGS = read_allowed({})

@@ -104,6 +104,8 @@ def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, siz
         case Algorithm.ONE_SHOT:
             moves, by_part = _to_each(where, collective), collective in (Collective.ALL_GATHER, Collective.GATHER)
             return replace(moves, rounds=1 / where.ranks if by_part else 1.0)
+        case Algorithm.ZERO_COPY:
+            return _zero_copy(where, collective)
         case _:
             return _to_each(where, collective)
 
@@ -138,6 +140,20 @@ def _two_shot(where: HostRanks) -> Moves:
     """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
     return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
+
+
+def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
+    """What each rank takes out of the others' arrays, or puts there, between two rounds of a word from each."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    passed = {
+        Collective.ALL_REDUCE: 2 * peers * part,
+        Collective.REDUCE: 1.0,
+        Collective.BROADCAST: 1.0,
+        Collective.GATHER: part,
+        Collective.SCATTER: part,
+        Collective.SEND_RECV: 1.0,
+    }.get(collective, peers * part)
+    return Moves(steps=2, messages=2 * peers, passed=passed)
 
 
 def _to_each(where: HostRanks, collective: Collective) -> Moves:
