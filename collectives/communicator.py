@@ -404,28 +404,24 @@ class Communicator(Collectives):
         channels = self._failing(lambda: made.rings(rings, nets))
         tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
         hosts = sharing_memory(self.peers)
-        rails = Rails(hosts, rings, nets)
-        host = next(number for number, ranks in enumerate(hosts) if self.rank in ranks)
-        after_trees = self.rings + self.trees  # the pairs' channel
-        hierarchy = uses(choices, Algorithm.HIERARCHICAL)
-        cube = across = None
+        rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
+        cube = across = board = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
-            in_order = [rank for ranks in hosts for rank in ranks]
-            cube = self._failing(lambda: made.cube([in_order], after_trees + 1, rails))
-        if hierarchy:
-            lanes = [list(ranks) for ranks in zip(*hosts, strict=False)]
-            across = self._failing(lambda: made.cube(lanes, after_trees + 2, rails))
-        if self.size > 1 and (hierarchy or len(hosts) == 1):
-            self._board = self._failing(lambda: made.board(hosts[host]))
+            cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
+        if uses(choices, Algorithm.HIERARCHICAL):
+            across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
+        if self.size > 1 and (len(hosts) == 1 or uses(choices, Algorithm.HIERARCHICAL)):
+            here = next(ranks for ranks in hosts if self.rank in ranks)
+            board = self._failing(lambda: made.board(here))
+            self._board = board if len(hosts) == 1 else None  # windows are of all ranks
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            self._board,
+            board,
             hosts if len(hosts) > 1 else [],
-            host,
             cube,
             across,
             timeout_s=self._job.timeout_s,
