@@ -20,7 +20,7 @@ from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, count_of, extent
 from railgauge.collectives.verification import Verdict, verify
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.predict.host_cost import host_cost
 from railgauge.transports.bootstrap import Bootstrap
@@ -128,6 +128,8 @@ class Meter:
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
         algorithm, channels, protocol = self._comm.choice(collective, count, dtype)
+        if self._comm.ran_zero_copy:
+            algorithm, channels, protocol = Algorithm.ZERO_COPY, 1, Protocol.SIMPLE
         return Row(
             bytes=case.bytes(ranks),
             count=count,
