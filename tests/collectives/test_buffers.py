@@ -329,7 +329,6 @@ def looked_at(value):
         *(0, 1, transports.Doorbell(), [], [], None, [], 0, None, None),
         timeout_s=1,
         spin_s=0,
-        min_channel_bytes=1,
         stream_bytes=1,
     )
     return engine.prepare(0, value, value, 0, 0)

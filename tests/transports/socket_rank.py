@@ -80,7 +80,7 @@ def connected(rank, timeout_s, interfaces):
         rings.append(collectives.RingChannel(rank, [0, 1], end(transports.SocketSender, socks), receiver))
     listener.close()
     comm = collectives.Communicator(
-        rank, 2, doorbell, rings, [], None, timeout_s=timeout_s, spin_s=5e-5, min_channel_bytes=1, stream_bytes=1 << 60
+        rank, 2, doorbell, rings, [], None, timeout_s=timeout_s, spin_s=5e-5, stream_bytes=1 << 60
     )
     comm.choose(ALL_REDUCE, [(1 << 60, RING, len(rings))])
     return comm, proxy
