@@ -323,10 +323,8 @@ def test_a_race_is_no_operation():
     """Messages and records number operations from 1."""
 
     def body(bootstrap):
-        comm = whole(bootstrap)
-        try:
+        with whole(bootstrap) as comm:
+            assert not comm.ran_zero_copy
             return [operation.sequence for operation in comm._native.operations]
-        finally:
-            comm.close()
 
     assert on_ranks(2, body) == [[], []]
