@@ -19,7 +19,7 @@ from railgauge.collectives.rails import Rails, interfaces
 from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
-from railgauge.collectives.zero_copy import RACE_TURNS, RACED, reductions_from, zero_copy_sizes
+from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import (
     AbortedError,
@@ -124,8 +124,6 @@ class Communicator(Collectives):
             for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
                 self.run_zero_copy(collective, *sizes)
         group.barrier()
-        if self._board and self._board.cross_memory and self.host_ranks.turns == 1:
-            self._race(setting)
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
         """Make a communicator of each set of ranks that give one color; all ranks call it (as MPI_Comm_split).
@@ -282,17 +280,6 @@ class Communicator(Collectives):
         A communicator of several hosts, or of one rank, never does.
         """
         self._native.zero_copy(NUMBERS[collective], windows_from, cross_memory_from, cross_memory_below)
-
-    def _race(self, setting: Setting) -> None:
-        """Find out whether reductions are quicker where ranks read each other's memory; a few milliseconds."""
-        sizes = zero_copy_sizes(setting, self._environ, STREAM_BYTES)
-        if not set(RACED) & set(sizes):
-            return
-        begin = reductions_from(
-            lambda size: self._group.all_gather(self._guard(lambda: self._native.race(size, RACE_TURNS)))
-        )
-        for collective in set(RACED) & set(sizes):
-            self.run_zero_copy(collective, sizes[collective].windows_from, begin, STREAM_BYTES)
 
     @property
     def window_bytes(self) -> tuple[int, int]:

@@ -4,7 +4,7 @@
 An operation of such a size begins with a round in which the ranks tell each other where their arrays lie.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from railgauge.collectives.operation import NUMBERS, REDUCING
@@ -22,14 +22,7 @@ CROSS_MEMORY_FROM = 512 << 10
 below 256 to 512 KiB (docs/shared-memory.md)."""
 CROSS_MEMORY_NOT = (*REDUCING, Collective.GATHER)
 """Reductions have to read into memory of their own first, which is a copy again; of a gather the root does all. Both
-took as long as over boards, or longer, where caches are quick to pass lines on."""
-RACED = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER)
-RACE_BYTES = (256 << 10, 1 << 20)
-"""Reductions over cross-memory attach are raced against the usual way at these sizes when ranks connect: on one machine
-they took 1.2 of its time, on another half (docs/shared-memory.md)."""
-RACE_TURNS = 6
-WON = 0.9
-"""Of the time of the usual way: less is a win."""
+took as long as over boards, or longer."""
 
 
 class Sizes(NamedTuple):
@@ -38,20 +31,6 @@ class Sizes(NamedTuple):
     windows_from: int
     cross_memory_from: int
     cross_memory_below: int
-
-
-def reductions_from(race: Callable[[int], Sequence[tuple[float, float]]]) -> int:
-    """From how many bytes on reductions read each other's memory; NEVER where that is no quicker.
-
-    `race` runs one size on all ranks and gives what each of them measured: seconds the usual way, and so.
-    """
-    won = NEVER
-    for size in reversed(RACE_BYTES):
-        usual, reading = (max(times) for times in zip(*race(size), strict=True))
-        if reading > WON * usual:
-            break
-        won = size
-    return won
 
 
 def zero_copy_sizes(setting: Setting, settings: Mapping[str, str], stream_bytes: int) -> dict[Collective, Sizes]:

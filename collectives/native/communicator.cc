@@ -2,8 +2,6 @@
 #include "collectives/native/communicator.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
 
 #include "collectives/native/all_gather.h"
@@ -105,13 +103,7 @@ Choice Communicator::choice(const Operation& operation) const {
 void Communicator::run(const Operation& operation) {
   const Choice how = ranks_ == 1 ? Choice{0, Algorithm::kAlone, 0} : choice(operation);
   const Subject subject = begin(operation, how);
-  if (!run_zero_copy(operation, zero_copy_[static_cast<int>(operation.collective)], subject)) {
-    run_as(how, operation, subject);
-  }
-  end();
-}
-
-void Communicator::run_as(const Choice& how, const Operation& operation, const Subject& subject) {
+  if (run_zero_copy(operation, subject)) return end();
   switch (how.algorithm) {
     case Algorithm::kAlone:
       run_alone(operation);
@@ -133,33 +125,7 @@ void Communicator::run_as(const Choice& how, const Operation& operation, const S
     default:
       run_channels(operation, how, subject);
   }
-}
-
-Communicator::Race Communicator::race(std::size_t bytes, int turns) {
-  std::vector<float> source(bytes / sizeof(float), 1.0F), destination(source.size());
-  const Operation operation{Collective::kAllReduce,
-                            reinterpret_cast<std::byte*>(source.data()),
-                            reinterpret_cast<std::byte*>(destination.data()),
-                            source.size(),
-                            Dtype::kFloat32,
-                            Redop::kSum,
-                            0};
-  const Subject subject = subject_of(operation, 0);
-  auto seconds = [&](auto&& run) {
-    const auto began = std::chrono::steady_clock::now();
-    run();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  };
-  Race best{HUGE_VAL, HUGE_VAL};
-  waiting_.forget_waits();
-  for (int turn = 0; turn < turns; ++turn) {
-    best.chosen =
-        std::min(best.chosen, seconds([&] { run_as(choice(operation), operation, subject); }));
-    best.zero_copy =
-        std::min(best.zero_copy,
-                 seconds([&] { run_zero_copy(operation, {SIZE_MAX, 0, SIZE_MAX}, subject); }));
-  }
-  return best;
+  end();
 }
 
 Subject Communicator::begin(const Operation& operation, const Choice& choice) {
@@ -188,8 +154,8 @@ bool Communicator::streams(const Operation& operation, std::size_t from_bytes) c
 }
 
 // False: the memory is out of reach, or it is not worth while; nothing was moved.
-bool Communicator::run_zero_copy(const Operation& operation, const ZeroCopySizes& sizes,
-                                 const Subject& subject) {
+bool Communicator::run_zero_copy(const Operation& operation, const Subject& subject) {
+  const ZeroCopySizes& sizes = zero_copy_[static_cast<int>(operation.collective)];
   shm::Board* board = wiring_.board.get();
   if (!board || board->size() < ranks_ || ranks_ == 1 ||
       !ZeroCopy::worth_asking(operation, sizes, *board))

@@ -78,13 +78,6 @@ class Communicator {
   void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
     zero_copy_[static_cast<int>(collective)] = sizes;
   }
-  // Seconds that an all-reduce of floats takes as chosen, and on the arrays as they lie, reading
-  // the other processes' memory where the board can: the best of some turns, taken by all ranks at
-  // once. They are not recorded.
-  struct Race {
-    double chosen, zero_copy;
-  };
-  Race race(std::size_t bytes, int turns);
   void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
@@ -117,9 +110,7 @@ class Communicator {
                       const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
-  void run_as(const Choice& how, const Operation& operation, const Subject& subject);
-  bool run_zero_copy(const Operation& operation, const ZeroCopySizes& sizes,
-                     const Subject& subject);
+  bool run_zero_copy(const Operation& operation, const Subject& subject);
   bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
   bool has_hierarchy(Collective collective) const;

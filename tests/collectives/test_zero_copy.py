@@ -18,7 +18,7 @@ from railgauge.collectives import communicator
 from railgauge.collectives.communicator import STREAM_BYTES, Communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.operation import NUMBERS
-from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, IN_WINDOWS_FROM, NEVER, Sizes, reductions_from
+from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, IN_WINDOWS_FROM, Sizes
 from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.store.file_store import FileStore
@@ -35,7 +35,6 @@ def _loopback(monkeypatch):
 def _at_any_size(monkeypatch):
     sizes = dict.fromkeys(NUMBERS, Sizes(1, 1, 1 << 62))
     monkeypatch.setattr(communicator, "zero_copy_sizes", lambda *_: sizes)
-    monkeypatch.setattr(communicator, "reductions_from", lambda _: 1)
 
 
 def whole(bootstrap, **others) -> Communicator:
@@ -305,26 +304,3 @@ def test_memory_that_nobody_holds_goes_back():
 
     gc.collect()
     assert on_ranks(2, body) == [(True, True, 3 * 4096, 5000 * rank) for rank in range(2)]
-
-
-@pytest.mark.parametrize(
-    ("times", "begin"),
-    [
-        ({256 << 10: [(10, 5), (11, 6)], 1 << 20: [(40, 20), (40, 21)]}, 256 << 10),
-        ({256 << 10: [(10, 5), (6, 10)], 1 << 20: [(40, 20), (40, 21)]}, 1 << 20),  # the slowest rank counts
-        ({256 << 10: [(10, 5), (10, 5)], 1 << 20: [(40, 20), (40, 39)]}, NEVER),  # what loses at a size loses beyond it
-    ],
-)
-def test_reductions_read_from_where_all_ranks_win(times, begin):
-    assert reductions_from(times.__getitem__) == begin
-
-
-def test_a_race_is_no_operation():
-    """Messages and records number operations from 1."""
-
-    def body(bootstrap):
-        with whole(bootstrap) as comm:
-            assert not comm.ran_zero_copy
-            return [operation.sequence for operation in comm._native.operations]
-
-    assert on_ranks(2, body) == [[], []]

@@ -210,16 +210,6 @@ void bind_communicator(nb::module_& m) {
           "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
           "in windows, and where some of it does not.")
       .def(
-          "race",
-          [](Communicator& self, std::size_t bytes, int turns) {
-            nb::gil_scoped_release release;
-            const Communicator::Race race = self.race(bytes, turns);
-            return std::pair(race.chosen, race.zero_copy);
-          },
-          "bytes"_a, "turns"_a,
-          "Seconds that an all-reduce of floats takes as chosen, and by zero-copy; all ranks at "
-          "once.")
-      .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
             Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,

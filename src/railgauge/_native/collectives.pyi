@@ -121,11 +121,6 @@ class Communicator:
         Of how many bytes a collective is run on the arrays themselves: where all it needs lies in windows, and where some of it does not.
         """
 
-    def race(self, bytes: int, turns: int) -> tuple[float, float]:
-        """
-        Seconds that an all-reduce of floats takes as chosen, and by zero-copy; all ranks at once.
-        """
-
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
         """(algorithm, channels, protocol) for so many elements"""
 
