@@ -455,7 +455,6 @@ class Communicator(Collectives):
             across,
             timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
-            min_channel_bytes=1,  # the choices say how many channels
             stream_bytes=STREAM_BYTES,
         )
 

@@ -97,11 +97,7 @@ Choice Communicator::choice(const Operation& operation) const {
   const std::size_t bytes = operation.bytes(ranks_);
   auto found = std::find_if(choices.begin(), choices.end() - 1,
                             [&](const Choice& choice) { return bytes <= choice.up_to_bytes; });
-  Choice choice = *found;
-  std::size_t worth = bytes / std::max<std::size_t>(1, options_.min_channel_bytes);
-  choice.channels =
-      static_cast<int>(std::clamp<std::size_t>(worth, 1, std::max(1, choice.channels)));
-  return choice;
+  return *found;
 }
 
 void Communicator::run(const Operation& operation) {
