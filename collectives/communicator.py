@@ -346,16 +346,9 @@ class Communicator(Collectives):
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
-        try:
-            return self._called(collective, source, destination, op, root, async_op)
-        except TypeError:  # of the native engine, which takes nothing else
-            if not _is_number(op, 31) or not _is_number(root, 31):
-                raise UsageError(f"op {op!r:.40}, root {root!r:.40}: a Redop, and a rank's number") from None
-            raise
-
-    def _called(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
         if async_op or self._queue or self._collected is not None or self._closed:
-            return self._start(self._native.prepare(collective, source, destination, op, root), destination, async_op)
+            call = self._prepare(collective, source, destination, op, root)
+            return self._start(call, destination, async_op)
         if failure := self._failure or self._job.failure:
             raise failure.with_traceback(None)  # which else grows with every call
         try:
@@ -363,7 +356,17 @@ class Communicator(Collectives):
                 self._connect_pairs()
         except RunError as error:
             raise self._told(error) from None
+        except TypeError:
+            _check_numbers(op, root)
+            raise
         return destination
+
+    def _prepare(self, collective: int, source: Any, destination: Any, op: int, root: int) -> native.Call:
+        try:
+            return self._native.prepare(collective, source, destination, op, root)
+        except TypeError:
+            _check_numbers(op, root)
+            raise
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
@@ -492,6 +495,12 @@ class Communicator(Collectives):
         if len(here) > len({cpu for p in here for cpu in p.cpus}):
             return CROWDED_SPIN_S
         return NET_SPIN_S if sockets else SPIN_S
+
+
+def _check_numbers(op: object, root: object) -> None:
+    """UsageError where it is these that the native engine does not take."""
+    if not _is_number(op, 31) or not _is_number(root, 31):
+        raise UsageError(f"op {op!r:.40}, root {root!r:.40}: a Redop, and a rank's number") from None
 
 
 def _is_number(value: object, bits: int) -> bool:
