@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
-from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
+from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
@@ -29,6 +29,7 @@ from railgauge.topo.errors import (
     UsageError,
     WaitTimeoutError,
 )
+from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -183,8 +184,7 @@ class Communicator(Collectives):
 
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
-        one = bytearray(1)
-        return self._start(self._native.prepare(ALL_REDUCE, one, one, SUM, 0), None, async_op)
+        return self._start(self._native.prepare_barrier(), None, async_op)
 
     def repeat(
         self,
@@ -261,8 +261,9 @@ class Communicator(Collectives):
         try:
             while not self._native.call(collective, source, destination, op, root):
                 self._connect_pairs()
-        except RunError as error:
-            raise self._told(error) from None
+        except BaseException as error:
+            self._end(error)
+            raise
         return destination
 
     def _call_v(
@@ -307,10 +308,7 @@ class Communicator(Collectives):
             raise failure
         if call.in_pairs:
             self._connect_pairs()
-        try:
-            self._native.execute(call)
-        except RunError as error:
-            raise self._told(error) from None
+        self._guard(lambda: self._native.execute(call))
 
     def _connect_pairs(self) -> None:
         if not self._native.has_pairs:
@@ -338,7 +336,7 @@ class Communicator(Collectives):
         if hierarchy:
             lanes = [list(ranks) for ranks in zip(*hosts, strict=False)]
             across = self._failing(lambda: made.cube(lanes, after_trees + 2, rails))
-        if self.size > 1 and (hierarchy or len(hosts) == 1):
+        if self.size > 1 and (hierarchy or has_boards([len(ranks) for ranks in hosts])):
             board = self._failing(lambda: made.board(hosts[host]))
         return native.Communicator(
             self.rank,
@@ -369,8 +367,21 @@ class Communicator(Collectives):
         """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
         try:
             return operation()
-        except RunError as error:
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    def _end(self, error: BaseException) -> None:
+        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
+
+        A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
+        begun.
+        """
+        if isinstance(error, RunError):
             raise self._told(error) from None
+        if self._native.is_amid:
+            self._failure = AbortedError(f"rank {self._group.world_rank} was interrupted by {type(error).__name__}")
+            self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> RunError:
         """Tell all ranks of an operation that failed; what ended the run."""

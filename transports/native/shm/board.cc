@@ -38,6 +38,10 @@ Board::Board(std::size_t place_bytes)
 }
 
 void Board::open(const std::vector<Peer>& peers) {
+  if (peers.size() > kMostRanks) {
+    throw Error(ErrorCode::kInvalid, "boards serve up to " + std::to_string(kMostRanks) +
+                                         " ranks of a host, not " + std::to_string(peers.size()));
+  }
   peers_.clear();
   for (const Peer& peer : peers) {
     Opened opened{peer.rank, peer.world_rank, nullptr, own_->data(), peer.doorbell, 0};

@@ -24,14 +24,18 @@
 namespace railgauge::shm {
 
 inline constexpr std::uint64_t kPlaces = 8;
+inline constexpr int kMostRanks = 512;     // of a host; topo/predict/host_cost.py has the same
 inline constexpr std::size_t kShort = 40;  // bytes beside number and subject in a cache line
 
 // What a message belongs to, in words of those who post it: boards only compare it.
 struct Subject {
   std::uint64_t what;
-  std::uint64_t count;
+  std::uint64_t count : 48;
+  std::uint64_t history : 16;
   bool operator==(const Subject&) const = default;
 };
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // else other processes miss it
 
 struct Head {
   alignas(64) std::atomic<std::uint64_t> number;  // 1 + that of the message there
