@@ -5,6 +5,7 @@
 namespace railgauge {
 
 // kAlone is a copy, of a rank that is alone.
+// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
 enum class Algorithm : int {
   kAlone = -1,
   kRing,
@@ -15,8 +16,9 @@ enum class Algorithm : int {
   kRecursiveDoubling,
   kRecursiveHalving,
   kHierarchical,
+  kZeroCopy,
 };
-inline constexpr int kAlgorithms = 8;
+inline constexpr int kAlgorithms = 9;
 
 inline constexpr const char* kAlgorithmNames[kAlgorithms] = {"ring",
                                                              "tree",
@@ -25,7 +27,8 @@ inline constexpr const char* kAlgorithmNames[kAlgorithms] = {"ring",
                                                              "pairs",
                                                              "recursive doubling",
                                                              "recursive halving",
-                                                             "hierarchical"};
+                                                             "hierarchical",
+                                                             "zero-copy"};
 inline constexpr const char* algorithm_name(Algorithm algorithm) {
   return algorithm == Algorithm::kAlone ? "copy" : kAlgorithmNames[static_cast<int>(algorithm)];
 }

@@ -17,6 +17,7 @@
 #include "collectives/native/primitives.h"
 #include "collectives/native/recorder.h"
 #include "collectives/native/reduction.h"
+#include "collectives/native/zero_copy.h"
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/board.h"
 #include "transports/native/waiting.h"
@@ -27,7 +28,7 @@ namespace railgauge {
 struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
-  int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+  int channels;  // of a ring or tree, as far as there are so many
   Protocol protocol = Protocol::kSimple;
 };
 
@@ -46,8 +47,7 @@ class Communicator {
  public:
   struct Options {
     Waiting::Policy waiting;
-    std::size_t min_channel_bytes;  // a channel is used from this many bytes on
-    std::size_t stream_bytes;       // results this large, out of place, bypass the caches
+    std::size_t stream_bytes;  // results this large, out of place, bypass the caches
   };
 
   Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
@@ -59,6 +59,10 @@ class Communicator {
   // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
   // Throws Error(kInvalid) for what is not connected.
   void choose(Collective collective, std::vector<Choice> choices);
+  // Of which sizes its arrays are looked at, whether it can be run on them as they lie.
+  void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
+    zero_copy_[static_cast<int>(collective)] = sizes;
+  }
   void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
@@ -99,7 +103,8 @@ class Communicator {
                       const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
-  bool streams(const Operation& operation) const;
+  bool run_zero_copy(const Operation& operation, const Subject& subject);
+  bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
   bool has_hierarchy(Collective collective) const;
   // The number by which others know what comes after all rings and trees: pairs, then cubes.
@@ -112,7 +117,9 @@ class Communicator {
   Options options_;
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
+  ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
+  std::vector<std::byte> scratch_;
   std::uint64_t history_ = 0;  // of all operations so far
   bool amid_ = false;
 };

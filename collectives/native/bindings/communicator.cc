@@ -190,24 +190,22 @@ void bind_communicator(nb::module_& m) {
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, std::vector<std::vector<int>> hosts, int host,
+             std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
              std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
-             std::size_t min_channel_bytes, std::size_t stream_bytes) {
-            new (self) Communicator(rank, ranks, std::move(doorbell),
-                                    {std::move(rings),
-                                     std::move(trees),
-                                     std::move(board),
-                                     {std::move(hosts), host},
-                                     std::move(cube).value_or(Cube{}),
-                                     std::move(across).value_or(Cube{}),
-                                     {}},
-                                    {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals},
-                                     min_channel_bytes,
-                                     stream_bytes});
+             std::size_t stream_bytes) {
+            new (self) Communicator(
+                rank, ranks, std::move(doorbell),
+                {std::move(rings),
+                 std::move(trees),
+                 std::move(board),
+                 {hosts, Hosts{hosts}.of(rank)},
+                 std::move(cube).value_or(Cube{}),
+                 std::move(across).value_or(Cube{}),
+                 {}},
+                {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals}, stream_bytes});
           },
           "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
-          "host"_a, "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a,
-          "min_channel_bytes"_a, "stream_bytes"_a)
+          "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
       .def_prop_ro("is_amid", &Communicator::is_amid,
@@ -227,6 +225,16 @@ void bind_communicator(nb::module_& m) {
           "collective"_a, "choices"_a,
           "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
           "last one for all above.")
+      .def(
+          "zero_copy",
+          [](Communicator& self, int collective, std::size_t windows_from,
+             std::size_t cross_memory_from, std::size_t cross_memory_below) {
+            self.zero_copy(static_cast<Collective>(collective),
+                           {windows_from, cross_memory_from, cross_memory_below});
+          },
+          "collective"_a, "windows_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
+          "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
+          "in windows, and where some of it does not.")
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {

@@ -104,7 +104,7 @@ def cube_neighbours(position: int, size: int) -> list[int]:
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], host: int, cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, stream_bytes: int) -> None: ...
 
     def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
 
@@ -120,6 +120,11 @@ class Communicator:
     def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
         How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
+        """
+
+    def zero_copy(self, collective: int, windows_from: int, cross_memory_from: int, cross_memory_below: int) -> None:
+        """
+        Of how many bytes a collective is run on the arrays themselves: where all it needs lies in windows, and where some of it does not.
         """
 
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
