@@ -42,8 +42,9 @@ struct Subject {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // else other processes miss it
 struct Front {
   alignas(64) std::atomic<std::uint64_t> done;
-  std::uint64_t token;    // drawn by the owner
-  std::uint64_t address;  // of this in the owner's process
+  std::uint64_t token;                                // drawn by the owner
+  std::uint64_t address;                              // of this in the owner's process
+  alignas(64) std::atomic<std::uint32_t> lacks_room;  // the owner waits for others to be done
 };
 
 struct Head {
@@ -90,7 +91,7 @@ class Board {
   // The number of the next message to compose.
   std::uint64_t next() const { return posted_; }
   // This rank needs no message below `number` any more.
-  void done(std::uint64_t number) { done_->store(number, std::memory_order_release); }
+  void done(std::uint64_t number);
 
   Windows& windows() { return windows_; }
   // Whether this rank can read all others' memory: tried on their boards.
