@@ -37,7 +37,7 @@ class Work:
         if not self._completed.wait(timeout):
             raise WaitTimeoutError(f"the operation goes on after {timeout:g} s")
         if self._error:
-            raise self._error
+            raise self._error.with_traceback(None)  # which else grows with every wait
         return self._destination
 
     def join(self) -> None:

@@ -357,3 +357,25 @@ def looked_at(value):
         0, 1, transports.Doorbell(), [], [], None, [], None, None, timeout_s=1, spin_s=0, stream_bytes=1
     )
     return engine.prepare(0, value, value, 0, 0)
+
+
+def test_what_are_no_numbers_are_usage_errors_that_name_them():
+    def body(comm):
+        data = np.ones(4)
+        for call, words in (
+            (lambda: comm.broadcast(data, root=1.0), "root 1.0"),
+            (lambda: comm.broadcast(data, root="x"), "root 'x'"),
+            (lambda: comm.broadcast(data, root=1 << 70), "root 11805"),
+            (lambda: comm.all_reduce(data, op="sum"), "op 'sum'"),
+            (lambda: comm.all_reduce(data, op="sum", async_op=True), "op 'sum'"),
+            (lambda: comm.alltoallv(data, [2.0, 2.0], data.copy(), [2, 2]), "count 2.0"),
+            (lambda: comm.alltoallv(data, [1 << 63, 2], data.copy(), [2, 2]), "count 9223"),
+            (lambda: comm.choice("alltoallv", 4, Dtype.FLOAT), "'alltoallv'"),
+            (lambda: comm.choice("all_reduce", 4, "float"), "'float'"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                call()
+        comm.all_reduce(data)
+        return data.tolist()
+
+    assert on_ranks(2, lambda bootstrap: body(whole(bootstrap))) == [[2.0] * 4] * 2
