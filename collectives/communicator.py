@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, FaultySender
-from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
+from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
@@ -30,6 +30,7 @@ from railgauge.topo.errors import (
     UsageError,
     WaitTimeoutError,
 )
+from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -239,8 +240,7 @@ class Communicator(Collectives):
 
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
-        one = bytearray(1)
-        return self._start(self._native.prepare(ALL_REDUCE, one, one, SUM, 0), None, async_op)
+        return self._start(self._native.prepare_barrier(), None, async_op)
 
     def repeat(
         self,
@@ -354,10 +354,10 @@ class Communicator(Collectives):
         try:
             while not self._native.call(collective, source, destination, op, root):
                 self._connect_pairs()
-        except RunError as error:
-            raise self._told(error) from None
-        except TypeError:
-            _check_numbers(op, root)
+        except BaseException as error:
+            if isinstance(error, TypeError):
+                _check_numbers(op, root)
+            self._end(error)
             raise
         return destination
 
@@ -413,10 +413,7 @@ class Communicator(Collectives):
             raise failure.with_traceback(None)  # which else grows with every call
         if call.in_pairs:
             self._connect_pairs()
-        try:
-            self._native.execute(call)
-        except RunError as error:
-            raise self._told(error) from None
+        self._guard(lambda: self._native.execute(call))
 
     def _connect_pairs(self) -> None:
         if self._native.has_pairs:
@@ -442,7 +439,7 @@ class Communicator(Collectives):
             cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
             across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
-        if self.size > 1 and (len(hosts) == 1 or uses(choices, Algorithm.HIERARCHICAL)):
+        if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
             board = self._failing(lambda: made.board(here))
             self._board = board if len(hosts) == 1 else None  # windows are of all ranks
@@ -473,8 +470,21 @@ class Communicator(Collectives):
         """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
         try:
             return operation()
-        except RunError as error:
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    def _end(self, error: BaseException) -> None:
+        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
+
+        A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
+        begun.
+        """
+        if isinstance(error, RunError):
             raise self._told(error) from None
+        if self._native.is_amid:
+            self._failure = AbortedError(f"rank {self._group.world_rank} was interrupted by {type(error).__name__}")
+            self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> RunError:
         """Tell all ranks of an operation that failed; what ended the run."""

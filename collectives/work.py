@@ -45,14 +45,17 @@ class Work:
         self._completed.wait()
 
     def run(self) -> None:
-        """Run it; for the one whose turn it is."""
+        """Run it; for the one whose turn it is. Raises only what a signal's handler does, such as KeyboardInterrupt."""
         assert self._run
         try:
             self._run()
         except BaseException as error:
             self._error = error
-        self._run = None  # with the arrays that it holds
-        self._completed.set()
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._run = None  # with the arrays that it holds
+            self._completed.set()
 
 
 class WorkQueue:

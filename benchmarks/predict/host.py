@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 from benchmarks.machine import describe, load
 
@@ -83,7 +84,7 @@ def tell(times: list[Timed], where: HostRanks, before: float, path: str | None) 
     """A row each, and how far off; to a file also as JSON."""
     print(f"# {where.ranks} ranks, {where.nodes} hosts, {where.cores} cores each; load {before:.1f} before")
     print("| collective | bytes | algorithm | measured us | model us | model / measured |\n|---|---|---|---|---|---|")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in times:
         model_us = host_cost(where, one.collective, one.algorithm, one.bytes).time_us
         rows.append({"bytes": one.bytes, "measured_us": one.time_us, "model_us": model_us})

@@ -136,6 +136,38 @@ def test_different_collectives_are_named(make):
 
 
 @over_both
+def test_a_barrier_is_no_all_reduce(make):
+    def body(comm):
+        comm.barrier() if comm.rank == 1 else comm.all_reduce(np.zeros(1, np.uint8), op=Redop.MAX)
+
+    kind, message = told_to_all(2, make, body)
+    assert kind is MismatchError
+    assert "rank 0 called all_reduce of 1 uint8, max; rank 1 called barrier: collectives differ" in message
+
+
+@over_both
+def test_ranks_that_each_take_themselves_for_the_root_are_told_by_the_next_operation(make):
+    def body(comm):
+        comm.broadcast(np.ones(8, np.float32), root=comm.rank)
+        comm.all_reduce(np.ones(8, np.float32))
+
+    kind, message = told_to_all(2, make, body)
+    assert kind is MismatchError
+    assert "ranks part at operation #1: " in message
+    assert "roots differ" in message
+
+
+def test_alltoallv_of_which_a_part_is_not_expected_is_a_mismatch():
+    def body(comm):
+        give, take = ([0, 5], [0, 0]) if comm.rank == 0 else ([0, 0], [0, 0])
+        comm.alltoallv(np.ones(sum(give), np.float32), give, np.ones(0, np.float32), take)
+
+    kind, message = told_to_all(2, over_boards, body)
+    assert kind is MismatchError
+    assert "sent 20 bytes where 0 were due" in message
+
+
+@over_both
 def test_the_same_operations_in_another_order_are_named_by_the_first(make):
     def body(comm):
         buffer = np.ones(8, np.float32)
