@@ -56,7 +56,7 @@ def _why_not_shm(environ: Mapping[str, str]) -> str | None:
     if why := why_not_shm(this_peer(0, environ=environ), this_peer(1, environ=environ)):
         return why
     try:
-        segment = native.ShmReceiver(0, native.Doorbell(), 1, PROBE_BYTES)
+        segment = native.ShmReceiver(0, native.Doorbell(), 2, PROBE_BYTES)
     except Error as error:
         return str(error)
     return _why_another_cannot(segment.descriptor)

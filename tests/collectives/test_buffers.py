@@ -270,8 +270,10 @@ def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         memory = memoryview(np.zeros(32, np.uint8))
-        for buffer, count in ((memory, 5), (memory, 2**62), (memory, 2**63), (memory[1:], 2)):
-            with pytest.raises(UsageError, match="shorter than count says, or does not begin at a multiple"):
+        misfit, number = "shorter than count says, or does not begin at a multiple", "no collective, count and Dtype"
+        cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))
+        for buffer, count, told in cases:
+            with pytest.raises(UsageError, match=told):
                 comm.repeat(Collective.ALL_TO_ALL, buffer, memory, count, Dtype.FLOAT)
         comm.repeat(Collective.ALL_TO_ALL, memory, memoryview(bytearray(32)), 4, Dtype.FLOAT)
 
