@@ -22,6 +22,7 @@ from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
+    from railgauge.cli.run_compare import Older
     from railgauge.collectives.launch.hostfile import Host
     from railgauge.collectives.run import Finished
     from railgauge.collectives.tuning_file import Timed, TuningPlace
@@ -135,6 +136,10 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
     plan = launch_of(job, asked)
     if not plan.hosts:
         check_folders(answer.paths)
+        try:
+            older_result(job, answer)
+        except Error as error:
+            return fail(job, answer, plan.processes * job.ranks_per_process, error)
     if asked.dry_run:
         for command in chosen.commands(plan):
             print(shlex.join(command))
@@ -210,11 +215,8 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
 
 def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
-    from railgauge.cli.run_compare import load
     from railgauge.cli.run_output import RunOutput
-    from railgauge.collectives.document import RunDocument
     from railgauge.collectives.run import Finished, run_process
-    from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
@@ -223,12 +225,9 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     if place.process == 0:
         check_folders(answer.paths)
         try:
-            output.older = load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
-            if job.tune:
-                prepare_tuning(tuning_file(os.environ))
+            output.older = older_result(job, answer)
         except Error as error:
-            document = RunDocument.failed(job.collective, place.processes * job.ranks_per_process, str(error))
-            status = output.finish(document, error)
+            status = fail(job, answer, place.processes * job.ranks_per_process, error)
             report_is_out()
             return status
 
@@ -250,6 +249,30 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     if place.process == 0:
         report_is_out()
     return status
+
+
+def older_result(job: Job, answer: Answer) -> "Older | None":
+    """What the result is to be compared with; that and a tuning file are looked at before anything runs.
+
+    Raises:
+        InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: no file can be
+        written there.
+    """
+    from railgauge.cli.run_compare import load
+    from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
+
+    if job.tune:
+        prepare_tuning(tuning_file(os.environ))
+    return load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+
+
+def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
+    """End before anything ran; the exit status."""
+    from railgauge.cli.run_output import RunOutput
+    from railgauge.collectives.document import RunDocument
+
+    document = RunDocument.failed(job.collective, ranks, str(error))
+    return RunOutput(job, answer.files, leads=True).finish(document, error)
 
 
 def save_times(place: "TuningPlace", timed: "Sequence[Timed]") -> None:
