@@ -372,8 +372,9 @@ class Communicator(Collectives):
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
         counts = [list(send_counts), list(recv_counts)]
-        if wrong := next((one for some in counts for one in some if not _is_number(one, 63)), None):
-            raise UsageError(f"alltoallv: count {wrong!r:.40}: counts of elements are whole numbers")
+        for count in (*counts[0], *counts[1]):
+            if not _is_number(count, 63):
+                raise UsageError(f"alltoallv: count {count!r:.40}: counts of elements are whole numbers")
         call = self._native.prepare_all_to_all_v(source, counts[0], destination, counts[1])
         return self._start(call, destination, async_op)
 
