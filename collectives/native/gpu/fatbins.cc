@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/fatbins.h"
+
+#ifdef RAILGAUGE_FATBINS  // the folder that has them
+
+#define RAILGAUGE_FATBIN(name)                                                                     \
+  __asm__(".section .rodata\n.balign 64\nrailgauge_fatbin_" #name ":\n.incbin \"" RAILGAUGE_FATBINS \
+          "/" #name ".fatbin\"\n.previous\n");                                                     \
+  extern "C" const char railgauge_fatbin_##name[];
+RAILGAUGE_FATBIN(half)
+RAILGAUGE_FATBIN(bfloat16)
+RAILGAUGE_FATBIN(float)
+RAILGAUGE_FATBIN(double)
+RAILGAUGE_FATBIN(int8)
+RAILGAUGE_FATBIN(uint8)
+RAILGAUGE_FATBIN(int32)
+RAILGAUGE_FATBIN(uint32)
+RAILGAUGE_FATBIN(int64)
+RAILGAUGE_FATBIN(uint64)
+RAILGAUGE_FATBIN(f8e4m3)
+RAILGAUGE_FATBIN(f8e5m2)
+
+namespace railgauge::gpu {
+
+const void* fatbin(Dtype dtype) {
+  static const void* const all[kDtypes] = {
+      railgauge_fatbin_half,   railgauge_fatbin_bfloat16, railgauge_fatbin_float,
+      railgauge_fatbin_double, railgauge_fatbin_int8,     railgauge_fatbin_uint8,
+      railgauge_fatbin_int32,  railgauge_fatbin_uint32,   railgauge_fatbin_int64,
+      railgauge_fatbin_uint64, railgauge_fatbin_f8e4m3,   railgauge_fatbin_f8e5m2};
+  return all[static_cast<int>(dtype)];
+}
+
+}  // namespace railgauge::gpu
+
+#else
+
+namespace railgauge::gpu {
+
+const void* fatbin(Dtype) { return nullptr; }
+
+}  // namespace railgauge::gpu
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace railgauge::cuda {
+
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+
+template <class Member>
+void resolve(void* library, const char* symbol, Member& member) {
+  void* found = dlsym(library, symbol);
+  if (!found) {
+    throw Error(ErrorCode::kSystem, std::string(kLibrary) + " has no " + symbol + ": the driver is too old");
+  }
+  member = reinterpret_cast<Member>(found);
+}
+
+}  // namespace
+
+const Driver& Driver::get() {
+  static const Driver driver;
+  return driver;
+}
+
+Driver::Driver() {
+  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Error(ErrorCode::kSystem, std::string("no NVIDIA driver: ") + dlerror());
+#define RAILGAUGE_CUDA_RESOLVE(name, symbol, parameters) resolve(library, #symbol, name);
+  RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_RESOLVE)
+#undef RAILGAUGE_CUDA_RESOLVE
+  check(init(0), "starting the NVIDIA driver");
+}
+
+void Driver::check(Result result, const std::string& what) const {
+  if (result == 0) return;
+  const char *name = nullptr, *text = nullptr;
+  error_name(result, &name);
+  error_text(result, &text);
+  throw Error(ErrorCode::kSystem, what + ": " + (name ? name : std::to_string(result)) +
+                                      (text ? std::string(": ") + text : ""));
+}
+
+}  // namespace railgauge::cuda
