@@ -97,30 +97,51 @@ def graphed(call, times):
 
 def bench(eng, rank, n):
     now = lambda: torch.cuda.current_stream().cuda_stream
-    for e in range(1, 29, 2):
+    for e in (1, 9, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 25, 27, 28):
         count = 1 << e
         x = torch.ones(count, device="cuda"); o = torch.empty_like(x); z = torch.zeros_like(x)
         times = 200 if count < 1 << 20 else 20
         ours = lambda way=-1, b=0, c=0: eng.run(ALL_REDUCE, x.data_ptr(), o.data_ptr(), count, 2, 0, 0, now(), way, b, c)
         nccl = lambda: dist.all_reduce(z)
-        row = {}
+        small = count * 4 <= 1 << 23
+        best = {}
         for _ in range(3):
-            row.setdefault("nccl", []).append(timed(nccl, times))
-            row.setdefault("ours", []).append(timed(ours, times))
-        best = {k: min(v) for k, v in row.items()}
-        line = f"{count*4:>11} nccl {best['nccl']:9.1f} ours {best['ours']:9.1f} ratio {best['ours']/best['nccl']:.2f}"
-        if count * 4 <= 1 << 21:
-            gn, go = min(graphed(nccl, 200) for _ in range(2)), min(graphed(ours, 200) for _ in range(2))
-            line += f" graph nccl {gn:7.1f} ours {go:7.1f} ratio {go/gn:.2f}"
-        if count * 4 <= 1 << 18:
-            line += " LL blocks " + " ".join(f"{b}:{timed(lambda: ours(0, b), times):.1f}" for b in (4, 8, 16, 32) if count * 4 / b <= 8192)
-        if count * 4 >= 1 << 16:
-            line += " push " + " ".join(f"{b}/{c>>10}K:{timed(lambda: ours(1, b, c), times):.1f}"
-                                        for b in (32, 64, 128) for c in (8 << 10, 16 << 10, 32 << 10, 64 << 10))
+            for name, call in (("nccl", nccl), ("ours", ours)):
+                us = timed(call, times), graphed(call, 100) if small else 0
+                best[name] = [min(one) for one in zip(us, best.get(name, us))]
+        line = f"{count*4:>11} nccl {best['nccl'][0]:9.1f} ours {best['ours'][0]:9.1f} ratio {best['ours'][0]/best['nccl'][0]:.2f}"
+        if small:
+            line += f" graph nccl {best['nccl'][1]:7.1f} ours {best['ours'][1]:7.1f} ratio {best['ours'][1]/best['nccl'][1]:.2f}"
+            if count * 4 <= 1 << 20:
+                line += " LL graphed " + " ".join(f"{b}:{graphed(lambda: ours(0, b), 100):.1f}" for b in (4, 8, 16, 32, 64, 128) if count * 4 / b <= 8192)
+            if count * 4 >= 1 << 17:
+                line += " push graphed " + " ".join(f"{b}/{c>>10}K:{graphed(lambda: ours(1, b, c), 100):.1f}"
+                                            for b in (16, 32, 64, 128) for c in (8 << 10, 16 << 10, 32 << 10))
         eng.synchronize(now())
         assert torch.equal(o, torch.full_like(o, n))
         if rank == 0:
             print(line, flush=True)
+    for collective in (ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, REDUCE, SEND_RECV):
+        for size in (1 << 16, 1 << 19, 1 << 21, 1 << 23, 1 << 25, 1 << 28):
+            whole = torch.ones(size // 4, device="cuda"); other = torch.empty_like(whole)
+            part = whole[: size // 4 // n]; count = part.numel()
+            peer = (rank + 1) % n
+            pair = {
+                ALL_GATHER: (lambda: dist.all_gather_into_tensor(other, part), (part, other, count)),
+                REDUCE_SCATTER: (lambda: dist.reduce_scatter_tensor(other[:count], whole), (whole, other, count)),
+                BROADCAST: (lambda: dist.broadcast(whole, 0), (whole, whole if rank == 0 else other, size // 4)),
+                ALL_TO_ALL: (lambda: dist.all_to_all_single(other, whole), (whole, other, count)),
+                REDUCE: (lambda: dist.reduce(other, 0), (whole, other, size // 4)),
+                SEND_RECV: (lambda: [w.wait() for w in dist.batch_isend_irecv([dist.P2POp(dist.isend, whole, peer), dist.P2POp(dist.irecv, other, (rank - 1) % n)])], (whole, other, size // 4)),
+            }
+            nccl, (src, dst, count) = pair[collective]
+            other.zero_()
+            ours = lambda: eng.run(collective, src.data_ptr(), dst.data_ptr(), count, 2, 0, 0, now())
+            times = 100 if size < 1 << 23 else 20
+            a = min(timed(nccl, times) for _ in range(3)); b = min(timed(ours, times) for _ in range(3))
+            if rank == 0:
+                print(f"{NAMES[collective]:>15} {size:>10} nccl {a:9.1f} ours {b:9.1f} ratio {b/a:.2f}", flush=True)
+    eng.synchronize(now())
 
 
 def main(rank, n):
@@ -141,8 +162,16 @@ def main(rank, n):
         bench(eng, rank, n)
     dist.barrier(); torch.cuda.synchronize()
     if rank == 0:
-        # a peer that does not come
-        eng2 = None
+        x = torch.ones(1 << 20, device="cuda")
+        for way in (LOW_LATENCY, PUSH):
+            began = time.time()
+            try:
+                eng.run(ALL_REDUCE, x.data_ptr(), x.data_ptr(), 1000, 2, 0, 0, 0, way)
+                eng.synchronize(0)
+                print("# NOT NOTICED")
+            except Exception as error:
+                print(f"# alone: {type(error).__name__}: {error} after {time.time() - began:.1f} s", flush=True)
+    dist.barrier()
     dist.destroy_process_group()
 
 

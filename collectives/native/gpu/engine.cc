@@ -14,8 +14,8 @@ namespace {
 constexpr int kProcessorCount = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
 constexpr unsigned kEnablePeerAccess = 1;    // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-constexpr std::size_t kLowLatencyBytes = 64 << 10;
-constexpr std::size_t kLowLatencyOfABlock = 2 << 10, kPushOfABlock = 16 << 10;
+constexpr std::size_t kLowLatencyBytes = 256 << 10;
+constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10;
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
@@ -110,9 +110,9 @@ void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int block
     const unsigned most = std::min<unsigned>(kMostBlocks, processors_);
     grid = std::min(blocks ? blocks : divided(bytes, kPushOfABlock, most), most);
     threads = kPushThreads;
-    const std::size_t quarter = (bytes / grid / 4 + 511) / 512 * 512;
+    const std::size_t half = (bytes / grid / 2 + 511) / 512 * 512;
     arguments.chunk_bytes = chunk_bytes ? std::min<std::size_t>(chunk_bytes, kSlotBytes)
-                                        : std::clamp<std::size_t>(quarter, 4 << 10, kSlotBytes);
+                                        : std::clamp<std::size_t>(half, 16 << 10, kSlotBytes);
   }
   const cuda::Current current(context_);
   void* parameters[] = {&arguments};

@@ -12,7 +12,7 @@ inline constexpr int kMostBlocks = 128;  // of a kernel
 inline constexpr int kSlots = 4;         // of a connection of `push`, per block
 inline constexpr std::size_t kSlotBytes = 64 << 10;
 inline constexpr std::size_t kLineBytes = 8 << 10;  // of data, of a connection of `low_latency`, per block
-inline constexpr int kMostLineBlocks = 32;
+inline constexpr int kMostLineBlocks = 128;
 
 // How far a connection of two ranks is, for one block. Counters only grow, from launch to launch, so
 // that a captured launch can be replayed.
