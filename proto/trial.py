@@ -150,7 +150,7 @@ def main(rank, n):
     dist.init_process_group("nccl", rank=rank, world_size=n, device_id=torch.device("cuda", rank))
     eng = GpuEngine(rank, rank, n, 5.0)
     handles = [None] * n
-    dist.all_gather_object(handles, eng.handle)
+    dist.all_gather_object(handles, eng.lent)
     eng.connect(handles)
     dist.barrier(); torch.cuda.synchronize()
     began = time.time()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/gpu/engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "collectives/native/gpu/exchange.h"
@@ -11,9 +14,10 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kProcessorCount = 16;          // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
-constexpr unsigned kEnablePeerAccess = 1;    // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10;
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640;
@@ -42,11 +46,12 @@ Engine::Engine(int device, int rank, int ranks, double timeout_s) {
   const cuda::Current current(context_);
   cuda_.check(cuda_.device_attribute(&processors_, kProcessorCount, device_), "asking a GPU");
   const std::size_t size = segment_bytes(ranks);
-  cuda_.check(cuda_.memory_allocate(&mapped_[rank], size),
+  cuda_.check(cuda_.memory_allocate(&segment_, size),
               "taking " + std::to_string(size) + " bytes of GPU " + std::to_string(device));
-  cuda_.check(cuda_.memory_set(mapped_[rank], 0, size), "clearing memory of a GPU");
+  cuda_.check(cuda_.memory_set(segment_, 0, size), "clearing memory of a GPU");
   void* status = nullptr;
-  cuda_.check(cuda_.host_allocate(&status, sizeof(Status), kMappedEverywhere), "pinning host memory");
+  cuda_.check(cuda_.host_allocate(&status, sizeof(Status), kMappedEverywhere),
+              "pinning host memory");
   status_ = static_cast<Status*>(status);
   *status_ = {};
   arguments_.rank = rank;
@@ -57,10 +62,9 @@ Engine::Engine(int device, int rank, int ranks, double timeout_s) {
 
 Engine::~Engine() {
   const cuda::Current current(context_);
-  for (int peer = 0; peer < arguments_.ranks; ++peer) {
-    if (peer != arguments_.rank && mapped_[peer]) cuda_.ipc_close(mapped_[peer]);
-  }
-  cuda_.memory_free(mapped_[arguments_.rank]);
+  for (const cuda::Pointer one : mapped_) cuda_.ipc_close(one);
+  for (const cuda::Device one : retained_) cuda_.context_release(one);
+  cuda_.memory_free(segment_);
   for (cuda::Module module : modules_) {
     if (module) cuda_.module_unload(module);
   }
@@ -68,29 +72,56 @@ Engine::~Engine() {
   cuda_.context_release(device_);
 }
 
-cuda::IpcHandle Engine::handle() const {
+Lent Engine::lent() const {
   const cuda::Current current(context_);
-  cuda::IpcHandle handle;
-  cuda_.check(cuda_.ipc_export(&handle, mapped_[arguments_.rank]), "lending memory of a GPU to other processes");
-  return handle;
+  Lent lent{};
+  lent.process = getpid();
+  lent.segment = segment_;
+  cuda_.check(cuda_.ipc_export(&lent.handle, segment_),
+              "lending memory of a GPU to other processes");
+  cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, device_),
+              "asking a GPU for its bus id");
+  return lent;
 }
 
-void Engine::connect(const std::vector<cuda::IpcHandle>& handles) {
-  if (handles.size() != static_cast<std::size_t>(arguments_.ranks)) {
-    throw Error(ErrorCode::kInvalid, "a handle of every rank is needed");
+void Engine::connect(const std::vector<Lent>& lent) {
+  if (lent.size() != static_cast<std::size_t>(arguments_.ranks)) {
+    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
   }
   const cuda::Current current(context_);
   for (int peer = 0; peer < arguments_.ranks; ++peer) {
-    if (peer != arguments_.rank) {
-      cuda_.check(cuda_.ipc_import(&mapped_[peer], handles[peer], kEnablePeerAccess),
-                  "mapping the GPU memory of rank " + std::to_string(peer));
-    }
-    arguments_.segment[peer] = reinterpret_cast<char*>(mapped_[peer]);
+    arguments_.segment[peer] =
+        reinterpret_cast<char*>(map(lent[peer], peer, lent[arguments_.rank]));
   }
 }
 
+cuda::Pointer Engine::map(const Lent& lent, int peer, const Lent& own) {
+  if (peer == arguments_.rank) return segment_;
+  const std::string whom = "the GPU of rank " + std::to_string(peer) + " (" + lent.bus_id + ")";
+  if (!std::strcmp(lent.bus_id, own.bus_id)) {
+    throw Error(ErrorCode::kInvalid, whom + " is that of rank " + std::to_string(arguments_.rank) +
+                                         " too: give each rank its own");
+  }
+  if (lent.process == own.process) {
+    cuda::Device device;
+    cuda::Context context;
+    cuda_.check(cuda_.device_by_bus_id(&device, lent.bus_id), "finding " + whom);
+    cuda_.check(cuda_.context_retain(&context, device), "opening " + whom);
+    retained_.push_back(device);
+    const cuda::Result result = cuda_.enable_peer_access(context, 0);
+    if (result != kPeerAccessAlreadyEnabled) cuda_.check(result, "reaching " + whom);
+    return lent.segment;
+  }
+  cuda::Pointer there;
+  cuda_.check(cuda_.ipc_import(&there, lent.handle, kEnablePeerAccess),
+              "mapping memory of " + whom);
+  mapped_.push_back(there);
+  return there;
+}
+
 Way Engine::way(const Operation& operation) const {
-  return longest(operation, arguments_.ranks, false) <= kLowLatencyBytes ? Way::kLowLatency : Way::kPush;
+  return longest(operation, arguments_.ranks, false) <= kLowLatencyBytes ? Way::kLowLatency
+                                                                         : Way::kPush;
 }
 
 void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int blocks,
@@ -98,13 +129,15 @@ void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int block
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
   const bool two_steps = way == Way::kPush;
   Arguments arguments = arguments_;
-  arguments.exchange = (two_steps ? in_two_steps : in_one_step)(operation, arguments.rank, arguments.ranks);
+  arguments.exchange =
+      (two_steps ? in_two_steps : in_one_step)(operation, arguments.rank, arguments.ranks);
   const std::size_t bytes = longest(operation, arguments.ranks, two_steps);
   unsigned grid, threads;
   if (way == Way::kLowLatency) {
     grid = blocks ? blocks : divided(bytes, kLowLatencyOfABlock, kMostLineBlocks);
     grid = std::max(grid, divided(bytes, kLineBytes, kMostLineBlocks + 1));
-    if (grid > kMostLineBlocks) throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
+    if (grid > kMostLineBlocks)
+      throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
     threads = kLowLatencyThreads;
   } else {
     const unsigned most = std::min<unsigned>(kMostBlocks, processors_);
@@ -116,14 +149,16 @@ void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int block
   }
   const cuda::Current current(context_);
   void* parameters[] = {&arguments};
-  cuda_.check(cuda_.launch(function(operation, way), grid, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr),
+  cuda_.check(cuda_.launch(function(operation, way), grid, 1, 1, threads, 1, 1, 0, stream,
+                           parameters, nullptr),
               std::string("starting ") + collective_name(operation.collective));
 }
 
 void Engine::check() const {
   const volatile Status* status = status_;
   if (const std::uint32_t failed = status->failed) {
-    throw PeerLost("rank " + std::to_string(failed - 1) + " did not take part within the timeout", failed - 1);
+    throw PeerLost("rank " + std::to_string(failed - 1) + " did not take part within the timeout",
+                   failed - 1);
   }
 }
 
@@ -138,8 +173,10 @@ cuda::Function Engine::function(const Operation& operation, Way way) {
   cuda::Module& module = modules_[static_cast<int>(dtype)];
   if (!module) {
     const void* image = fatbin(dtype);
-    if (!image) throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
-    cuda_.check(cuda_.module_load(&module, image), std::string("loading the kernels for ") + dtype_name(dtype));
+    if (!image)
+      throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
+    cuda_.check(cuda_.module_load(&module, image),
+                std::string("loading the kernels for ") + dtype_name(dtype));
   }
   static constexpr const char* kOps[kRedops] = {"sum", "prod", "min", "max", "sum"};
   const std::string name = std::string(way == Way::kPush ? "push_" : "low_latency_") +

@@ -15,6 +15,14 @@ namespace railgauge::gpu {
 
 enum class Way : int { kLowLatency, kPush };
 
+// A rank's segment as it is told to the others.
+struct Lent {
+  std::int64_t process;
+  cuda::Pointer segment;   // for ranks of the same process
+  cuda::IpcHandle handle;  // for those of others
+  char bus_id[16];
+};
+
 class Engine {
  public:
   // `device` by CUDA's number. Error (kSystem): no driver, no such device, not enough memory.
@@ -23,14 +31,16 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Of this rank's segment, for other processes.
-  cuda::IpcHandle handle() const;
-  // Map the segments of all ranks (the own one is not looked at).
-  void connect(const std::vector<cuda::IpcHandle>& handles);
+  // What the others need to map this rank's segment.
+  Lent lent() const;
+  // Map the segments of all ranks, by rank. Error (kInvalid): two ranks have one GPU; (kSystem): a
+  // GPU cannot be reached.
+  void connect(const std::vector<Lent>& lent);
 
-  // Put an operation on a stream; arrays are in this device's memory. All ranks in one order. Way and
-  // blocks (0: as fits) are the same on all.
-  void run(const Operation& operation, cuda::Stream stream, Way way, int blocks, std::uint32_t chunk_bytes);
+  // Put an operation on a stream; arrays are in this device's memory. All ranks in one order. Way
+  // and blocks (0: as fits) are the same on all.
+  void run(const Operation& operation, cuda::Stream stream, Way way, int blocks,
+           std::uint32_t chunk_bytes);
   // Which way is due.
   Way way(const Operation& operation) const;
   // PeerLost where a kernel has waited too long.
@@ -40,6 +50,7 @@ class Engine {
   void synchronize(cuda::Stream stream) const;
 
  private:
+  cuda::Pointer map(const Lent& lent, int peer, const Lent& own);
   cuda::Function function(const Operation& operation, Way way);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
@@ -48,7 +59,9 @@ class Engine {
   int processors_ = 0;
   Arguments arguments_{};
   Status* status_ = nullptr;
-  std::array<cuda::Pointer, kMostRanks> mapped_{};
+  cuda::Pointer segment_ = 0;
+  std::vector<cuda::Pointer> mapped_;   // of other processes
+  std::vector<cuda::Device> retained_;  // of this process, beside the own one
   std::array<cuda::Module, kDtypes> modules_{};
 };
 

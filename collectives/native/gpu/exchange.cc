@@ -29,7 +29,8 @@ class Builder {
     e_.take[peer] = destination(at);
     e_.take_count[peer] = count;
   }
-  // Of the inputs of these ranks, and the own one if that bit is set, to a place in the destination.
+  // Of the inputs of these ranks, and the own one if that bit is set, to a place in the
+  // destination.
   void reduce(std::uint32_t from, std::size_t own_at, std::size_t to, std::size_t count) {
     e_.own = from >> rank_ & 1 ? source(own_at) : nullptr;
     e_.result = destination(to);
@@ -97,8 +98,10 @@ Exchange broadcast(const Operation& o, int rank, int ranks) {
   for (int peer = 0; peer < ranks; ++peer) {
     if (peer == o.root) continue;
     const std::size_t at = parts.begin(owned(peer)), size = parts.size(owned(peer));
-    if (rank == o.root) built.give(peer, at, size);
-    else built.take(peer, at, size);
+    if (rank == o.root)
+      built.give(peer, at, size);
+    else
+      built.take(peer, at, size);
   }
   if (rank == o.root) {
     built.keep(0, 0, o.count);
@@ -131,7 +134,8 @@ Exchange in_one_step(const Operation& o, int rank, int ranks) {
       built.reduce(everybody(ranks), rank * n, 0, n);
       break;
     case Collective::kAllGather:
-      for (int peer = 0; peer < ranks; ++peer) built.give(peer, 0, n), built.land(peer, peer * n, n);
+      for (int peer = 0; peer < ranks; ++peer)
+        built.give(peer, 0, n), built.land(peer, peer * n, n);
       built.keep(0, rank * n, n);
       break;
     case Collective::kAllToAll:

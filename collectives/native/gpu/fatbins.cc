@@ -3,9 +3,9 @@
 
 #ifdef RAILGAUGE_FATBINS  // the folder that has them
 
-#define RAILGAUGE_FATBIN(name)                                                                     \
-  __asm__(".section .rodata\n.balign 64\nrailgauge_fatbin_" #name ":\n.incbin \"" RAILGAUGE_FATBINS \
-          "/" #name ".fatbin\"\n.previous\n");                                                     \
+#define RAILGAUGE_FATBIN(name)                                                   \
+  __asm__(".section .rodata\n.balign 64\nrailgauge_fatbin_" #name                \
+          ":\n.incbin \"" RAILGAUGE_FATBINS "/" #name ".fatbin\"\n.previous\n"); \
   extern "C" const char railgauge_fatbin_##name[];
 RAILGAUGE_FATBIN(half)
 RAILGAUGE_FATBIN(bfloat16)

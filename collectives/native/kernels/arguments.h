@@ -7,15 +7,16 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kMostRanks = 8;    // that map each other's memory
+inline constexpr int kMostRanks = 8;     // that map each other's memory
 inline constexpr int kMostBlocks = 128;  // of a kernel
 inline constexpr int kSlots = 4;         // of a connection of `push`, per block
 inline constexpr std::size_t kSlotBytes = 64 << 10;
-inline constexpr std::size_t kLineBytes = 8 << 10;  // of data, of a connection of `low_latency`, per block
+inline constexpr std::size_t kLineBytes =
+    8 << 10;  // of data, of a connection of `low_latency`, per block
 inline constexpr int kMostLineBlocks = 128;
 
-// How far a connection of two ranks is, for one block. Counters only grow, from launch to launch, so
-// that a captured launch can be replayed.
+// How far a connection of two ranks is, for one block. Counters only grow, from launch to launch,
+// so that a captured launch can be replayed.
 struct Progress {
   std::uint32_t sent;      // of this rank to that one; for this rank's senders alone
   std::uint32_t received;  // of this rank from that one; for its receivers alone
@@ -50,21 +51,21 @@ struct Status {
   std::uint32_t failed;  // set by a kernel that waited too long: 1 + the rank that it waited for
 };
 
-// One collective, as transfers between a rank and its peers. Pointers are on the rank's own GPU, counts
-// of elements; a null pointer or a count of 0 is no transfer.
+// One collective, as transfers between a rank and its peers. Pointers are on the rank's own GPU,
+// counts of elements; a null pointer or a count of 0 is no transfer.
 struct Exchange {
-  const void* give[kMostRanks];      // what each peer gets
+  const void* give[kMostRanks];  // what each peer gets
   std::size_t give_count[kMostRanks];
-  void* land[kMostRanks];            // where what a peer gives is copied to, in place of being reduced
+  void* land[kMostRanks];  // where what a peer gives is copied to, in place of being reduced
   std::size_t land_count[kMostRanks];
-  const void* own;                   // this rank's part of what is reduced; null: none
+  const void* own;  // this rank's part of what is reduced; null: none
   void* result;
   std::size_t reduce_count;
-  std::uint32_t reduce_from;         // bits: the peers whose inputs are reduced
-  std::uint32_t share_with;          // bits: the peers that get the result
-  void* take[kMostRanks];            // where a peer's result goes
+  std::uint32_t reduce_from;  // bits: the peers whose inputs are reduced
+  std::uint32_t share_with;   // bits: the peers that get the result
+  void* take[kMostRanks];     // where a peer's result goes
   std::size_t take_count[kMostRanks];
-  std::uint32_t divide_by;           // of averages; 0: none
+  std::uint32_t divide_by;  // of averages; 0: none
 };
 
 struct Arguments {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements and how they are reduced. Floats of less than 32 bits are reduced as float, and rounded once.
+// Elements and how they are reduced. Floats of less than 32 bits are reduced as float, and rounded
+// once.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -112,7 +113,8 @@ struct Reduced {
     Pack<T, Word> pack;
 #pragma unroll
     for (int i = 0; i < Pack<T, Word>::kElements; ++i) {
-      pack.element[i] = narrow<T>(divide_by ? value[i] / static_cast<wide<T>>(divide_by) : value[i]);
+      pack.element[i] =
+          narrow<T>(divide_by ? value[i] / static_cast<wide<T>>(divide_by) : value[i]);
     }
     return pack;
   }

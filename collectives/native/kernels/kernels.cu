@@ -5,14 +5,14 @@
 
 using namespace railgauge::gpu;
 
-#define KERNELS(name, Op)                                                                          \
-  extern "C" __global__ void __launch_bounds__(512)                                                \
-      low_latency_##name(const __grid_constant__ Arguments a) {                                    \
-    low_latency<RAILGAUGE_ELEMENT, Op>(a);                                                         \
-  }                                                                                                \
-  extern "C" __global__ void __launch_bounds__(kPushThreads)                                       \
-      push_##name(const __grid_constant__ Arguments a) {                                           \
-    push<RAILGAUGE_ELEMENT, Op>(a);                                                                \
+#define KERNELS(name, Op)                                       \
+  extern "C" __global__ void __launch_bounds__(512)             \
+      low_latency_##name(const __grid_constant__ Arguments a) { \
+    low_latency<RAILGAUGE_ELEMENT, Op>(a);                      \
+  }                                                             \
+  extern "C" __global__ void __launch_bounds__(kPushThreads)    \
+      push_##name(const __grid_constant__ Arguments a) {        \
+    push<RAILGAUGE_ELEMENT, Op>(a);                             \
   }
 KERNELS(sum, Sum)
 KERNELS(prod, Prod)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small messages in one step: every line of 16 bytes has 8 bytes of data and the round twice, so that
-// whoever sees the round has the data (16 bytes are written whole). Each rank writes to all that it has
-// for them, then waits for what is for it.
+// Small messages in one step: every line of 16 bytes has 8 bytes of data and the round twice, so
+// that whoever sees the round has the data (16 bytes are written whole). Each rank writes to all
+// that it has for them, then waits for what is for it.
 //
-// A line is written again two rounds later. By then its reader has left it: the writer got a line of the
-// round between from it, which that reader sent after it had ended the round before. So each rank sends
-// each other one at least one line in every round.
+// A line is written again two rounds later. By then its reader has left it: the writer got a line
+// of the round between from it, which that reader sent after it had ended the round before. So each
+// rank sends each other one at least one line in every round.
 #pragma once
 
 #include "arguments.h"
@@ -22,12 +22,13 @@ struct Line {
 
 __device__ inline void write_line(Line* line, Word data, std::uint32_t round) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %3, %2, %3};" ::"l"(line),
-               "r"(static_cast<std::uint32_t>(data)), "r"(static_cast<std::uint32_t>(data >> 32)), "r"(round)
+               "r"(static_cast<std::uint32_t>(data)), "r"(static_cast<std::uint32_t>(data >> 32)),
+               "r"(round)
                : "memory");
 }
 
-__device__ inline bool read_line(const Line* line, std::uint32_t round, int from, Patience& patience,
-                                 Word& data) {
+__device__ inline bool read_line(const Line* line, std::uint32_t round, int from,
+                                 Patience& patience, Word& data) {
   std::uint32_t low, high, first, second;
   do {
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -42,7 +43,8 @@ __device__ inline bool read_line(const Line* line, std::uint32_t round, int from
   return false;
 }
 
-// A rank's array as words of 8 bytes, the last of which may be cut off; of any alignment of elements.
+// A rank's array as words of 8 bytes, the last of which may be cut off; of any alignment of
+// elements.
 template <class T>
 class Words {
  public:
@@ -124,14 +126,16 @@ __device__ void low_latency(const Arguments& a) {
   for (std::size_t at = reduced.begin + threadIdx.x; there && at < reduced.end; at += blockDim.x) {
     Reduced<T, Word> sum;
     bool begun = false;
-    for (int rank = 0; rank < a.ranks; ++rank) {  // in this order everywhere, so that results are equal
+    for (int rank = 0; rank < a.ranks;
+         ++rank) {  // in this order everywhere, so that results are equal
       Pack<T, Word> pack;
       if (rank == a.rank) {
         if (!e.own) continue;
         pack = input.load(at);
       } else {
         if (!(e.reduce_from >> rank & 1)) continue;
-        there &= read_line(lines(a.rank, rank) + (at - reduced.begin), round, rank, patience, pack.word);
+        there &=
+            read_line(lines(a.rank, rank) + (at - reduced.begin), round, rank, patience, pack.word);
       }
       begun ? sum.template add<Op>(pack) : sum.begin(pack);
       begun = true;
@@ -150,7 +154,8 @@ __device__ void low_latency(const Arguments& a) {
       there = read_line(from + (at - range.begin), round, peer, patience, pack.word);
       if (there) to.store(at, pack);
     }
-    if (range.begin == range.end && threadIdx.x == 0) there = read_line(from, round, peer, patience, pack.word);
+    if (range.begin == range.end && threadIdx.x == 0)
+      there = read_line(from, round, peer, patience, pack.word);
   }
   __syncthreads();
   if (threadIdx.x == 0) own->round[block] = round;

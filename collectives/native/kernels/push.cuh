@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large messages, pushed through slots in the receiver's memory: NVLink carries writes better than
-// reads. Each block has a part of every transfer and three groups of warps, which work at the same time:
-// senders give inputs to the peers, reducers take them in and share the result, takers take results.
+// reads. Each block has a part of every transfer and three groups of warps, which work at the same
+// time: senders give inputs to the peers, reducers take them in and share the result, takers take
+// results.
 #pragma once
 
 #include "arguments.h"
@@ -18,7 +19,9 @@ using Vector = uint4;
 // Threads of a block that work together, in step by a named barrier.
 struct Crew {
   int barrier, size, thread;
-  __device__ void meet() const { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(size) : "memory"); }
+  __device__ void meet() const {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(size) : "memory");
+  }
 };
 
 __device__ inline bool is_aligned(const void* data) {
@@ -66,7 +69,8 @@ __device__ void copy(const Crew& crew, T* to, const T* from, std::size_t count) 
     }
     for (; at < vectors; at += crew.size) target[at] = __ldcs(source + at);
   }
-  for (std::size_t at = vectors * (sizeof(Vector) / sizeof(T)) + crew.thread; at < count; at += crew.size) {
+  for (std::size_t at = vectors * (sizeof(Vector) / sizeof(T)) + crew.thread; at < count;
+       at += crew.size) {
     to[at] = from[at];
   }
 }
@@ -85,7 +89,8 @@ class Connections {
   // Where message `number` from one rank lies in the other's memory.
   template <class T>
   __device__ T* slot(int from, int to, std::uint32_t number) const {
-    const std::size_t slot = (std::size_t(from) * kMostBlocks + blockIdx.x) * kSlots + number % kSlots;
+    const std::size_t slot =
+        (std::size_t(from) * kMostBlocks + blockIdx.x) * kSlots + number % kSlots;
     return reinterpret_cast<T*>(a_.segment[to] + slots_at_ + slot * kSlotBytes);
   }
   __device__ bool await_room(int peer, std::uint32_t number, Patience& patience) const {
@@ -107,7 +112,8 @@ class Connections {
   std::size_t slots_at_;
 };
 
-// Whether all of a crew go on; `fine` of each thread counts, and `stop` is the crew's in shared memory.
+// Whether all of a crew go on; `fine` of each thread counts, and `stop` is the crew's in shared
+// memory.
 __device__ inline bool all_go_on(const Crew& crew, bool fine, volatile int& stop) {
   if (!fine) stop = 1;
   crew.meet();
@@ -120,11 +126,13 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& 
   const Connections give(a, &Region::give, give_at());
   const int mine = crew.thread;  // the peer that this thread waits for and tells, if there is one
   const bool attends = mine < a.ranks && mine != a.rank;
-  const Part<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0, a.chunk_bytes);
+  const Part<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0,
+                        a.chunk_bytes);
   const std::uint32_t sent = attends ? give.own(mine).sent : 0;
   std::uint32_t most = 0;
   for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank) most = max(most, Part<T>(e.give[peer], e.give_count[peer], a.chunk_bytes).chunks());
+    if (peer != a.rank)
+      most = max(most, Part<T>(e.give[peer], e.give_count[peer], a.chunk_bytes).chunks());
   }
   Patience patience(a);
   for (std::uint32_t number = 0; number < most; ++number) {
@@ -145,10 +153,11 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& 
   if (attends) give.own(mine).sent = sent + watched.chunks();
 }
 
-// Reduces a chunk of all inputs, rank by rank in this order everywhere, and writes it to every target.
+// Reduces a chunk of all inputs, rank by rank in this order everywhere, and writes it to every
+// target.
 template <class T, class Op>
-__device__ void reduce_chunk(const Arguments& a, const Crew& crew, const T* const* inputs, int n_inputs,
-                             T* const* targets, int n_targets, std::size_t count) {
+__device__ void reduce_chunk(const Arguments& a, const Crew& crew, const T* const* inputs,
+                             int n_inputs, T* const* targets, int n_targets, std::size_t count) {
   constexpr int kElements = Pack<T, Vector>::kElements;
   constexpr int kHeld = kElements > 8 ? 1 : kElements > 4 ? 2 : 4;  // as registers allow
   bool aligned = true;
@@ -164,7 +173,8 @@ __device__ void reduce_chunk(const Arguments& a, const Crew& crew, const T* cons
 #pragma unroll
       for (int i = 0; i < kHeld; ++i) held[i].word = __ldcs(from + at + i * crew.size);
 #pragma unroll
-      for (int i = 0; i < kHeld; ++i) input ? sum[i].template add<Op>(held[i]) : sum[i].begin(held[i]);
+      for (int i = 0; i < kHeld; ++i)
+        input ? sum[i].template add<Op>(held[i]) : sum[i].begin(held[i]);
     }
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) held[i] = sum[i].end(a.exchange.divide_by);
@@ -202,21 +212,26 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
   const Exchange& e = a.exchange;
   const Connections give(a, &Region::give, give_at());
   const Connections share(a, &Region::share, share_at(a.ranks));
-  const Part<T> own(e.own, e.reduce_count, a.chunk_bytes), result(e.result, e.reduce_count, a.chunk_bytes);
+  const Part<T> own(e.own, e.reduce_count, a.chunk_bytes),
+      result(e.result, e.reduce_count, a.chunk_bytes);
   const int mine = crew.thread;
   const bool attends = mine < a.ranks && mine != a.rank;
-  const bool reduces = attends && e.reduce_from >> mine & 1, shares = attends && e.share_with >> mine & 1;
-  const Part<T> landing(attends ? e.land[mine] : nullptr, attends ? e.land_count[mine] : 0, a.chunk_bytes);
+  const bool reduces = attends && e.reduce_from >> mine & 1,
+             shares = attends && e.share_with >> mine & 1;
+  const Part<T> landing(attends ? e.land[mine] : nullptr, attends ? e.land_count[mine] : 0,
+                        a.chunk_bytes);
   const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
   const std::uint32_t received = attends ? give.own(mine).received : 0;
   const std::uint32_t shared = shares ? share.own(mine).sent : 0;
   std::uint32_t most = result.chunks();
   for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank) most = max(most, Part<T>(e.land[peer], e.land_count[peer], a.chunk_bytes).chunks());
+    if (peer != a.rank)
+      most = max(most, Part<T>(e.land[peer], e.land_count[peer], a.chunk_bytes).chunks());
   }
   Patience patience(a);
   for (std::uint32_t number = 0; number < most; ++number) {
-    const bool takes_in = attends && number < incoming, passes_on = shares && number < result.chunks();
+    const bool takes_in = attends && number < incoming,
+               passes_on = shares && number < result.chunks();
     bool fine = !takes_in || give.await_message(mine, received + number, patience);
     if (passes_on) fine = fine && share.await_room(mine, shared + number, patience);
     if (!all_go_on(crew, fine, stop)) return;
@@ -264,11 +279,13 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
   const Connections share(a, &Region::share, share_at(a.ranks));
   const int mine = crew.thread;
   const bool attends = mine < a.ranks && mine != a.rank;
-  const Part<T> watched(attends ? e.take[mine] : nullptr, attends ? e.take_count[mine] : 0, a.chunk_bytes);
+  const Part<T> watched(attends ? e.take[mine] : nullptr, attends ? e.take_count[mine] : 0,
+                        a.chunk_bytes);
   const std::uint32_t received = attends ? share.own(mine).received : 0;
   std::uint32_t most = 0;
   for (int peer = 0; peer < a.ranks; ++peer) {
-    if (peer != a.rank) most = max(most, Part<T>(e.take[peer], e.take_count[peer], a.chunk_bytes).chunks());
+    if (peer != a.rank)
+      most = max(most, Part<T>(e.take[peer], e.take_count[peer], a.chunk_bytes).chunks());
   }
   Patience patience(a);
   for (std::uint32_t number = 0; number < most; ++number) {

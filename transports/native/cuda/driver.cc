@@ -13,7 +13,8 @@ template <class Member>
 void resolve(void* library, const char* symbol, Member& member) {
   void* found = dlsym(library, symbol);
   if (!found) {
-    throw Error(ErrorCode::kSystem, std::string(kLibrary) + " has no " + symbol + ": the driver is too old");
+    throw Error(ErrorCode::kSystem,
+                std::string(kLibrary) + " has no " + symbol + ": the driver is too old");
   }
   member = reinterpret_cast<Member>(found);
 }

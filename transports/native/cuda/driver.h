@@ -23,37 +23,40 @@ struct IpcHandle {
 };
 
 // Each is a member of Driver: X(name there, symbol, parameters).
-#define RAILGAUGE_CUDA_FUNCTIONS(X)                                                                \
-  X(init, cuInit, (unsigned))                                                                      \
-  X(error_name, cuGetErrorName, (Result, const char**))                                            \
-  X(error_text, cuGetErrorString, (Result, const char**))                                          \
-  X(device_get, cuDeviceGet, (Device*, int))                                                       \
-  X(device_attribute, cuDeviceGetAttribute, (int*, int, Device))                                   \
-  X(device_bus_id, cuDeviceGetPCIBusId, (char*, int, Device))                                      \
-  X(can_access_peer, cuDeviceCanAccessPeer, (int*, Device, Device))                                \
-  X(context_retain, cuDevicePrimaryCtxRetain, (Context*, Device))                                  \
-  X(context_release, cuDevicePrimaryCtxRelease_v2, (Device))                                       \
-  X(context_push, cuCtxPushCurrent_v2, (Context))                                                  \
-  X(context_pop, cuCtxPopCurrent_v2, (Context*))                                                   \
-  X(memory_allocate, cuMemAlloc_v2, (Pointer*, std::size_t))                                       \
-  X(memory_free, cuMemFree_v2, (Pointer))                                                          \
-  X(memory_set, cuMemsetD8_v2, (Pointer, unsigned char, std::size_t))                              \
-  X(host_allocate, cuMemHostAlloc, (void**, std::size_t, unsigned))                                \
-  X(host_free, cuMemFreeHost, (void*))                                                             \
-  X(ipc_export, cuIpcGetMemHandle, (IpcHandle*, Pointer))                                          \
-  X(ipc_import, cuIpcOpenMemHandle_v2, (Pointer*, IpcHandle, unsigned))                            \
-  X(ipc_close, cuIpcCloseMemHandle, (Pointer))                                                     \
-  X(module_load, cuModuleLoadData, (Module*, const void*))                                         \
-  X(module_unload, cuModuleUnload, (Module))                                                       \
-  X(module_function, cuModuleGetFunction, (Function*, Module, const char*))                        \
-  X(launch, cuLaunchKernel,                                                                        \
-    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,       \
-     void**, void**))                                                                              \
+#define RAILGAUGE_CUDA_FUNCTIONS(X)                                                          \
+  X(init, cuInit, (unsigned))                                                                \
+  X(error_name, cuGetErrorName, (Result, const char**))                                      \
+  X(error_text, cuGetErrorString, (Result, const char**))                                    \
+  X(device_get, cuDeviceGet, (Device*, int))                                                 \
+  X(device_by_bus_id, cuDeviceGetByPCIBusId, (Device*, const char*))                         \
+  X(device_attribute, cuDeviceGetAttribute, (int*, int, Device))                             \
+  X(device_bus_id, cuDeviceGetPCIBusId, (char*, int, Device))                                \
+  X(can_access_peer, cuDeviceCanAccessPeer, (int*, Device, Device))                          \
+  X(context_retain, cuDevicePrimaryCtxRetain, (Context*, Device))                            \
+  X(context_release, cuDevicePrimaryCtxRelease_v2, (Device))                                 \
+  X(context_push, cuCtxPushCurrent_v2, (Context))                                            \
+  X(context_pop, cuCtxPopCurrent_v2, (Context*))                                             \
+  X(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                          \
+  X(memory_allocate, cuMemAlloc_v2, (Pointer*, std::size_t))                                 \
+  X(memory_free, cuMemFree_v2, (Pointer))                                                    \
+  X(memory_set, cuMemsetD8_v2, (Pointer, unsigned char, std::size_t))                        \
+  X(host_allocate, cuMemHostAlloc, (void**, std::size_t, unsigned))                          \
+  X(host_free, cuMemFreeHost, (void*))                                                       \
+  X(ipc_export, cuIpcGetMemHandle, (IpcHandle*, Pointer))                                    \
+  X(ipc_import, cuIpcOpenMemHandle_v2, (Pointer*, IpcHandle, unsigned))                      \
+  X(ipc_close, cuIpcCloseMemHandle, (Pointer))                                               \
+  X(module_load, cuModuleLoadData, (Module*, const void*))                                   \
+  X(module_unload, cuModuleUnload, (Module))                                                 \
+  X(module_function, cuModuleGetFunction, (Function*, Module, const char*))                  \
+  X(launch, cuLaunchKernel,                                                                  \
+    (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
+     void**, void**))                                                                        \
   X(stream_synchronize, cuStreamSynchronize, (Stream))
 
 class Driver {
  public:
-  // The one of this process; Error (kSystem) where there is no driver, or one without some function.
+  // The one of this process; Error (kSystem) where there is no driver, or one without some
+  // function.
   static const Driver& get();
 
 #define RAILGAUGE_CUDA_MEMBER(name, symbol, parameters) Result(*name) parameters = nullptr;

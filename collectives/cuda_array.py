@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays in the memory of a GPU: those of PyTorch, CuPy, Numba, JAX and whatever else says where its data lies."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.collectives.dtype import Dtype
+from railgauge.topo.errors import UsageError
+
+BY_TYPESTR = {
+    "f2": Dtype.HALF,
+    "f4": Dtype.FLOAT,
+    "f8": Dtype.DOUBLE,
+    "i1": Dtype.INT8,
+    "u1": Dtype.UINT8,
+    "i4": Dtype.INT32,
+    "u4": Dtype.UINT32,
+    "i8": Dtype.INT64,
+    "u8": Dtype.UINT64,
+}
+"""Type strings of NumPy's array interface, without their byte order."""
+BY_NAME = {"bfloat16": Dtype.BFLOAT16, "float8_e4m3fn": Dtype.F8E4M3, "float8_e5m2": Dtype.F8E5M2}
+"""Types that the interface has no string for, as PyTorch and ml_dtypes call them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CudaArray:
+    """A C-contiguous array of a GPU."""
+
+    pointer: int
+    count: int
+    dtype: Dtype
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Whether an array's data is in the memory of a GPU."""
+    return getattr(array, "is_cuda", False) is True or hasattr(array, "__cuda_array_interface__")
+
+
+def cuda_array(array: Any) -> CudaArray:
+    """Read where an array lies.
+
+    Raises:
+        UsageError: not on a GPU, not contiguous, or of a type that no collective knows.
+    """
+    if not is_on_gpu(array):
+        raise UsageError(f"{type(array).__name__}: not an array in the memory of a GPU")
+    if getattr(array, "is_cuda", False) is True:  # PyTorch, whose interface lacks some types and refuses some tensors
+        return _torch(array)
+    told = array.__cuda_array_interface__
+    dtype = BY_NAME.get(str(getattr(array, "dtype", ""))) or BY_TYPESTR.get(told["typestr"][1:])
+    if dtype is None:
+        raise UsageError(f"an array of type {told['typestr']}: no collective knows it")
+    count = 1
+    for extent in told["shape"]:
+        count *= extent
+    if (strides := told.get("strides")) is not None and tuple(strides) != _strides(told["shape"], dtype.bytes):
+        raise UsageError("an array that is not contiguous: copy it first")
+    return CudaArray(told["data"][0], count, dtype)
+
+
+def current_stream(array: Any) -> int:
+    """The stream that an array's library uses on this thread, CUDA's handle; 0, the default stream, where none says."""
+    if getattr(array, "is_cuda", False) is True:
+        return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
+    if type(array).__module__.startswith("cupy"):
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    return 0
+
+
+def _torch(tensor: Any) -> CudaArray:
+    name = str(tensor.dtype).removeprefix("torch.")
+    dtype = BY_NAME.get(name) or {"float16": Dtype.HALF, "float32": Dtype.FLOAT, "float64": Dtype.DOUBLE}.get(name)
+    dtype = dtype if dtype is not None else BY_LABEL.get(name)
+    if dtype is None:
+        raise UsageError(f"a tensor of {tensor.dtype}: no collective knows it")
+    if not tensor.is_contiguous():
+        raise UsageError("a tensor that is not contiguous: call .contiguous() first")
+    return CudaArray(tensor.data_ptr(), tensor.numel(), dtype)
+
+
+BY_LABEL = {dtype.label: dtype for dtype in Dtype}
+
+
+def _strides(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    strides = []
+    for extent in reversed(shape):
+        strides.append(size)
+        size *= max(extent, 1)
+    return tuple(reversed(strides))
