@@ -33,7 +33,7 @@ class Builder {
   // destination.
   void reduce(std::uint32_t from, std::size_t own_at, std::size_t to, std::size_t count) {
     e_.own = from >> rank_ & 1 ? source(own_at) : nullptr;
-    e_.result = destination(to);
+    e_.result = o_.destination ? destination(to) : nullptr;
     e_.reduce_count = count;
     e_.reduce_from = from & ~(1u << rank_);
     if (o_.reduces() && o_.op == Redop::kAvg) e_.divide_by = ranks_;

@@ -59,7 +59,7 @@ struct Exchange {
   void* land[kMostRanks];  // where what a peer gives is copied to, in place of being reduced
   std::size_t land_count[kMostRanks];
   const void* own;  // this rank's part of what is reduced; null: none
-  void* result;
+  void* result;                      // null: only shared
   std::size_t reduce_count;
   std::uint32_t reduce_from;  // bits: the peers whose inputs are reduced
   std::uint32_t share_with;   // bits: the peers that get the result

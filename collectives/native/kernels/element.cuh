@@ -69,17 +69,17 @@ struct Prod {
     return a * b;
   }
 };
-// A NaN in either stays.
+// Of a NaN and a number the number, as on the host.
 struct Min {
   template <class W>
   __device__ static W of(W a, W b) {
-    return b < a || b != b ? b : a;
+    return b < a || a != a ? b : a;
   }
 };
 struct Max {
   template <class W>
   __device__ static W of(W a, W b) {
-    return a < b || b != b ? b : a;
+    return a < b || a != a ? b : a;
   }
 };
 

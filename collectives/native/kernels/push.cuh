@@ -34,7 +34,6 @@ class Part {
  public:
   __device__ Part(const void* data, std::size_t count, std::uint32_t chunk_bytes)
       : chunk_(chunk_bytes / sizeof(T)) {
-    if (!data) count = 0;
     const std::size_t step = 128 / sizeof(T);
     const std::size_t each = ((count + gridDim.x - 1) / gridDim.x + step - 1) / step * step;
     const std::size_t begin = min(count, blockIdx.x * each);
@@ -239,7 +238,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
       const T* inputs[kMostRanks];
       T* targets[kMostRanks];
       int n_inputs = 0, n_targets = 0;
-      targets[n_targets++] = result.chunk(number);
+      if (e.result) targets[n_targets++] = result.chunk(number);
       for (int rank = 0; rank < a.ranks; ++rank) {
         if (rank == a.rank) {
           if (e.own) inputs[n_inputs++] = own.chunk(number);
