@@ -175,8 +175,8 @@ Exchange in_two_steps(const Operation& o, int rank, int ranks) {
   switch (o.collective) {
     case Collective::kAllReduce:
       return all_reduce(o, rank, ranks);
-    case Collective::kReduce:
-      return reduce(o, rank, ranks);
+    case Collective::kReduce:  // of two ranks the root takes in as much either way
+      return ranks == 2 ? in_one_step(o, rank, ranks) : reduce(o, rank, ranks);
     case Collective::kBroadcast:
       return broadcast(o, rank, ranks);
     default:
@@ -187,8 +187,9 @@ Exchange in_two_steps(const Operation& o, int rank, int ranks) {
 std::size_t longest(const Operation& o, int ranks, bool two_steps) {
   if (!two_steps || ranks == 1) return o.count * o.element_bytes();
   switch (o.collective) {
-    case Collective::kAllReduce:
     case Collective::kReduce:
+      return (ranks == 2 ? o.count : Parts(o, ranks).each) * o.element_bytes();
+    case Collective::kAllReduce:
       return Parts(o, ranks).each * o.element_bytes();
     case Collective::kBroadcast:
       return Parts(o, ranks - 1).each * o.element_bytes();
