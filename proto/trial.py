@@ -15,7 +15,7 @@ ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, S
 NAMES = "all_reduce all_gather reduce_scatter broadcast reduce alltoall gather scatter sendrecv".split()
 DTYPES = {torch.float16: 0, torch.bfloat16: 1, torch.float32: 2, torch.float64: 3, torch.int8: 4, torch.uint8: 5,
           torch.int32: 6, torch.int64: 8}
-LOW_LATENCY, PUSH = 0, 1
+LOW_LATENCY, PUSH, FULL_LINES = 0, 1, 2
 
 
 def inputs(count, dtype, rank, seed):
@@ -36,7 +36,7 @@ def check(eng, rank, n):
             for collective in range(9):
                 root = seed % n
                 for op in (0, 1, 2, 3) if collective in (ALL_REDUCE, REDUCE_SCATTER, REDUCE) else (0,):
-                    for way in (LOW_LATENCY, PUSH):
+                    for way in (LOW_LATENCY, PUSH, FULL_LINES):
                         if way == LOW_LATENCY and count * dtype.itemsize > 200_000:
                             continue
                         for off in (0, 1):
@@ -163,7 +163,7 @@ def main(rank, n):
     dist.barrier(); torch.cuda.synchronize()
     if rank == 0:
         x = torch.ones(1 << 20, device="cuda")
-        for way in (LOW_LATENCY, PUSH):
+        for way in (LOW_LATENCY, PUSH, FULL_LINES):
             began = time.time()
             try:
                 eng.run(ALL_REDUCE, x.data_ptr(), x.data_ptr(), 1000, 2, 0, 0, 0, way)

@@ -19,7 +19,8 @@ constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEV
 constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
-constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10;
+constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
+                      kFullLinesOfABlock = 8 << 10;
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
@@ -127,7 +128,7 @@ Way Engine::way(const Operation& operation) const {
 void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int blocks,
                  std::uint32_t chunk_bytes) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
-  const bool two_steps = way == Way::kPush;
+  const bool two_steps = way != Way::kLowLatency;
   Arguments arguments = arguments_;
   arguments.exchange =
       (two_steps ? in_two_steps : in_one_step)(operation, arguments.rank, arguments.ranks);
@@ -138,6 +139,11 @@ void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int block
     grid = std::max(grid, divided(bytes, kLineBytes, kMostLineBlocks + 1));
     if (grid > kMostLineBlocks)
       throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
+    threads = kLowLatencyThreads;
+  } else if (way == Way::kFullLines) {
+    if (bytes > full_lines(arguments.ranks) * kFullLineData)
+      throw Error(ErrorCode::kInvalid, "too long for full lines");
+    grid = blocks ? blocks : divided(bytes, kFullLinesOfABlock, processors_);
     threads = kLowLatencyThreads;
   } else {
     const unsigned most = std::min<unsigned>(kMostBlocks, processors_);
@@ -179,8 +185,9 @@ cuda::Function Engine::function(const Operation& operation, Way way) {
                 std::string("loading the kernels for ") + dtype_name(dtype));
   }
   static constexpr const char* kOps[kRedops] = {"sum", "prod", "min", "max", "sum"};
-  const std::string name = std::string(way == Way::kPush ? "push_" : "low_latency_") +
-                           kOps[static_cast<int>(operation.op)];
+  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_"};
+  const std::string name =
+      std::string(kWays[static_cast<int>(way)]) + kOps[static_cast<int>(operation.op)];
   cuda::Function function = nullptr;
   cuda_.check(cuda_.module_function(&function, module, name.c_str()), "finding the kernel " + name);
   return function;

@@ -13,7 +13,7 @@
 
 namespace railgauge::gpu {
 
-enum class Way : int { kLowLatency, kPush };
+enum class Way : int { kLowLatency, kPush, kFullLines };
 
 // A rank's segment as it is told to the others.
 struct Lent {

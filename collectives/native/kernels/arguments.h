@@ -15,6 +15,9 @@ inline constexpr std::size_t kLineBytes =
     8 << 10;  // of data, of a connection of `low_latency`, per block
 inline constexpr int kMostLineBlocks = 128;
 
+inline constexpr std::size_t kFullLineBytes = 128, kFullLineData = 120;
+inline constexpr std::size_t kFullLines = 80 << 10;
+
 // How far a connection of two ranks is, for one block. Counters only grow, from launch to launch,
 // so that a captured launch can be replayed.
 struct Progress {
@@ -29,6 +32,7 @@ struct Region {
   Progress give[kMostRanks][kMostBlocks];   // connections of inputs
   Progress share[kMostRanks][kMostBlocks];  // connections of results
   std::uint32_t round[kMostLineBlocks];     // of low_latency; for this rank alone
+  std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended; likewise
 };
 
 inline constexpr std::size_t kRegionBytes = (sizeof(Region) + 4095) / 4096 * 4096;
@@ -41,8 +45,13 @@ inline constexpr std::size_t share_at(int ranks) {
 inline constexpr std::size_t lines_at(int ranks) {
   return share_at(ranks) + std::size_t(ranks) * kMostBlocks * kSlots * kSlotBytes;
 }
-inline constexpr std::size_t segment_bytes(int ranks) {
+inline constexpr std::size_t full_lines_at(int ranks) {
   return lines_at(ranks) + std::size_t(ranks) * kMostLineBlocks * 2 * 2 * kLineBytes;
+}
+// How many full lines a rank may write to another in a round: a part of so many bytes.
+inline constexpr std::size_t full_lines(int ranks) { return kFullLines / ranks; }
+inline constexpr std::size_t segment_bytes(int ranks) {
+  return full_lines_at(ranks) + std::size_t(ranks) * 4 * full_lines(ranks) * kFullLineBytes;
 }
 
 // In pinned memory of the host: how an operation ended.
@@ -59,7 +68,7 @@ struct Exchange {
   void* land[kMostRanks];  // where what a peer gives is copied to, in place of being reduced
   std::size_t land_count[kMostRanks];
   const void* own;  // this rank's part of what is reduced; null: none
-  void* result;                      // null: only shared
+  void* result;     // null: only shared
   std::size_t reduce_count;
   std::uint32_t reduce_from;  // bits: the peers whose inputs are reduced
   std::uint32_t share_with;   // bits: the peers that get the result

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of one element type, RAILGAUGE_ELEMENT; a fatbin for each (CMakeLists.txt).
+#include "full_lines.cuh"
 #include "low_latency.cuh"
 #include "push.cuh"
 
@@ -9,6 +10,10 @@ using namespace railgauge::gpu;
   extern "C" __global__ void __launch_bounds__(512)             \
       low_latency_##name(const __grid_constant__ Arguments a) { \
     low_latency<RAILGAUGE_ELEMENT, Op>(a);                      \
+  }                                                             \
+  extern "C" __global__ void __launch_bounds__(512)             \
+      full_lines_##name(const __grid_constant__ Arguments a) {  \
+    FullLines<RAILGAUGE_ELEMENT>(a).run<Op>();                  \
   }                                                             \
   extern "C" __global__ void __launch_bounds__(kPushThreads)    \
       push_##name(const __grid_constant__ Arguments a) {        \

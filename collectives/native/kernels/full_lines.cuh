@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of some megabytes in lines of 128 bytes: 120 of data and 8 that say the round, written
+// by eight threads at once. NVLink passes such a store on whole, and a load of as much sees all of
+// it or nothing (NCCL's protocol LL128 rests on the same), so that nobody waits for flags.
+//
+// Inputs go to who reduces them, results to all; each rank writes all that it gives before it
+// waits. A line is written again two rounds later, which is as safe as in low_latency.cuh: each
+// pair of ranks exchanges a line at least in every round, and a round begins where the one before
+// has ended.
+#pragma once
+
+#include "arguments.h"
+#include "element.cuh"
+#include "low_latency.cuh"
+#include "signal.cuh"
+
+namespace railgauge::gpu {
+
+inline constexpr int kLineThreads = 8, kLineWords = 15;
+inline constexpr unsigned kWarp = 0xffffffff;
+
+// The two words of a line that a thread has; of the last thread the second one is the round.
+struct Half {
+  Word first, second;
+};
+
+__device__ inline void store_half(char* line, int place, Half half) {
+  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(line + place * sizeof(Half)),
+               "l"(half.first), "l"(half.second)
+               : "memory");
+}
+
+__device__ inline Half load_half(const char* line, int place) {
+  Half half;
+  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(half.first), "=l"(half.second)
+               : "l"(line + place * sizeof(Half))
+               : "memory");
+  return half;
+}
+
+// A warp's place in the lines of an array: four at a time.
+class Lanes {
+ public:
+  __device__ Lanes(std::size_t words) : lines_((words + kLineWords - 1) / kLineWords) {
+    const unsigned warps = gridDim.x * (blockDim.x / 32);
+    step_ = warps * std::size_t(4);
+    at_ = (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * std::size_t(4);
+  }
+  // All threads of a warp have the same answer.
+  __device__ bool has() const { return at_ < lines_; }
+  __device__ void next() { at_ += step_; }
+  __device__ std::size_t line() const { return at_ + threadIdx.x % 32 / kLineThreads; }
+  __device__ bool is_line() const { return line() < lines_; }
+
+ private:
+  std::size_t lines_, step_, at_;
+};
+
+template <class T>
+class FullLines {
+ public:
+  __device__ FullLines(const Arguments& a)
+      : a_(a),
+        e_(a.exchange),
+        patience_(a),
+        own_(reinterpret_cast<Region*>(a.segment[a.rank])),
+        round_(own_->line_round + 1),
+        place_(threadIdx.x % kLineThreads) {}
+
+  template <class Op>
+  __device__ void run() {
+    for (int step = 1; step < a_.ranks; ++step) give((a_.rank + step) % a_.ranks);
+    reduce_and_share<Op>() && land() && take();
+    end();
+  }
+
+ private:
+  // Of the lines that `from` writes into the memory of `to`; inputs, or results.
+  __device__ char* lines(int to, int from, bool results) const {
+    const std::size_t number = (std::size_t(from) * 2 + results) * 2 + round_ % 2;
+    return a_.segment[to] + full_lines_at(a_.ranks) +
+           number * full_lines(a_.ranks) * kFullLineBytes;
+  }
+
+  __device__ Half read(const Words<T>& words, std::size_t line) const {
+    const std::size_t at = line * kLineWords + 2 * place_;
+    Half half{};
+    if (at < words.size()) half.first = words.load(at).word;
+    if (place_ < kLineThreads - 1 && at + 1 < words.size()) half.second = words.load(at + 1).word;
+    return half;
+  }
+  __device__ void write(const Words<T>& words, std::size_t line, Half half) const {
+    const std::size_t at = line * kLineWords + 2 * place_;
+    typename Words<T>::WordPack pack;
+    if (at < words.size()) pack.word = half.first, words.store(at, pack);
+    if (place_ < kLineThreads - 1 && at + 1 < words.size())
+      pack.word = half.second, words.store(at + 1, pack);
+  }
+  __device__ void send(char* line, Half half) const {
+    if (place_ == kLineThreads - 1) half.second = round_;
+    store_half(line, place_, half);
+  }
+  // A line of each quarter of the warp; false where the wait was ended.
+  __device__ bool receive(const char* line, bool wanted, int from, Half& half) {
+    while (true) {
+      if (wanted) half = load_half(line, place_);
+      const bool missing = wanted && place_ == kLineThreads - 1 && half.second != round_;
+      if (!__any_sync(kWarp, missing)) return true;
+      if (__any_sync(kWarp, !patience_.goes_on(from))) return false;
+    }
+  }
+
+  __device__ void give(int peer) {
+    const Words<T> words(e_.give[peer], e_.give_count[peer]);
+    char* to = lines(peer, a_.rank, false);
+    for (Lanes at(words.size()); at.has(); at.next()) {
+      if (at.is_line()) send(to + at.line() * kFullLineBytes, read(words, at.line()));
+    }
+    if (!words.size() && !blockIdx.x && threadIdx.x < kLineThreads) send(to, {});
+  }
+
+  template <class Op>
+  __device__ bool reduce_and_share() {
+    const Words<T> own(e_.own, e_.reduce_count), result(e_.result, e_.reduce_count);
+    const std::size_t words = (e_.reduce_count * sizeof(T) + sizeof(Word) - 1) / sizeof(Word);
+    for (Lanes at(words); at.has(); at.next()) {
+      Reduced<T, Word> first, second;
+      bool begun = false;
+      for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
+        Half half{};
+        if (rank == a_.rank) {
+          if (!e_.own) continue;
+          if (at.is_line()) half = read(own, at.line());
+        } else {
+          if (!(e_.reduce_from >> rank & 1)) continue;
+          const char* from = lines(a_.rank, rank, false) + at.line() * kFullLineBytes;
+          if (!receive(from, at.is_line(), rank, half)) return false;
+        }
+        Pack<T, Word> pack;
+        pack.word = half.first;
+        begun ? first.template add<Op>(pack) : first.begin(pack);
+        pack.word = half.second;
+        begun ? second.template add<Op>(pack) : second.begin(pack);
+        begun = true;
+      }
+      if (!at.is_line()) continue;
+      const Half sum{first.end(e_.divide_by).word, second.end(e_.divide_by).word};
+      for (int step = 1; step < a_.ranks; ++step) {
+        const int peer = (a_.rank + step) % a_.ranks;
+        if (e_.share_with >> peer & 1)
+          send(lines(peer, a_.rank, true) + at.line() * kFullLineBytes, sum);
+      }
+      if (e_.result) write(result, at.line(), sum);
+    }
+    return true;
+  }
+
+  // What peers gave that is not reduced; of those that gave nothing the line that says so.
+  __device__ bool land() {
+    for (int step = 1; step < a_.ranks; ++step) {
+      const int peer = (a_.rank + step) % a_.ranks;
+      if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
+      const Words<T> words(e_.land[peer], e_.land_count[peer]);
+      if (!take_lines(words, lines(a_.rank, peer, false), peer)) return false;
+      Half none;
+      if (!words.size() && !blockIdx.x && threadIdx.x < 32) {
+        if (!receive(lines(a_.rank, peer, false), threadIdx.x < kLineThreads, peer, none))
+          return false;
+      }
+    }
+    return true;
+  }
+  __device__ bool take() {
+    for (int step = 1; step < a_.ranks; ++step) {
+      const int peer = (a_.rank + step) % a_.ranks;
+      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.rank, peer, true), peer))
+        return false;
+    }
+    return true;
+  }
+  __device__ bool take_lines(const Words<T>& words, const char* from, int peer) {
+    for (Lanes at(words.size()); at.has(); at.next()) {
+      Half half;
+      if (!receive(from + at.line() * kFullLineBytes, at.is_line(), peer, half)) return false;
+      if (at.is_line()) write(words, at.line(), half);
+    }
+    return true;
+  }
+
+  // The last block to end counts the round.
+  __device__ void end() {
+    __syncthreads();
+    if (threadIdx.x) return;
+    __threadfence();
+    if (atomicAdd(&own_->line_blocks, 1) + 1 < gridDim.x) return;
+    own_->line_blocks = 0;
+    own_->line_round = round_;
+  }
+
+  const Arguments& a_;
+  const Exchange& e_;
+  Patience patience_;
+  Region* own_;
+  const std::uint32_t round_;
+  const int place_;
+};
+
+}  // namespace railgauge::gpu
