@@ -20,7 +20,7 @@ constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_AC
 constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
-                      kFullLinesOfABlock = 8 << 10;
+                      kFullLinesOfABlock = 2 << 10;
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
@@ -121,8 +121,10 @@ cuda::Pointer Engine::map(const Lent& lent, int peer, const Lent& own) {
 }
 
 Way Engine::way(const Operation& operation) const {
-  return longest(operation, arguments_.ranks, false) <= kLowLatencyBytes ? Way::kLowLatency
-                                                                         : Way::kPush;
+  const int ranks = arguments_.ranks;
+  if (longest(operation, ranks, false) <= kLowLatencyBytes) return Way::kLowLatency;
+  const bool fits = longest(operation, ranks, true) <= full_lines(ranks) * kFullLineData;
+  return fits ? Way::kFullLines : Way::kPush;
 }
 
 void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int blocks,
