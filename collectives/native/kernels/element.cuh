@@ -43,17 +43,17 @@ template <class T>
 __device__ inline T narrow(wide<T> value) {
   return T(value);
 }
-// What is beyond the largest number becomes what the format has for it, and is not saturated.
+// What is beyond the largest number becomes that, as on the host and in NCCL.
 template <>
 __device__ inline __nv_fp8_e4m3 narrow<__nv_fp8_e4m3>(float value) {
   __nv_fp8_e4m3 result;
-  result.__x = __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E4M3);
+  result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
   return result;
 }
 template <>
 __device__ inline __nv_fp8_e5m2 narrow<__nv_fp8_e5m2>(float value) {
   __nv_fp8_e5m2 result;
-  result.__x = __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2);
+  result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
   return result;
 }
 
