@@ -41,6 +41,9 @@ class Engine {
   // and blocks (0: as fits) are the same on all.
   void run(const Operation& operation, cuda::Stream stream, Way way, int blocks,
            std::uint32_t chunk_bytes);
+  // Run an operation `ahead` and then `times` times on a stream of its own; the seconds one of the
+  // latter took, by the GPU's clock.
+  double repeat(const Operation& operation, int ahead, int times);
   // Which way is due.
   Way way(const Operation& operation) const;
   // PeerLost where a kernel has waited too long.
@@ -59,6 +62,8 @@ class Engine {
   int processors_ = 0;
   Arguments arguments_{};
   Status* status_ = nullptr;
+  cuda::Stream stream_ = nullptr;
+  cuda::Event begin_ = nullptr, end_ = nullptr;
   cuda::Pointer segment_ = 0;
   std::vector<cuda::Pointer> mapped_;   // of other processes
   std::vector<cuda::Device> retained_;  // of this process, beside the own one

@@ -18,6 +18,7 @@ using Context = struct CUctx_st*;
 using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 using Stream = struct CUstream_st*;
+using Event = struct CUevent_st*;
 struct IpcHandle {
   char bytes[64];
 };
@@ -51,6 +52,14 @@ struct IpcHandle {
   X(launch, cuLaunchKernel,                                                                  \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
      void**, void**))                                                                        \
+  X(memory_write, cuMemcpyHtoD_v2, (Pointer, const void*, std::size_t))                      \
+  X(memory_read, cuMemcpyDtoH_v2, (void*, Pointer, std::size_t))                             \
+  X(stream_create, cuStreamCreate, (Stream*, unsigned))                                      \
+  X(stream_destroy, cuStreamDestroy_v2, (Stream))                                            \
+  X(event_create, cuEventCreate, (Event*, unsigned))                                         \
+  X(event_destroy, cuEventDestroy_v2, (Event))                                               \
+  X(event_record, cuEventRecord, (Event, Stream))                                            \
+  X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
   X(stream_synchronize, cuStreamSynchronize, (Stream))
 
 class Driver {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/cuda/memory.h"
+
+namespace railgauge::cuda {
+
+Memory::Memory(int device, std::size_t size) : size_(size) {
+  const Driver& cuda = Driver::get();
+  const std::string gpu = "GPU " + std::to_string(device);
+  cuda.check(cuda.device_get(&device_, device), gpu);
+  cuda.check(cuda.context_retain(&context_, device_), "opening " + gpu);
+  const Current current(context_);
+  const Result result = cuda.memory_allocate(&pointer_, size ? size : 1);
+  if (result) cuda.context_release(device_);
+  cuda.check(result, "taking " + std::to_string(size) + " bytes of " + gpu);
+}
+
+Memory::~Memory() {
+  const Driver& cuda = Driver::get();
+  {
+    const Current current(context_);
+    cuda.memory_free(pointer_);
+  }
+  cuda.context_release(device_);
+}
+
+void Memory::write(const void* from, std::size_t size) {
+  check_size(size);
+  const Current current(context_);
+  Driver::get().check(Driver::get().memory_write(pointer_, from, size), "writing memory of a GPU");
+}
+
+void Memory::read(void* to, std::size_t size) const {
+  check_size(size);
+  const Current current(context_);
+  Driver::get().check(Driver::get().memory_read(to, pointer_, size), "reading memory of a GPU");
+}
+
+void Memory::check_size(std::size_t size) const {
+  if (size > size_) throw Error(ErrorCode::kInvalid, "this memory of a GPU is shorter");
+}
+
+}  // namespace railgauge::cuda
