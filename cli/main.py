@@ -26,6 +26,8 @@ COMMANDS = {
         "railgauge.cli.cluster.commands",
         "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
     ),
+    "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),
+    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
 }
 

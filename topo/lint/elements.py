@@ -124,6 +124,18 @@ def read(path: str, machine: Machine | None = None) -> TopoFile:
     )
 
 
+def of_machine(machine: Machine) -> TopoFile:
+    """The file that `topo dump` would write of a machine, beside that machine."""
+    topology = machine.topology
+    return TopoFile(
+        topology=topology,
+        data=xml.dumps(topology).encode(),
+        elements=tuple(place(topology.root)),
+        machine=machine if machine.reader else None,
+        inventory=machine.inventory(),
+    )
+
+
 def _topology_bytes(path: str) -> bytes:
     """The bytes of a file; InputError when it is unreadable, or another source of a machine that --from takes."""
     if not _names_machine(path):

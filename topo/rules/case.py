@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine under examination: what the rules read, each part read or computed when a rule first asks for it."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from railgauge.topo.inventory import Inventory
+from railgauge.topo.lint.elements import TopoFile, of_machine
+from railgauge.topo.machine import Machine
+from railgauge.topo.model import System
+from railgauge.topo.paths import Paths, paths
+from railgauge.topo.peer_status import denied_pairs
+from railgauge.topo.settings.steering import Steering, read_steering
+from railgauge.topo.sources.reader import Reader
+from railgauge.topo.system import build_system
+
+
+class Case:
+    """One machine, live or recorded, or a topology file alone.
+
+    reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
+    a higher cost may ask it more than was read.
+    """
+
+    def __init__(self, machine: Machine, *, live: bool = False) -> None:
+        self.machine = machine
+        self.host = machine.host
+        self.reader: Reader | None = machine.reader
+        self.live = live
+
+    @cached_property
+    def inventory(self) -> Inventory | None:
+        """What there is beyond the topology; None for a topology file."""
+        return self.machine.inventory()
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """NCCL's settings in force on the machine, by name; empty where nobody asked for them."""
+        known = self.inventory.settings if self.inventory else None
+        return {setting.name: setting.value for setting in known or ()}
+
+    @cached_property
+    def steering(self) -> Steering:
+        """What the settings make of levels and channels."""
+        return read_steering(self.settings)
+
+    @cached_property
+    def file(self) -> TopoFile:
+        """The topology as a file of it would be, for the linter's rules."""
+        return of_machine(self.machine)
+
+    @cached_property
+    def system(self) -> System:
+        """Nodes and links, the ranks being the GPUs."""
+        return build_system(self.machine.topology)
+
+    @cached_property
+    def table(self) -> Paths:
+        """The paths between all ends, under the settings."""
+        denied = denied_pairs(self.system, self.reader)
+        return paths(self.system, levels=self.steering.levels, denied=denied)

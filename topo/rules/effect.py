@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fault costs, by the cost model of `graph predict`: an all-reduce of 1 GiB with and without it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.channels import Policy, search
+from railgauge.topo.errors import Error
+from railgauge.topo.peer_status import denied_pairs
+from railgauge.topo.predict import Forecast, Plan, forecast
+from railgauge.topo.predict.comparison import Comparison
+from railgauge.topo.rules.case import Case
+from railgauge.topo.settings.algorithms import read_allowed
+from railgauge.topo.topology import Topology
+from railgauge.topo.what_if import edited
+
+SIZE = 1 << 30
+
+
+def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = (), nodes: int = 1) -> str:
+    """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
+    predicted, such as for one GPU alone.
+    """
+    sets, drops = tuple(sets), tuple(drops)
+    try:
+        before = _forecast(case, case.machine.topology, nodes)
+        after = _forecast(case, edited(case.machine.topology, sets, drops), nodes)
+    except Error:
+        return ""
+    return Comparison(edits=(*sets, *drops), before=before, after=after).statement
+
+
+def _forecast(case: Case, topology: Topology, nodes: int) -> Forecast:
+    there = Case(replace(case.machine, topology=topology))
+    denied = denied_pairs(there.system, case.reader)
+    graphs = search(there.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
+    plan = Plan(system=there.system, table=there.table, graphs=graphs, nodes=nodes, steering=case.steering)
+    return forecast(plan, Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))

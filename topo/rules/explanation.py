@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a finding is, in full: of a rule about machines, or about files."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from railgauge.topo.file_rule import FileRule
+from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
+from railgauge.topo.lint.rules import RULES as FILE_RULES
+from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rules import RULES
+
+
+def known() -> Mapping[str, FileRule[Any]]:
+    """All rules by id; of two with one id that about machines, which tells more."""
+    rules: tuple[FileRule[Any], ...] = (*GRAPH_RULES, *FILE_RULES, *RULES)
+    return {rule.id: rule for rule in rules}
+
+
+def explanation(name: str) -> str:
+    """The text about a known id."""
+    rule = known()[name]
+    parts = [f"{rule.id}: {rule.title} ({', '.join(rule.levels)})"]
+    if isinstance(rule, Rule):
+        parts += [rule.about, _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
+        parts += [f"How to be sure: {rule.sure}" if rule.sure else ""]
+    parts.append(f"How to mend it: {rule.remedy}")
+    if isinstance(rule, Rule):
+        parts.append(_listed("Met in", rule.links))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _listed(title: str, lines: tuple[str, ...]) -> str:
+    return "\n".join([f"{title}:", *(f"    {line}" for line in lines)]) if lines else ""
