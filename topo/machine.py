@@ -97,12 +97,14 @@ def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
 
     No setting of the environment applies, so that every GPU and every interface is in it, used or not.
     """
+    from railgauge.topo.evidence import Evidence
     from railgauge.topo.inventory import take_inventory
     from railgauge.topo.sources.recording import RecordingReader
 
     reader = RecordingReader(live_reader(root))
     machine = _scanned(reader, {}, None, None)
     take_inventory(reader)
+    Evidence(reader).read_all()
     return reader.capture(machine.host), machine.warnings
 
 
@@ -113,6 +115,7 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.sources.interfaces import live_interfaces
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
+    from railgauge.topo.sources.pci_config import live_pci_config
     from railgauge.topo.sources.verbs import live_verbs
 
     if root.rstrip("/"):
@@ -121,7 +124,12 @@ def live_reader(root: str = "/") -> LiveReader:
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
     gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
-    always = {"interfaces": live_interfaces, "affinity": live_affinity, "settings": live_settings}
+    always = {
+        "interfaces": live_interfaces,
+        "affinity": live_affinity,
+        "settings": live_settings,
+        "pci_config": live_pci_config,
+    }
     return LiveReader("/", {**gpus, **rdma, **always})
 
 

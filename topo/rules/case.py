@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from railgauge.topo.evidence import Evidence
 from railgauge.topo.inventory import Inventory
 from railgauge.topo.lint.elements import TopoFile, of_machine
 from railgauge.topo.machine import Machine
@@ -11,6 +12,7 @@ from railgauge.topo.model import System
 from railgauge.topo.paths import Paths, paths
 from railgauge.topo.peer_status import denied_pairs
 from railgauge.topo.settings.steering import Steering, read_steering
+from railgauge.topo.sources.capture import Capture, CaptureReader
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.system import build_system
 
@@ -32,6 +34,11 @@ class Case:
     def inventory(self) -> Inventory | None:
         """What there is beyond the topology; None for a topology file."""
         return self.machine.inventory()
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What only rules read; of a topology file nothing is known."""
+        return Evidence(self.reader or CaptureReader(Capture(manifest={})))
 
     @cached_property
     def settings(self) -> Mapping[str, str]:

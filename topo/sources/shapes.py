@@ -92,6 +92,7 @@ VERBS_DEVICE = _object(
     dma_buf=READING,
     ports=_list(VERBS_PORT),
 )
+PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed_ordering=READING)
 DOCUMENTS: dict[str, Check] = {
     "manifest.json": _object(host=TEXT, problems=_map(TEXT), redacted=NAME),
     "facts/nvml.json": _object(driver=NAME, cuda=READING, gpus=_list(GPU), error=TEXT),
@@ -99,6 +100,7 @@ DOCUMENTS: dict[str, Check] = {
     "facts/verbs.json": _object(asked=NAME, devices=_list(VERBS_DEVICE), error=TEXT),
     "facts/interfaces.json": _object(interfaces=_list(INTERFACE), error=TEXT),
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
+    "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))

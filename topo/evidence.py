@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rules read of a machine beyond its inventory: a property for each source, read when a rule first asks for it.
+
+A recording reads them all, so that every rule answers the same from a capture: a new source for a rule is one property
+here.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from railgauge.topo.sources.cpufreq import read_governors
+from railgauge.topo.sources.driver_libraries import DriverReleases, read_driver_releases
+from railgauge.topo.sources.imex import Imex, read_imex
+from railgauge.topo.sources.iommu import Iommu, read_iommu
+from railgauge.topo.sources.nccl_topo_file import NamedFile, read_topo_file
+from railgauge.topo.sources.pci_config import PciConfig, read_pci_config
+from railgauge.topo.sources.reader import Reader
+
+
+class Evidence:
+    """The sources of one machine."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def read_all(self) -> None:
+        """Read every source once, for a recording."""
+        for name, value in vars(type(self)).items():
+            if isinstance(value, cached_property):
+                getattr(self, name)
+
+    @cached_property
+    def iommu(self) -> Iommu:
+        """Groups, and whether they are translated."""
+        return read_iommu(self._reader)
+
+    @cached_property
+    def pci_config(self) -> Mapping[str, PciConfig]:
+        """Configuration spaces by bus id."""
+        return read_pci_config(self._reader.facts("pci_config"))
+
+    @cached_property
+    def governors(self) -> Mapping[tuple[str | None, str | None], int]:
+        """Policies of the cores' clocks by driver and governor."""
+        return read_governors(self._reader)
+
+    @cached_property
+    def imex(self) -> Imex:
+        """IMEX channels."""
+        return read_imex(self._reader)
+
+    @cached_property
+    def driver(self) -> DriverReleases:
+        """Releases of NVIDIA's driver."""
+        return read_driver_releases(self._reader)
+
+    @cached_property
+    def topo_file(self) -> NamedFile | None:
+        """The topology file that NCCL begins with."""
+        return read_topo_file(self._reader)
