@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge check: what is wrong with a machine that NCCL is to run on."""
 
+import os
 from typing import Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.findings_output import FailOn, leave_with, print_folded
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, open_machine
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import print_json
+from railgauge.topo.errors import UsageError
 from railgauge.topo.findings import Level
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
@@ -23,19 +25,31 @@ def check(
     ] = 1,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", metavar="FILE", help="A report instead: .html, .json, or .prom for a node exporter."),
+    ] = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
+    from railgauge.cli.check_file import check_suffix, findings_document, write_findings
     from railgauge.topo.rules.case import Case
     from railgauge.topo.rules.rules import check as findings_of
     from railgauge.topo.rules.rules import chosen
 
+    if output is not None:
+        if as_json:
+            raise UsageError("-o writes the format of its suffix: leave --json out, or name a .json file")
+        check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
     machine = open_machine(source, gpus, topo_file=topo_file)
-    findings = findings_of(Case(machine, live=source is None), rules)
-    if as_json:
-        print_json(document("findings", machine.host, findings=[f.record() for f in findings]))
+    case = Case(machine, live=source is None, topo_file=topo_file)
+    findings = findings_of(case, rules)
+    if output is not None:
+        write_findings(output, case, findings, os.path.basename(source or "this machine"))
+    elif as_json:
+        print_json(findings_document(machine.host, findings))
     else:
-        print_findings(findings)
+        print_folded(findings)
     leave_with(findings, fail_on)

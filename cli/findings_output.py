@@ -4,6 +4,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -30,6 +31,7 @@ STYLE = {
     Level.PASS: "green",
     Level.UNKNOWN: "magenta",
 }
+FEW = 4  # findings of one rule that are shown of a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
@@ -44,6 +46,31 @@ def print_findings(findings: Sequence[Finding]) -> None:
 
     What follows and how to mend it is told once where it is the same for several.
     """
+    _tell(findings)
+    print(summary(findings))
+
+
+def print_folded(findings: Sequence[Finding]) -> None:
+    """As `print_findings`, shorter: of many of one rule the first, UNKNOWN by reason, PASS in a line."""
+    shown = [one for one in findings if one.level not in (Level.PASS, Level.UNKNOWN)]
+    for key, alike in groupby(shown, key=lambda one: (one.level, one.id)):
+        same = list(alike)
+        _tell(same[:FEW])
+        if len(same) > FEW:
+            print(f"    ... and {len(same) - FEW} more of {key[1]} (--json has all)")
+    reasons: dict[str, list[str]] = {}
+    for one in findings:
+        if one.level is Level.UNKNOWN:
+            reasons.setdefault(one.message, []).append(one.id)
+    for reason, ids in reasons.items():
+        _print("", Level.UNKNOWN, f" {', '.join(dict.fromkeys(ids))}: {reason}")
+    passed = [one.id for one in findings if one.level is Level.PASS]
+    if passed:
+        _print("", Level.PASS, f" {', '.join(passed)}")
+    print(summary(findings))
+
+
+def _tell(findings: Sequence[Finding]) -> None:
     told: set[tuple[str, str]] = set()
     for finding in findings:
         place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
@@ -54,7 +81,6 @@ def print_findings(findings: Sequence[Finding]) -> None:
             if text and (finding.id, text) not in told:
                 print(f"    {title}: {text}")
             told.add((finding.id, text))
-    print(summary(findings))
 
 
 def summary(findings: Sequence[Finding]) -> str:

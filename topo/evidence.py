@@ -10,6 +10,7 @@ from functools import cached_property
 
 from railgauge.topo.sources.cpufreq import read_governors
 from railgauge.topo.sources.driver_libraries import DriverReleases, read_driver_releases
+from railgauge.topo.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.sources.imex import Imex, read_imex
 from railgauge.topo.sources.iommu import Iommu, read_iommu
 from railgauge.topo.sources.nccl_topo_file import NamedFile, read_topo_file
@@ -58,3 +59,8 @@ class Evidence:
     def topo_file(self) -> NamedFile | None:
         """The topology file that NCCL begins with."""
         return read_topo_file(self._reader)
+
+    @cached_property
+    def identity(self) -> tuple[str | None, str | None]:
+        """Host name and boot id, by which NCCL tells hosts apart."""
+        return host_name(self._reader), self._reader.text(BOOT_ID)

@@ -92,6 +92,11 @@ def _recorded(path: str) -> tuple[Reader | None, bytes]:
     return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
 
 
+def as_it_is(machine: Machine) -> Machine:
+    """A live or recorded machine without what a topology file and settings make of it."""
+    return _scanned(machine.reader, {}, None, None) if machine.reader else machine
+
+
 def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
     """Read the live machine below `root` once: the raw reads, and what could not be learnt.
 

@@ -113,7 +113,11 @@ class TopoFile:
 
 def read(path: str, machine: Machine | None = None) -> TopoFile:
     """Read a topology file; InputError with the line when it is not one."""
-    data = _topology_bytes(path)
+    return parsed(_topology_bytes(path), path, machine)
+
+
+def parsed(data: bytes, path: str, machine: Machine | None = None) -> TopoFile:
+    """A topology file of which the bytes are known; InputError as `read`."""
     topology = xml.loads(data, path)
     return TopoFile(
         topology=topology,

@@ -2,12 +2,13 @@
 """A machine under examination: what the rules read, each part read or computed when a rule first asks for it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from railgauge.topo.evidence import Evidence
 from railgauge.topo.inventory import Inventory
-from railgauge.topo.lint.elements import TopoFile, of_machine
-from railgauge.topo.machine import Machine
+from railgauge.topo.lint.elements import TopoFile, of_machine, parsed, read
+from railgauge.topo.machine import Machine, as_it_is
 from railgauge.topo.model import System
 from railgauge.topo.paths import Paths, paths
 from railgauge.topo.peer_status import denied_pairs
@@ -21,14 +22,15 @@ class Case:
     """One machine, live or recorded, or a topology file alone.
 
     reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
-    a higher cost may ask it more than was read.
+    a higher cost may ask it more than was read. topo_file: a topology file that it is to begin with.
     """
 
-    def __init__(self, machine: Machine, *, live: bool = False) -> None:
+    def __init__(self, machine: Machine, *, live: bool = False, topo_file: str | None = None) -> None:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
         self.live = live
+        self._topo_file = topo_file
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -55,6 +57,24 @@ class Case:
     def file(self) -> TopoFile:
         """The topology as a file of it would be, for the linter's rules."""
         return of_machine(self.machine)
+
+    @cached_property
+    def alone(self) -> TopoFile:
+        """`file` without the machine beside it: only what it tells by itself."""
+        return replace(self.file, machine=None, inventory=None)
+
+    @cached_property
+    def named_file(self) -> TopoFile | None:
+        """The topology file in force, beside the machine as it is without; None without one.
+
+        InputError when it is no topology file.
+        """
+        if self._topo_file is not None:
+            return read(self._topo_file, as_it_is(self.machine))
+        named = self.evidence.topo_file
+        if named is None or named.text is None:
+            return None
+        return parsed(named.text.encode(), named.path, as_it_is(self.machine))
 
     @cached_property
     def system(self) -> System:

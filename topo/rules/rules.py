@@ -5,21 +5,65 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.findings import LEVELS, Finding
-from railgauge.topo.rules import ib_port_down, vm_flat_topology
+from railgauge.topo.findings import Finding, Level
+from railgauge.topo.rules import (
+    acs_enabled,
+    affinity_mask_wrong,
+    cpu_governor,
+    driver_mismatch,
+    duplicate_gpu,
+    fabric_not_ready,
+    gpu_nic_far,
+    host_id_collision,
+    ib_port_down,
+    imex_missing,
+    iommu_translating,
+    mig_enabled,
+    numa_misbound,
+    nvlink_missing,
+    nvlink_self_target,
+    p2p_unsupported,
+    pcie_bridge_bogus,
+    pcie_link_degraded,
+    relaxed_ordering_off,
+    topo_file_faulty,
+    topo_file_stale,
+    vm_flat_topology,
+)
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule, examine
 
 RULES: tuple[Rule, ...] = (
+    topo_file_stale.RULE,
+    topo_file_faulty.RULE,
     vm_flat_topology.RULE,
+    affinity_mask_wrong.RULE,
+    pcie_bridge_bogus.RULE,
+    pcie_link_degraded.RULE,
+    acs_enabled.RULE,
+    iommu_translating.RULE,
+    relaxed_ordering_off.RULE,
+    nvlink_self_target.RULE,
+    nvlink_missing.RULE,
+    fabric_not_ready.RULE,
+    imex_missing.RULE,
+    driver_mismatch.RULE,
+    duplicate_gpu.RULE,
+    mig_enabled.RULE,
+    p2p_unsupported.RULE,
+    gpu_nic_far.RULE,
+    numa_misbound.RULE,
+    cpu_governor.RULE,
     ib_port_down.RULE,
+    host_id_collision.RULE,
 )
+SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
 
 def check(case: Case, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
     """What the rules find, the worst first, each level in the order of the rules."""
     found = [replace(finding, host=case.host) for rule in rules for finding in examine(rule, case)]
-    return tuple(sorted(found, key=lambda finding: -LEVELS.index(finding.level)))
+    return tuple(sorted(found, key=lambda finding: SHOWN.index(finding.level)))
 
 
 def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule, ...]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The IOMMU: its units, the groups that the kernel made of the devices, and whether it translates what a group sends.
 
-Kernel: Documentation/ABI/testing/sysfs-kernel-iommu_groups. The kernel's command line is not read: it may name the host.
+Kernel: Documentation/ABI/testing/sysfs-kernel-iommu_groups. The command line is not read: it may name the host.
 """
 
 from collections.abc import Mapping

@@ -62,4 +62,5 @@ def test_bridges_gpus_and_nics_of_a_tree_are_read(tmp_path: Path):
         (folder / "config").write_bytes(data)
     found = read_pci_config(live_pci_config(str(tmp_path)))
     assert list(found) == ["0000:01:00.0"]
-    assert found["0000:01:00.0"].whole and found["0000:01:00.0"].acs == 0x1D
+    assert found["0000:01:00.0"].whole
+    assert found["0000:01:00.0"].acs == 0x1D

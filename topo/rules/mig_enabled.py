@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs that are cut into slices."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings import Finding, Level
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.rule import Need, Rule
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    gpus = case.inventory.gpus if case.inventory else ()
+    for gpu in gpus:
+        if gpu.mig:
+            yield RULE.finding(
+                Level.WARN if len(gpus) > 1 else Level.INFO,
+                gpu.bus_id,
+                f"GPU{gpu.index} ({gpu.bus_id}) is in MIG mode",
+                effect="no P2P and no NVLink between its slices or to other GPUs: NCCL goes through host memory",
+                gpus=len(gpus),
+            )
+
+
+RULE = Rule(
+    id="mig-enabled",
+    title="A GPU in MIG mode",
+    levels=(Level.INFO, Level.WARN),
+    about=(
+        "A GPU in MIG mode is cut into slices with memory of their own. NCCL gets no peer access between them, and "
+        "older releases take two slices for one GPU used twice."
+    ),
+    passes="no GPU is in MIG mode",
+    reads=("nvmlDeviceGetMigMode",),
+    shows=("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",),
+    sure="nvidia-smi -L lists MIG devices",
+    remedy="nvidia-smi -i GPU -mig 0 for GPUs that collectives use",
+    links=("https://github.com/NVIDIA/nccl/issues/1716",),
+    needs=(Need.MACHINE, Need.NVML),
+    concerns=lambda case: case.inventory is None or any(gpu.mig is not None for gpu in case.inventory.gpus),
+    check=_check,
+)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU that lacks NVLinks which its siblings have or NVML lists."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from railgauge.topo.errors import Error
+from railgauge.topo.findings import Finding
+from railgauge.topo.lint import nvlink_missing
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.effect import effect_of
+from railgauge.topo.rules.rule import Rule
+from railgauge.topo.what_if import edited
+
+MOST_PREDICTED = 1  # a prediction searches channels twice
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    for number, finding in enumerate(nvlink_missing.RULE.check(case.file)):
+        effect = _effect(case, finding) if number < MOST_PREDICTED else ""
+        yield replace(finding, effect=effect or finding.effect, remedy=RULE.remedy)
+
+
+def _effect(case: Case, finding: Finding) -> str:
+    """The machine as it should be, with the links taken away."""
+    gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == finding.subject), None)
+    full = finding.evidence.get("usual", finding.evidence.get("listed"))
+    if gpu is None or not finding.evidence["count"]:
+        return ""
+    try:
+        mended = edited(case.machine.topology, [f"GPU{gpu.dev}.nvlinks={full}"])
+    except Error:
+        return ""  # wired GPU to GPU, where an edit would have to say which links
+    whole = Case(replace(case.machine, topology=mended))
+    return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={finding.evidence['count']}"])
+
+
+RULE = Rule(
+    id=nvlink_missing.RULE.id,
+    title=nvlink_missing.RULE.title,
+    levels=nvlink_missing.RULE.levels,
+    about=(
+        "One NVLink that is down takes its share off every ring, a GPU without any takes the whole communicator to "
+        "PCI, and NCCL logs neither. What counts is what the GPU's siblings have, since boards differ by design."
+    ),
+    passes="every GPU has as many NVLinks as its siblings, and as NVML lists",
+    reads=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "NCCL_TOPO_FILE"),
+    shows=("... via P2P/CUMEM where NVLS was used before; fewer channels: 02 coll channels, 0 nvls channels",),
+    sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS for NV18",
+    remedy="reset the GPU (nvidia-smi -r), reseat bridge or board; with the links down for good it is for repair",
+    links=(
+        "https://github.com/NVIDIA/DCGM/issues/198",
+        "https://github.com/NVIDIA/nccl/issues/557",
+        "https://github.com/Azure/azurehpc-health-checks/issues/162",
+    ),
+    needs=(),
+    check=_check,
+)

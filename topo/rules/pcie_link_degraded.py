@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PCIe link that is narrower or slower than its ends, its siblings or its ports allow."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from railgauge.topo.findings import Finding, Level
+from railgauge.topo.lint import pcie_link_degraded
+from railgauge.topo.pci_class import DISPLAY
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.effect import effect_of
+from railgauge.topo.rules.peers import gpus, nics, uplinks
+from railgauge.topo.rules.rule import Rule
+from railgauge.topo.sources.pci_functions import PciFunction, best_link, degraded
+
+NODES = 2  # a NIC counts only where there is another node
+MOST_PREDICTED = 2  # each prediction searches channels twice
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    told = set()
+    for finding in _running(case):
+        told.add(finding.subject)
+        yield finding
+    for finding in pcie_link_degraded.RULE.check(case.alone):
+        if finding.subject not in told:
+            message = finding.message.replace(" in the file", "")
+            yield replace(finding, message=message, remedy=RULE.remedy)
+
+
+def _running(case: Case) -> Iterator[Finding]:
+    """What the links do at the moment; nothing is known of that where only a file speaks."""
+    inventory = case.inventory
+    predicted = 0
+    for function in (*gpus(case), *nics(case), *uplinks(case)) if inventory else ():
+        port = inventory.function(function.parent) if inventory else None
+        if degraded(function, port):
+            predicted += 1
+            yield _narrow(case, function, port, predict=predicted <= MOST_PREDICTED)
+        elif slow := _slow(function, port):
+            yield slow
+
+
+def _narrow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding:
+    _, full = best_link(function, port)
+    lanes = function.link.lanes
+    effect = effect_of(case, sets=[f"{function.bus_id}.width={lanes}"], nodes=NODES) if predict else ""
+    return RULE.finding(
+        Level.WARN,
+        function.bus_id,
+        f"{function.bus_id} runs with {lanes} lanes, where both ends of its link can do {full}",
+        effect=effect or f"{lanes} of {full} lanes",
+        current=f"x{lanes}",
+        max=f"x{full}",
+        source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_width",
+    )
+
+
+def _slow(function: PciFunction, port: PciFunction | None) -> Finding | None:
+    """A link of a lower generation now; that of a GPU falls when the GPU rests, some NICs' too, so it is no fault."""
+    best, _ = best_link(function, port)
+    now = function.link.gt_per_s
+    if best is None or now is None or now >= best or (function.pci_class or "").startswith(DISPLAY):
+        return None
+    return RULE.finding(
+        Level.INFO,
+        function.bus_id,
+        f"{function.bus_id} runs at {now:g} GT/s, where both ends of its link can do {best:g}: at rest, or a bad link",
+        current_gt_per_s=now,
+        max_gt_per_s=best,
+        source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_speed",
+    )
+
+
+RULE = Rule(
+    id=pcie_link_degraded.RULE.id,
+    title=pcie_link_degraded.RULE.title,
+    levels=(Level.INFO, Level.WARN),
+    about=(
+        "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
+        "what goes over it, and nothing logs it. Lanes count, the generation does not while a device rests."
+    ),
+    passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
+    reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
+    shows=("PCI/... PCI[12.0] (where its siblings show PCI[24.0], NCCL_DEBUG_SUBSYS=GRAPH)",),
+    sure="LnkSta against LnkCap in sudo lspci -vv, of the card and of the port above, under load",
+    remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
+    links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
+    needs=(),
+    check=_check,
+)
