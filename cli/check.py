@@ -9,13 +9,14 @@ import typer
 from railgauge.cli.findings_output import FailOn, leave_with, print_folded
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, open_machine
 from railgauge.cli.output import print_json
+from railgauge.cli.quick_command import QuickCommand
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings import Level
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
 
-@app.command()
+@app.command(cls=QuickCommand)
 def check(
     source: From = None,
     gpus: Gpus = None,

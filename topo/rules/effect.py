@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fault costs, by the cost model of `graph predict`: an all-reduce of 1 GiB with and without it."""
+"""What a fault costs, by the cost model of `graph predict`: an all-reduce of 1 GiB with and without it.
+
+The search and the model are loaded for a finding alone: a healthy machine is examined without them.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from railgauge.topo.algorithm import Collective
-from railgauge.topo.channels import Policy, search
 from railgauge.topo.errors import Error
 from railgauge.topo.peer_status import denied_pairs
-from railgauge.topo.predict import Forecast, Plan, forecast
-from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.rules.case import Case
-from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.topology import Topology
-from railgauge.topo.what_if import edited
+
+if TYPE_CHECKING:
+    from railgauge.topo.predict import Forecast
 
 SIZE = 1 << 30
 
@@ -22,6 +23,9 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
     predicted, such as for one GPU alone.
     """
+    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.what_if import edited
+
     sets, drops = tuple(sets), tuple(drops)
     try:
         before = _forecast(case, case.machine.topology, nodes)
@@ -31,7 +35,12 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     return Comparison(edits=(*sets, *drops), before=before, after=after).statement
 
 
-def _forecast(case: Case, topology: Topology, nodes: int) -> Forecast:
+def _forecast(case: Case, topology: Topology, nodes: int) -> "Forecast":
+    from railgauge.topo.algorithm import Collective
+    from railgauge.topo.channels import Policy, search
+    from railgauge.topo.predict import Plan, forecast
+    from railgauge.topo.settings.algorithms import read_allowed
+
     there = Case(replace(case.machine, topology=topology))
     denied = denied_pairs(there.system, case.reader)
     graphs = search(there.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)

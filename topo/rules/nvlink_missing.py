@@ -4,13 +4,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from railgauge.topo.errors import Error
 from railgauge.topo.findings import Finding
 from railgauge.topo.lint import nvlink_missing
+from railgauge.topo.pci_class import NVSWITCH
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
 from railgauge.topo.rules.rule import Rule
-from railgauge.topo.what_if import edited
+from railgauge.topo.tree import Tree, thaw
 
 MOST_PREDICTED = 1  # a prediction searches channels twice
 
@@ -22,17 +22,21 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _effect(case: Case, finding: Finding) -> str:
-    """The machine as it should be, with the links taken away."""
+    """What taking the links away does to the machine as it should be; "" where nobody knows which links those are."""
     gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == finding.subject), None)
-    full = finding.evidence.get("usual", finding.evidence.get("listed"))
-    if gpu is None or not finding.evidence["count"]:
+    has, full = finding.evidence["count"], finding.evidence.get("usual", finding.evidence.get("listed"))
+    root = thaw(case.machine.topology.root)
+    bundle = next((link for link in root.walk() if link.name == "nvlink" and _card(link) == finding.subject), None)
+    if gpu is None or bundle is None or not (bundle.get("tclass") or "").startswith(NVSWITCH):
         return ""
-    try:
-        mended = edited(case.machine.topology, [f"GPU{gpu.dev}.nvlinks={full}"])
-    except Error:
-        return ""  # wired GPU to GPU, where an edit would have to say which links
-    whole = Case(replace(case.machine, topology=mended))
-    return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={finding.evidence['count']}"])
+    bundle.put("count", str(bundle.integer("count", None) + full - has))
+    whole = Case(replace(case.machine, topology=replace(case.machine.topology, root=root.freeze())))
+    return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={has}"])
+
+
+def _card(link: Tree) -> str | None:
+    """The bus id of the GPU that a <nvlink> is of."""
+    return next((above.get("busid") for above in link.above() if above.name == "pci"), None)
 
 
 RULE = Rule(

@@ -8,7 +8,6 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import busid_duplicate, nvlink_self_target, pcie_bridge_bogus, topo_file_faulty
 from railgauge.topo.lint.elements import TopoFile
-from railgauge.topo.lint.rules import lint
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
 
@@ -29,6 +28,8 @@ def _check(case: Case) -> Iterator[Finding]:
 
 def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
     """What the linter calls a fault of the file itself, under this rule's id; `told` are told by others."""
+    from railgauge.topo.lint.rules import lint
+
     for finding in lint(file):
         if finding.level is Level.FAIL and finding.id not in told:
             found = finding if finding.id == RULE.id else replace(finding, message=f"{finding.id}: {finding.message}")
