@@ -93,6 +93,8 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         document = json.loads(railgauge("topo", "lint", str(path), "--json", *arguments).stdout)
         assert document["findings"]
         check("findings", document)
+    for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
+        check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

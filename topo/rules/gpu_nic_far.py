@@ -58,7 +58,7 @@ def _rdma_nets(case: Case) -> list[Node]:
 RULE = Rule(
     id="gpu-nic-far",
     title="A GPU far from every NIC",
-    levels=(Level.INFO, Level.WARN),
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
     about=(
         "GPUDirect RDMA is used up to path type PXB: GPU and NIC below one PCIe switch. A NIC in the wrong slot, or "
         "one that is missing, leaves its GPU with one behind the root complex or on the other socket."

@@ -24,7 +24,7 @@ def _check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="mig-enabled",
     title="A GPU in MIG mode",
-    levels=(Level.INFO, Level.WARN),
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
     about=(
         "A GPU in MIG mode is cut into slices with memory of their own. NCCL gets no peer access between them, and "
         "older releases take two slices for one GPU used twice."
