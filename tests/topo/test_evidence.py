@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recording holds what every rule reads."""
 
+import io
+import tarfile
 from functools import cached_property
 from pathlib import Path
 
@@ -50,3 +52,13 @@ def test_a_capture_answers_as_the_tree_that_it_was_made_of(tmp_path):
     assert direct.governors == {("acpi-cpufreq", "powersave"): 1}
     assert direct.imex.channels == ("channel0",)
     assert direct.driver.libraries == {"/usr/lib64/libcuda.so.1": "550.1"}
+
+
+def test_an_archive_of_sysfs_tells_what_the_tree_does(tmp_path):
+    tree(tmp_path)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.add(tmp_path / "sys", "sys")
+    evidence = Evidence(CaptureReader(loads(packed.getvalue(), "sys.tar")))
+    assert evidence.pci_config == Evidence(tree_reader(str(tmp_path))).pci_config
+    assert evidence.iommu.by_device["0000:00:01.0"].kind == "DMA-FQ"

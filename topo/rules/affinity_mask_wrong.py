@@ -14,7 +14,7 @@ RULE = Rule(
     ),
     passes="every NUMA node has cores of its own, those of the machine",
     reads=("NCCL_TOPO_FILE", "/sys/devices/system/node/node*/cpumap"),
-    shows=("Setting affinity for GPU 0 to ... (narrower than expected, or another socket's)",),
+    shows=("Setting affinity for GPU 0 to ffff,0000ffff", "Setting affinity for GPU 0 to 0-15"),
     sure="compare affinity= in the file with /sys/devices/system/node/node*/cpumap",
     remedy=affinity_mask_wrong.RULE.remedy,
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl/issues/2441"),

@@ -65,7 +65,7 @@ RULE = Rule(
     ),
     passes="the GPUs are as near to a NIC as most of them, or none is behind a switch by design",
     reads=("/sys/bus/pci/devices", "/sys/class/infiniband"),
-    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0 (without /GDRDMA)",),
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",),
     sure="railgauge topo show --view matrix: PIX or PXB between each GPU and its NIC",
     remedy="move the NIC to the slot behind that GPU's switch; see whether one is down or missing (ib-port-down)",
     links=("https://github.com/NVIDIA/nccl/issues/246", "https://github.com/NVIDIA/nccl/issues/2097"),

@@ -43,7 +43,10 @@ RULE = Rule(
     ),
     passes="there is an IMEX channel",
     reads=(CHANNELS, "/proc/devices", "nvmlDeviceGetGpuFabricInfoV"),
-    shows=("MNNVL 0 cliqueId ... (in the init line)", "Cuda failure 800 'operation not permitted'"),
+    shows=(
+        "comm ... rank 0 nRanks ... nNodes ... localRanks ... localRank 0 MNNVL 0",
+        "Cuda failure 800 'operation not permitted'",
+    ),
     sure=f"ls {CHANNELS}; nvidia-imex-ctl -N shows every node READY",
     remedy="start nvidia-imex with all nodes in nodes_config.cfg; give the container the channel's device",
     links=("https://github.com/NVIDIA/nccl/issues/1483", "https://github.com/NVIDIA/nvbandwidth/issues/39"),

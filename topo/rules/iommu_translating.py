@@ -56,7 +56,7 @@ RULE = Rule(
     ),
     passes="no DMA of GPUs and NICs is translated by this kernel",
     reads=("/sys/kernel/iommu_groups/*/type",),
-    shows=('Missing "iommu=pt" from kernel command line', "NCCL hangs in the first collective, or data is wrong"),
+    shows=('Missing "iommu=pt" from kernel command line',),
     sure="cat /sys/kernel/iommu_groups/*/type; then a P2P copy whose data is compared",
     remedy="boot with iommu=pt (intel_iommu=on iommu=pt on Intel), or turn the IOMMU off in the BIOS",
     links=(

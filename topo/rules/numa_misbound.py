@@ -53,7 +53,7 @@ RULE = Rule(
     ),
     passes="next to every GPU are cores that this process may use",
     reads=("sched_getaffinity", "/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
-    shows=("Setting affinity for GPU 0 to ... (absent, or narrower than the node's cores)",),
+    shows=("Setting affinity for GPU 0 to ...",),
     sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
     remedy="mpirun --bind-to none or --map-by numa, srun --cpu-bind; railgauge topo bind writes the binding",
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),

@@ -49,7 +49,7 @@ RULE = Rule(
     ),
     passes="every GPU has as many NVLinks as its siblings, and as NVML lists",
     reads=("nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo", "NCCL_TOPO_FILE"),
-    shows=("... via P2P/CUMEM where NVLS was used before; fewer channels: 02 coll channels, 0 nvls channels",),
+    shows=("2 coll channels, 2 collnet channels, 0 nvls channels, ...",),
     sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS for NV18",
     remedy="reset the GPU (nvidia-smi -r), reseat bridge or board; with the links down for good it is for repair",
     links=(

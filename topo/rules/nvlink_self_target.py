@@ -14,7 +14,7 @@ RULE = Rule(
     ),
     passes="no NVLink ends at the GPU it starts from",
     reads=("NCCL_TOPO_FILE", "nvmlDeviceGetNvLinkRemotePciInfo"),
-    shows=("+ NVL[...] - GPU/... (the GPU's own id below itself, NCCL_DEBUG_SUBSYS=GRAPH)",),
+    shows=("+ NVL[...] - GPU/...",),
     sure="nvidia-smi nvlink -R; railgauge topo lint FILE",
     remedy=nvlink_self_target.RULE.remedy,
     links=("https://github.com/NVIDIA/nccl/issues/573",),

@@ -81,6 +81,7 @@ RULE = Rule(
     passes="every pair of GPUs may address each other",
     reads=("nvmlDeviceGetP2PStatus",),
     shows=(
+        "P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case given ...",
         "P2P is disabled between connected GPUs 1 and 0. You can repress this message with NCCL_IGNORE_DISABLED_P2P=1.",
         "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",
     ),

@@ -14,7 +14,7 @@ RULE = Rule(
     ),
     passes="no bridge is much slower than what is below it",
     reads=("NCCL_TOPO_FILE", "/sys/bus/pci/devices/*/max_link_*"),
-    shows=("PCI/... PCI[0.2] (in the dump of NCCL_DEBUG_SUBSYS=GRAPH)",),
+    shows=("+ PCI[0.2] - PCI/...",),
     sure="lspci -tv, and LnkCap of the bridge in lspci -vv",
     remedy=(
         "dump the topology (railgauge topo dump), give the bridge the link of the devices below it, and name the file "

@@ -82,7 +82,7 @@ RULE = Rule(
     ),
     passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
     reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
-    shows=("PCI/... PCI[12.0] (where its siblings show PCI[24.0], NCCL_DEBUG_SUBSYS=GRAPH)",),
+    shows=("+ PCI[12.0] - NIC/...",),
     sure="LnkSta against LnkCap in sudo lspci -vv, of the card and of the port above, under load",
     remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
     links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),

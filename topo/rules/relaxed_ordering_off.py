@@ -59,8 +59,8 @@ RULE = Rule(
     ),
     passes="relaxed ordering is allowed on every RDMA NIC, and no setting forbids it",
     reads=("/sys/bus/pci/devices/*/config (root)", SETTING),
-    shows=("NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB ... (without [RO] where it is off)",),
-    sure="sudo lspci -vvv -s NIC | grep RlxdOrd; mlxconfig -d NIC q PCI_WR_ORDERING",
+    shows=("NET/IB : Using [0]mlx5_0:1/RoCE ; OOB ...",),
+    sure="NET/IB : Using ... says [RO] where it is on; sudo lspci -vvv -s NIC | grep RlxdOrd",
     remedy="setpci -s NIC CAP_EXP+0x8.w=0010:0010 and see the BIOS; PCI_WR_ORDERING=force_relax(1) on NVIDIA NICs",
     links=(
         "https://github.com/NVIDIA/nccl/issues/1205",

@@ -14,6 +14,7 @@ from railgauge.topo.pci_class import DISPLAY, NETWORK, PCI_BRIDGE
 from railgauge.topo.sources.reader import Facts
 from railgauge.topo.sources.sysfs_pci import DEVICES
 
+KINDS = (PCI_BRIDGE, DISPLAY, NETWORK)
 HEADER, LEGACY, WHOLE = 64, 256, 4096  # bytes that anyone reads, without and with the extended part
 STATUS, HAS_LIST, FIRST = 0x06, 0x10, 0x34
 EXPRESS, FLAGS, DEVICE_CONTROL, RELAXED_ORDERING = 0x10, 2, 8, 0x10
@@ -51,10 +52,18 @@ def live_pci_config(root: str = "") -> dict[str, Any]:
     return {"functions": {name: answer for name, answer in found.items() if answer}}
 
 
+def recorded_pci_config(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The same of files by absolute path, as an archive of sysfs holds them; nothing without any."""
+    found = {path.removesuffix("/config"): data for path, data in files.items() if path.endswith("/config")}
+    kinds = {path: files.get(f"{path}/class", b"").decode("ascii", "replace") for path in found}
+    functions = {path.rpartition("/")[2]: decode(data) for path, data in found.items() if kinds[path].startswith(KINDS)}
+    return {"functions": functions} if functions else {}
+
+
 def _look(path: str) -> dict[str, Any] | None:
     try:
         with open(f"{path}/class", encoding="ascii", errors="replace") as file:
-            if not file.read().startswith((PCI_BRIDGE, DISPLAY, NETWORK)):
+            if not file.read().startswith(KINDS):
                 return None
         with open(f"{path}/config", "rb", buffering=0) as config:
             return decode(config.read(WHOLE))
