@@ -63,6 +63,12 @@ class Case:
         """`file` without the machine beside it: only what it tells by itself."""
         return replace(self.file, machine=None, inventory=None)
 
+    @property
+    def named_file_unknown(self) -> bool:
+        """Whether a recording leaves open which topology file is in force."""
+        told = self._topo_file is not None or self.evidence.topo_file is not None
+        return not told and self.inventory is not None and self.inventory.settings is None
+
     @cached_property
     def named_file(self) -> TopoFile | None:
         """The topology file in force, beside the machine as it is without; None without one.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import gpus
 from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.nvml import Gpu
 
@@ -36,8 +37,8 @@ def _check(case: Case) -> Iterator[Finding]:
 
 def _on_switches(case: Case) -> list[Gpu]:
     """Those that NVSwitches join, or that say to be in a fabric."""
-    all_gpus = case.inventory.gpus if case.inventory else ()
-    return [gpu for gpu in all_gpus if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
+    known = case.inventory.gpus if case.inventory else ()
+    return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
 
 
 def _has_switch(gpu: Gpu) -> bool:
@@ -45,7 +46,9 @@ def _has_switch(gpu: Gpu) -> bool:
 
 
 def _concerns(case: Case) -> bool:
-    return case.inventory is None or bool(_on_switches(case)) or bool(case.evidence.driver.cuda_error)
+    if case.inventory is None or _on_switches(case) or case.evidence.driver.cuda_error:
+        return True
+    return case.inventory.no_nvml is not None and bool(gpus(case))
 
 
 NOTHING = "CUDA fails with 802 (system not yet initialized), or NVLink and NVLS stay unused"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.model import PATH_TYPES, Node
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.peers import has_gpus
+from railgauge.topo.rules.rule import Need, Rule, missing
 
 NEAR = PATH_TYPES.index("PXB")  # NCCL uses GPUDirect RDMA that far
 FAR = PATH_TYPES.index("SYS")
@@ -14,6 +15,9 @@ FAR = PATH_TYPES.index("SYS")
 
 def _check(case: Case) -> Iterator[Finding]:
     nets = _rdma_nets(case)
+    if not case.system.gpus or not nets:
+        yield RULE.unknown(case.host, missing(Need.NVML, case) or "no RDMA device is one that NCCL would take")
+        return
     nearest = {gpu: min((_distance(case, gpu, net), net.index) for net in nets) for gpu in case.system.gpus}
     near = [gpu for gpu, (distance, _) in nearest.items() if distance <= NEAR]
     for gpu, (distance, index) in nearest.items():
@@ -51,8 +55,12 @@ def _distance(case: Case, gpu: Node, net: Node) -> int:
 
 def _rdma_nets(case: Case) -> list[Node]:
     """NICs that NCCL's IB plugin would take: those named as RDMA devices."""
-    names = {device.name for device in case.inventory.rdma if not device.virtual} if case.inventory else set()
-    return [net for net in case.system.nets if net.name in names]
+    return [net for net in case.system.nets if net.name in _hardware(case)]
+
+
+def _hardware(case: Case) -> set[str]:
+    """The names of RDMA devices that are no software."""
+    return {device.name for device in case.inventory.rdma if not device.virtual} if case.inventory else set()
 
 
 RULE = Rule(
@@ -69,6 +77,6 @@ RULE = Rule(
     sure="railgauge topo show --view matrix: PIX or PXB between each GPU and its NIC",
     remedy="move the NIC to the slot behind that GPU's switch; see whether one is down or missing (ib-port-down)",
     links=("https://github.com/NVIDIA/nccl/issues/246", "https://github.com/NVIDIA/nccl/issues/2097"),
-    concerns=lambda case: case.inventory is None or bool(case.system.gpus and _rdma_nets(case)),
+    concerns=lambda case: case.inventory is None or (has_gpus(case) and bool(_hardware(case))),
     check=_check,
 )

@@ -4,12 +4,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from railgauge.topo.findings import Finding
+from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import nvlink_missing
 from railgauge.topo.pci_class import NVSWITCH
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.peers import has_gpus
+from railgauge.topo.rules.rule import Need, Rule, missing
 from railgauge.topo.tree import Tree, thaw
 
 MOST_PREDICTED = 1  # a prediction searches channels twice
@@ -19,6 +20,8 @@ def _check(case: Case) -> Iterator[Finding]:
     for number, finding in enumerate(nvlink_missing.RULE.check(case.file)):
         effect = _effect(case, finding) if number < MOST_PREDICTED else ""
         yield replace(finding, effect=effect or finding.effect, remedy=RULE.remedy)
+    if case.inventory is not None and (silent := missing(Need.NVML, case)):
+        yield RULE.unknown(case.host, silent)
 
 
 def _effect(case: Case, finding: Finding) -> str:
@@ -42,7 +45,7 @@ def _card(link: Tree) -> str | None:
 RULE = Rule(
     id=nvlink_missing.RULE.id,
     title=nvlink_missing.RULE.title,
-    levels=nvlink_missing.RULE.levels,
+    levels=(*nvlink_missing.RULE.levels, Level.UNKNOWN),
     about=(
         "One NVLink that is down takes its share off every ring, a GPU without any takes the whole communicator to "
         "PCI, and NCCL logs neither. What counts is what the GPU's siblings have, since boards differ by design."
@@ -58,5 +61,6 @@ RULE = Rule(
         "https://github.com/Azure/azurehpc-health-checks/issues/162",
     ),
     needs=(),
+    concerns=has_gpus,
     check=_check,
 )

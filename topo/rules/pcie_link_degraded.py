@@ -9,7 +9,7 @@ from railgauge.topo.lint import pcie_link_degraded
 from railgauge.topo.pci_class import DISPLAY
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
-from railgauge.topo.rules.peers import gpus, nics, uplinks
+from railgauge.topo.rules.peers import gpus, has_gpus, nics, uplinks
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.pci_functions import PciFunction, best_link, degraded
 
@@ -25,20 +25,30 @@ def _check(case: Case) -> Iterator[Finding]:
     for finding in pcie_link_degraded.RULE.check(case.alone):
         if finding.subject not in told:
             message = finding.message.replace(" in the file", "")
+            told.add(finding.subject)
             yield replace(finding, message=message, remedy=RULE.remedy)
+    if case.inventory is None and not told:
+        yield RULE.unknown(case.host, "a topology file does not tell what links run at; in it none is narrow")
 
 
 def _running(case: Case) -> Iterator[Finding]:
     """What the links do at the moment; nothing is known of that where only a file speaks."""
     inventory = case.inventory
-    predicted = 0
+    predicted, silent = 0, []
     for function in (*gpus(case), *nics(case), *uplinks(case)) if inventory else ():
         port = inventory.function(function.parent) if inventory else None
-        if degraded(function, port):
+        narrow = degraded(function, port)
+        if narrow is None:
+            silent += [] if function.physfn else [function.bus_id]  # a virtual function has no link of its own
+        elif narrow:
             predicted += 1
             yield _narrow(case, function, port, predict=predicted <= MOST_PREDICTED)
         elif slow := _slow(function, port):
             yield slow
+    if silent:
+        others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
+        message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
+        yield RULE.unknown(silent[0], message, devices=silent)
 
 
 def _narrow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding:
@@ -75,7 +85,7 @@ def _slow(function: PciFunction, port: PciFunction | None) -> Finding | None:
 RULE = Rule(
     id=pcie_link_degraded.RULE.id,
     title=pcie_link_degraded.RULE.title,
-    levels=(Level.INFO, Level.WARN),
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
     about=(
         "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
         "what goes over it, and nothing logs it. Lanes count, the generation does not while a device rests."
@@ -87,5 +97,6 @@ RULE = Rule(
     remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
     links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
     needs=(),
+    concerns=lambda case: has_gpus(case) or bool(nics(case)),
     check=_check,
 )

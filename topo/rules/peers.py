@@ -25,6 +25,11 @@ def nics(case: Case) -> list[PciFunction]:
     return [one for one in found if one is not None]
 
 
+def has_gpus(case: Case) -> bool:
+    """Whether the topology or sysfs shows a GPU."""
+    return any(True for _ in case.file.all("gpu")) or bool(gpus(case))
+
+
 def has_peers(case: Case) -> bool:
     """Whether there are two devices that could send to each other, or a topology file leaves that open."""
     return case.inventory is None or (bool(gpus(case)) and len(gpus(case)) + len(nics(case)) > 1)

@@ -9,12 +9,15 @@ from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import busid_duplicate, nvlink_self_target, pcie_bridge_bogus, topo_file_faulty
 from railgauge.topo.lint.elements import TopoFile
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 
 OF_THEIR_OWN = (pcie_bridge_bogus.RULE.id, nvlink_self_target.RULE.id, busid_duplicate.RULE.id)
 
 
 def _check(case: Case) -> Iterator[Finding]:
+    if case.named_file_unknown:
+        yield RULE.unknown(case.host, str(Need.SETTINGS))
+        return
     try:
         file = case.named_file
     except InputError as error:
@@ -39,7 +42,7 @@ def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
 RULE = Rule(
     id=topo_file_faulty.RULE.id,
     title="A topology file that NCCL refuses or that throttles it",
-    levels=(Level.FAIL,),
+    levels=(Level.FAIL, Level.UNKNOWN),
     about=(
         "Topology files are believed line by line: an invented bridge of 2.5 GT/s x1, NVLinks that end where they "
         "start or a missing attribute cost a factor of ten or stop NCCL. Files that clouds publish have had all."

@@ -8,10 +8,13 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import topo_file_stale
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 
 
 def _check(case: Case) -> Iterator[Finding]:
+    if case.named_file_unknown:
+        yield RULE.unknown(case.host, str(Need.SETTINGS))
+        return
     named = case.evidence.topo_file
     if named is not None and named.text is None:
         message = f"NCCL_TOPO_FILE is {named.path}, which cannot be read here"

@@ -26,9 +26,6 @@ def named(folder, text):
     return case(folder, "dgx-h100", setting + content)
 
 
-RULES_OF_FILES = ("nvlink-self-target", "pcie-bridge-bogus", "affinity-mask-wrong", "pcie-link-degraded")
-
-
 @pytest.mark.parametrize(
     ("name", "old", "new", "level"),
     [
@@ -70,8 +67,33 @@ def test_a_named_file_that_was_not_recorded(tmp_path):
 
 
 def test_no_file_is_no_fault(tmp_path):
-    there = case(tmp_path, "dgx-h100")
+    there = case(tmp_path, "dgx-h100", "[facts.settings]\nenvironment = {}\nfiles = []\n")
     assert levels("topo-file-stale", there) == levels("topo-file-faulty", there) == {Level.PASS}
+
+
+def test_settings_that_were_not_recorded_leave_the_file_unknown(tmp_path):
+    there = case(tmp_path, "dgx-h100")
+    assert levels("topo-file-stale", there) == levels("topo-file-faulty", there) == {Level.UNKNOWN}
+
+
+@pytest.mark.parametrize("name", ["nvlink-missing", "nvlink-self-target", "fabric-not-ready"])
+def test_without_nvml_nothing_passes_that_it_would_tell(tmp_path, name):
+    found = levels(name, case(tmp_path, "dgx-h100", '[facts]\nnvml = { error = "NVML: gone" }\n'))
+    assert found == {Level.UNKNOWN}
+
+
+def test_without_nvml_and_cuda_no_gpu_is_near_to_anything(tmp_path):
+    gone = '[facts]\nnvml = { error = "NVML: gone" }\ncuda = { error = "CUDA: gone", gpus = [] }\n'
+    assert levels("gpu-nic-far", case(tmp_path, "dgx-h100", gone)) == {Level.UNKNOWN}
+
+
+def test_a_link_that_tells_no_width_is_unknown(tmp_path):
+    silent = '[files]\n"/sys/bus/pci/devices/0000:1b:00.0/current_link_width" = false\n'
+    assert levels("pcie-link-degraded", case(tmp_path, "dgx-h100", silent)) == {Level.UNKNOWN}
+
+
+def test_a_file_does_not_tell_what_links_run_at(tmp_path):
+    assert levels("pcie-link-degraded", file_case(tmp_path, HEALTHY)) == {Level.UNKNOWN}
 
 
 def test_a_switch_whose_uplink_is_narrow(tmp_path):
