@@ -2,7 +2,7 @@
 """railgauge check: what is wrong with a machine that NCCL is to run on."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,8 +10,11 @@ from railgauge.cli.findings_output import FailOn, leave_with, print_folded
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, open_machine
 from railgauge.cli.output import print_json
 from railgauge.cli.quick_command import QuickCommand
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings import Level
+
+if TYPE_CHECKING:
+    from railgauge.topo.machine import Machine
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
@@ -44,7 +47,7 @@ def check(
             raise UsageError("-o writes the format of its suffix: leave --json out, or name a .json file")
         check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
-    machine = open_machine(source, gpus, topo_file=topo_file)
+    machine = _opened(source, gpus, topo_file)
     case = Case(machine, live=source is None, topo_file=topo_file)
     findings = findings_of(case, rules)
     if output is not None:
@@ -54,3 +57,16 @@ def check(
     else:
         print_folded(findings)
     leave_with(findings, fail_on)
+
+
+def _opened(source: str | None, gpus: str | None, topo_file: str | None) -> "Machine":
+    """The machine; without its topology file where that is invalid, which a rule then tells."""
+    from railgauge.topo.sources.nccl_topo_file import SETTING
+
+    try:
+        return open_machine(source, gpus, topo_file=topo_file)
+    except InputError:
+        if source is not None or topo_file is not None or SETTING not in os.environ:
+            raise
+    rest = {name: value for name, value in os.environ.items() if name != SETTING}
+    return open_machine(source, gpus, environment=rest)

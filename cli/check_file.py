@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge.cli.output import document, json_text, write_text
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings import Finding
 from railgauge.topo.rules.case import Case
 
@@ -46,5 +46,8 @@ def _page(case: Case, findings: Sequence[Finding], name: str) -> str:
     from railgauge.topo.render.picture.from_system import picture
 
     topology, inventory = case.machine.topology, case.inventory
-    drawn = picture(case.system, topology, inventory, name=case.host or name)
+    try:
+        drawn = picture(case.system, topology, inventory, name=case.host or name)
+    except InputError:  # a file that contradicts itself, which the findings tell
+        return page.without_picture(case.host or name, findings)
     return page.dumps(drawn, matrix(case.system, topology, inventory), case.machine.warnings, findings)

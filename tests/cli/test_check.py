@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
+from tests.topo.lint.topology_text import HEALTHY
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.render.findings_metrics import dumps
@@ -74,6 +75,22 @@ def test_the_report_is_one_page_without_scripts(tmp_path, faulty):
     assert not re.search(r"(src|href)=|@import|url\((?!#)", path.read_text())
     assert {"svg", "table", "dl"} <= page.seen
     assert "fabric-not-ready" in path.read_text()
+
+
+def test_a_file_of_which_no_model_can_be_made_is_reported_without_a_picture(tmp_path):
+    path, report = tmp_path / "topo.xml", tmp_path / "report.html"
+    path.write_text(HEALTHY.replace('<cpu numaid="1"', '<cpu numaid="0"', 1))
+    assert railgauge("check", "--from", str(path), "-o", str(report)).returncode == 1
+    assert "topo-file-faulty" in report.read_text()
+    assert not Tags(report.read_text()).open
+
+
+def test_a_setting_that_names_no_topology_is_found(tmp_path):
+    path = tmp_path / "topo.xml"
+    path.write_text("<nothing/>")
+    done = railgauge("check", "--only", "topo-file-faulty", NCCL_TOPO_FILE=str(path))
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL topo-file-faulty: NCCL cannot use the file:")
 
 
 def test_the_file_of_findings_is_the_document(tmp_path, faulty):

@@ -16,8 +16,8 @@ from railgauge.topo.sheet import Item, of_topology
 from railgauge.topo.sources.capture import CaptureReader, loads
 from railgauge.topo.sources.compression import MAX_TOTAL, is_archive
 from railgauge.topo.sources.host_identity import host_name
+from railgauge.topo.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.sources.sysfs_numa import numa_nodes
-from railgauge.topo.topo_file import VIRTUAL
 
 Sheet = tuple[Item, ...]
 TOPOLOGY_FILE = "topology file"

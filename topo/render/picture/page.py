@@ -52,20 +52,32 @@ TABLES = (
 def dumps(picture: Picture, matrix: Matrix, warnings: Sequence[str], findings: Sequence[Finding] = ()) -> str:
     """The page; `warnings` are what could not be learnt about the machine, `findings` what a check says of it."""
     parts = picture.parts()
-    style = f"{STYLE}\n{found.STYLE}" if findings else STYLE
     tables = (_section(title, _devices(parts, kind)) for kind, title in TABLES)
+    body = (
+        f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
+        _section("Findings", found.html(findings)),
+        _section("What is wrong or unknown", _warnings(parts, warnings)),
+        f'<div class="tables">{"".join(tables)}</div>',
+        _section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+    )
+    return _page(picture.title, f"{STYLE}\n{found.STYLE}" if findings else STYLE, body)
+
+
+def without_picture(title: str, findings: Sequence[Finding]) -> str:
+    """The findings alone, about a machine of which no model can be made."""
+    body = (f"<h1>{escape(title)}</h1>", _section("Findings", found.html(findings)))
+    return _page(title, f"{STYLE}\n{found.STYLE}", body)
+
+
+def _page(title: str, style: str, body: Sequence[str]) -> str:
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en">',
             '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-            f"<title>{escape(picture.title)}</title>\n<style>\n{style}\n</style></head>",
+            f"<title>{escape(title)}</title>\n<style>\n{style}\n</style></head>",
             "<body>",
-            f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
-            _section("Findings", found.html(findings)),
-            _section("What is wrong or unknown", _warnings(parts, warnings)),
-            f'<div class="tables">{"".join(tables)}</div>',
-            _section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+            *body,
             "</body></html>\n",
         ]
     )
