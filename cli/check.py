@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with, print_folded
-from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, open_machine
+from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, gpu_list, open_machine
 from railgauge.cli.output import print_json
 from railgauge.cli.quick_command import QuickCommand
 from railgauge.topo.errors import InputError, UsageError
@@ -48,7 +48,7 @@ def check(
         check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
     machine = _opened(source, gpus, topo_file)
-    case = Case(machine, live=source is None, topo_file=topo_file)
+    case = Case(machine, live=source is None, topo_file=topo_file, gpus=gpu_list(gpus))
     findings = findings_of(case, rules)
     if output is not None:
         write_findings(output, case, findings, os.path.basename(source or "this machine"))

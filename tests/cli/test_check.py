@@ -66,6 +66,11 @@ def test_a_topology_file_that_is_named_is_judged(tmp_path):
     assert "the machine has no GPU at 0000:07:00.0" in done.stdout
 
 
+def test_gpus_that_are_left_out_are_not_judged(faulty):
+    assert railgauge("check", "--from", faulty, "--gpus", "1,2").returncode == 0
+    assert railgauge("check", "--from", faulty, "--gpus", "0,2").returncode == 1
+
+
 def test_the_report_is_one_page_without_scripts(tmp_path, faulty):
     path = tmp_path / "report.html"
     assert railgauge("check", "--from", faulty, "-o", str(path)).returncode == 1

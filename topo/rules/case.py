@@ -22,20 +22,34 @@ class Case:
     """One machine, live or recorded, or a topology file alone.
 
     reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
-    a higher cost may ask it more than was read. topo_file: a topology file that it is to begin with.
+    a higher cost may ask it more than was read. topo_file: a topology file that it is to begin with. gpus: those that
+    are looked at, by NVML's index; None for all.
     """
 
-    def __init__(self, machine: Machine, *, live: bool = False, topo_file: str | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        live: bool = False,
+        topo_file: str | None = None,
+        gpus: tuple[int, ...] | None = None,
+    ) -> None:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
         self.live = live
         self._topo_file = topo_file
+        self._gpus = gpus
 
     @cached_property
     def inventory(self) -> Inventory | None:
         """What there is beyond the topology; None for a topology file."""
-        return self.machine.inventory()
+        inventory = self.machine.inventory()
+        if inventory is None or self._gpus is None:
+            return inventory
+        out = {gpu.bus_id for gpu in inventory.gpus if gpu.index not in self._gpus}
+        kept = tuple(gpu for gpu in inventory.gpus if gpu.bus_id not in out)
+        return replace(inventory, gpus=kept, pci=tuple(one for one in inventory.pci if one.bus_id not in out))
 
     @cached_property
     def evidence(self) -> Evidence:
