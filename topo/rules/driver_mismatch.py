@@ -23,10 +23,12 @@ def _check(case: Case) -> Iterator[Finding]:
     if driver.nvml and driver.nvml != driver.module:
         message = f"the kernel module is {driver.module}, NVML says {driver.nvml}"
         yield RULE.finding(Level.FAIL, "nvidia", message, effect=NOTHING, module=driver.module, nvml=driver.nvml)
+    works = driver.nvml == driver.module and not driver.cuda_error  # then such a library is not the one in use
     others = {path: release for path, release in driver.libraries.items() if release != driver.module}
     for path, release in {} if said else others.items():
         message = f"the kernel module is {driver.module}, {path} is {release}"
-        yield RULE.finding(Level.FAIL, path, message, effect=NOTHING, module=driver.module, library=release)
+        level, effect = (Level.INFO, "") if works else (Level.FAIL, NOTHING)
+        yield RULE.finding(level, path, message, effect=effect, module=driver.module, library=release)
     if not driver.nvml and not driver.libraries and not said:
         yield RULE.unknown("nvidia", "neither NVML nor the libraries' names tell their release", module=driver.module)
 
@@ -35,7 +37,7 @@ NOTHING = "CUDA and NVML do not start"
 RULE = Rule(
     id="driver-mismatch",
     title="Kernel module and libraries of different releases",
-    levels=(Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.FAIL, Level.UNKNOWN),
     about=(
         "libcuda and libnvidia-ml work with the kernel module of their own release only. After an update without a "
         "restart, or in a container with libraries of its own, they differ, and no GPU can be used."

@@ -32,17 +32,27 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _finding(case: Case, devices: list[str], kinds: list[str]) -> Finding:
-    coherent = any(gpu.c2c for gpu in case.inventory.gpus) if case.inventory else False
+    harmless = _is_coherent(case) or not _sends_to_peers(case)
     return RULE.finding(
-        Level.INFO if coherent else Level.WARN,
+        Level.INFO if harmless else Level.WARN,
         devices[0],
         f"DMA of {len(devices)} GPUs and NICs is translated ({', '.join(kinds)}): {', '.join(devices[:4])}"
         + (" ..." if len(devices) > 4 else ""),
-        effect="" if coherent else "peer-to-peer goes through the root complex, slower; writes may be lost or hang",
+        effect="" if harmless else "peer-to-peer goes through the root complex, slower; writes may be lost or hang",
         types=kinds,
         identity=IDENTITY,
         devices=devices,
     )
+
+
+def _is_coherent(case: Case) -> bool:
+    return any(gpu.c2c for gpu in case.inventory.gpus) if case.inventory else False
+
+
+def _sends_to_peers(case: Case) -> bool:
+    """Whether anything would go from device to device: GPUs without peer access and without a NIC do not."""
+    answers = [(read, write) for gpu in (case.inventory.gpus if case.inventory else ()) for _, read, write in gpu.p2p]
+    return bool(nics(case)) or not answers or (0, 0) in answers
 
 
 RULE = Rule(

@@ -9,7 +9,7 @@ from railgauge.topo.lint import pcie_link_degraded
 from railgauge.topo.pci_class import DISPLAY
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
-from railgauge.topo.rules.peers import gpus, has_gpus, nics, uplinks
+from railgauge.topo.rules.peers import gpus, has_gpus, has_peers, nics, uplinks
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.pci_functions import PciFunction, best_link, degraded
 
@@ -55,15 +55,27 @@ def _narrow(case: Case, function: PciFunction, port: PciFunction | None, *, pred
     _, full = best_link(function, port)
     lanes = function.link.lanes
     effect = effect_of(case, sets=[f"{function.bus_id}.width={lanes}"], nodes=NODES) if predict else ""
+    design = _by_design(case, function)
     return RULE.finding(
-        Level.WARN,
+        Level.INFO if design else Level.WARN,
         function.bus_id,
-        f"{function.bus_id} runs with {lanes} lanes, where both ends of its link can do {full}",
+        f"{function.bus_id} runs with {lanes} lanes, where both ends of its link can do {full}{design}",
         effect=effect or f"{lanes} of {full} lanes",
         current=f"x{lanes}",
         max=f"x{full}",
         source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_width",
     )
+
+
+def _by_design(case: Case, function: PciFunction) -> str:
+    """Why a narrow link is no fault: boards that share out lanes treat all alike; laptops have but one device."""
+    if not has_peers(case):
+        return "; it is the only device of its kind here"
+    alike = [
+        one for one in (*gpus(case), *nics(case)) if (one.vendor, one.device) == (function.vendor, function.device)
+    ]
+    same = {one.link.lanes for one in alike} == {function.link.lanes} and len(alike) > 1
+    return f", as do all {len(alike)} of its kind" if same else ""
 
 
 def _slow(function: PciFunction, port: PciFunction | None) -> Finding | None:

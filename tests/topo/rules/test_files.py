@@ -102,6 +102,12 @@ def test_a_switch_whose_uplink_is_narrow(tmp_path):
     assert [(one.level, one.subject, one.evidence["current"]) for one in found] == [(Level.WARN, SWITCH, "x8")]
 
 
+def test_lanes_that_a_board_shares_out_to_all_alike_are_no_fault(tmp_path):
+    plain = case(tmp_path, "consumer-2x5090")
+    shared = "".join(f'"/sys/bus/pci/devices/{gpu.bus_id}/current_link_width" = "8"\n' for gpu in plain.inventory.gpus)
+    assert levels("pcie-link-degraded", case(tmp_path, "consumer-2x5090", f"[files]\n{shared}")) == {Level.INFO}
+
+
 def test_a_gpu_at_rest_is_no_fault(tmp_path):
     slow = '[files]\n"/sys/bus/pci/devices/0000:1b:00.0/current_link_speed" = "2.5 GT/s PCIe"\n'
     assert levels("pcie-link-degraded", case(tmp_path, "dgx-h100", slow)) == {Level.PASS}

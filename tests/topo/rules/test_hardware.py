@@ -88,6 +88,12 @@ def test_translation_by_the_iommu(tmp_path, fixture, changes, level):
     assert levels("iommu-translating", case(tmp_path, fixture, changes)) == {level}
 
 
+def test_translation_costs_nothing_where_gpus_have_no_peer_access(tmp_path):
+    plain = case(tmp_path, "consumer-2x5090")
+    there = case(tmp_path, "consumer-2x5090", groups("DMA-FQ", *(gpu.bus_id for gpu in plain.inventory.gpus)))
+    assert levels("iommu-translating", there) == {Level.INFO}
+
+
 def test_one_gpu_has_nobody_to_send_to(tmp_path):
     assert not findings("iommu-translating", case(tmp_path, "laptop", groups("DMA-FQ", "0000:00:14.3")))
 
@@ -165,6 +171,13 @@ def test_imex_does_not_concern_a_board_of_its_own(tmp_path):
             "dgx-h100",
             '[files]\n"/usr/lib64/libcuda.so.470.1.2" = ""\n'
             '"/usr/lib64/libcuda.so.1" = { link = "/usr/lib64/libcuda.so.470.1.2" }\n',
+            {Level.INFO},
+        ),
+        (
+            "dgx-h100",
+            '[files]\n"/usr/lib64/libcuda.so.470.1.2" = ""\n'
+            '"/usr/lib64/libcuda.so.1" = { link = "/usr/lib64/libcuda.so.470.1.2" }\n'
+            '[facts.cuda]\nerror = "CUDA: cuInit failed with status 999"\n',
             {Level.FAIL},
         ),
     ],
