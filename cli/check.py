@@ -33,7 +33,7 @@ def check(
 
     rules = chosen(only or (), skip or (), cost)
     machine = open_machine(source, gpus, topo_file=topo_file)
-    findings = findings_of(Case(machine, live=source is None), rules)
+    findings = findings_of(Case(machine, live=source is None, cost=cost), rules)
     if as_json:
         print_json(document("findings", machine.host, findings=[f.record() for f in findings]))
     else:

@@ -113,6 +113,8 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.sources.interfaces import live_interfaces
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
+    from railgauge.topo.sources.process import live_process
+    from railgauge.topo.sources.shared_memory import live_shared_memory
     from railgauge.topo.sources.verbs import live_verbs
 
     if root.rstrip("/"):
@@ -121,7 +123,13 @@ def live_reader(root: str = "/") -> LiveReader:
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
     gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
-    always = {"interfaces": live_interfaces, "affinity": live_affinity, "settings": live_settings}
+    always = {
+        "interfaces": live_interfaces,
+        "affinity": live_affinity,
+        "settings": live_settings,
+        "process": live_process,
+        "shared_memory": live_shared_memory,
+    }
     return LiveReader("/", {**gpus, **rdma, **always})
 
 

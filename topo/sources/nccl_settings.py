@@ -46,6 +46,14 @@ def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
     return tuple(found[name] for name in sorted(found))
 
 
+def read_host_file(reader: Reader) -> tuple[Setting, ...]:
+    """The settings of /etc/nccl.conf alone, for a machine of which nobody asked the environment."""
+    found = {
+        name: Setting(name=name, value=value, origin=HOST_FILE) for name, value in _lines(reader.text(HOST_FILE) or "")
+    }
+    return tuple(found[name] for name in sorted(found))
+
+
 def _lines(text: str) -> list[tuple[str, str]]:
     pairs = (line.partition("=") for line in text.splitlines())
     return [(name[:LONGEST], value[:LONGEST]) for name, sign, value in pairs if sign and name.startswith(PREFIX)]

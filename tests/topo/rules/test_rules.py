@@ -16,7 +16,7 @@ def test_ids_are_there_once():
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_tells_all_that_explain_shows(rule):
-    assert rule.title and rule.about and rule.passes and rule.reads and rule.sure and rule.remedy
+    assert all((rule.title, rule.about, rule.passes, rule.reads, rule.sure, rule.remedy))
     assert set(rule.levels) <= {Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN}
 
 
