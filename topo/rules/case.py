@@ -2,6 +2,7 @@
 """A machine under examination: what the rules read, each part read or computed when a rule first asks for it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 from railgauge.topo.ib_plugin import NcclPort, nccl_ports, read_ib_settings
@@ -25,20 +26,29 @@ class Case:
     """One machine, live or recorded, or a topology file alone.
 
     reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
-    a higher cost may ask it more than was read, up to `cost` (rule.py).
+    a higher cost may ask it more than was read, up to `cost` (rule.py). settings: in place of those in force there.
     """
 
-    def __init__(self, machine: Machine, *, live: bool = False, cost: int = 1) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        live: bool = False,
+        cost: int = 1,
+        settings: tuple[Setting, ...] | None = None,
+    ) -> None:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
         self.live = live
         self.cost = cost
+        self._settings = settings
 
     @cached_property
     def inventory(self) -> Inventory | None:
         """What there is beyond the topology; None for a topology file."""
-        return self.machine.inventory()
+        found = self.machine.inventory()
+        return replace(found, settings=self._settings) if found and self._settings is not None else found
 
     @cached_property
     def known_settings(self) -> tuple[Setting, ...]:

@@ -14,13 +14,9 @@ SETTING = "NCCL_SOCKET_IFNAME"
 def _check(case: Case) -> Iterator[Finding]:
     setting = case.settings.get(SETTING, "")
     names = case.interface_names
-    if not setting:
+    if len(setting) < 2:  # NCCL reads no value of one character
         return
-    if len(setting) == 1:
-        yield RULE.finding(
-            Level.WARN, SETTING, f"{setting!r} is one character, which NCCL does not read", value=setting
-        )
-    elif names is None:
+    if names is None:
         yield RULE.unknown(SETTING, "which interfaces have an address is not known there", value=setting)
     elif not choose(names, setting):
         yield RULE.finding(
@@ -52,7 +48,7 @@ def _unmatched(setting: str, names: tuple[str, ...]) -> list[str]:
 RULE = Rule(
     id="socket-ifname-nomatch",
     title="NCCL_SOCKET_IFNAME takes no interface",
-    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.FAIL, Level.UNKNOWN),
     about=(
         "The setting is a list of prefixes; = asks for whole names, ^ excludes, each once and in front of the whole "
         "list. Where it takes no interface that is up and has an address NCCL does not start."

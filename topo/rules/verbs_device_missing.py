@@ -16,13 +16,15 @@ def _check(case: Case) -> Iterator[Finding]:
     for device in devices:
         error = case.verbs.device(device.name).error
         node = uverbs.get(device.name)
+        if device.name in case.verbs.names and error is None:
+            continue  # it was opened
         if error is not None:
             message = f"libibverbs cannot open it: {error}"
             yield RULE.finding(Level.FAIL, device.name, message, error=error, node=node)
         elif nodes is not None and (not nodes if node is None else node not in nodes):
             where = f"/dev/infiniband/{node or 'uverbs*'}"
             yield RULE.finding(Level.FAIL, device.name, f"{where} is not there", node=node, nodes=list(nodes))
-        elif nodes is None and device.name not in case.verbs.names:
+        elif nodes is None:
             yield RULE.unknown(device.name, "neither /dev/infiniband nor libibverbs could be looked at")
 
 

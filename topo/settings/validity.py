@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.settings.algorithms import read_allowed
+from railgauge.topo.settings.hca import parse_hca
 from railgauge.topo.settings.known import KNOWN, REMOVED, Kind, Known, nearest
 from railgauge.topo.settings.levels import is_ignored
 from railgauge.topo.settings.parameter import LARGEST, parameter
 from railgauge.topo.sources.nccl_settings import ENVIRONMENT, LONGEST, PREFIX, Setting
 from railgauge.topo.strtol import strtol
 
+HCA, IFNAME = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"
 PLAIN = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 DEBUG = ("NONE", "VERSION", "WARN", "INFO", "ABORT", "TRACE")  # in any case: strcasecmp
 CHOICES = {
@@ -87,6 +89,10 @@ def _of_number(known: Known, text: str) -> Fault | None:
 
 def _of_text(known: Known, one: Mapping[str, str]) -> Fault | None:
     text = one[known.name]
+    if known.name == HCA and not parse_hca(text).entries and not text.startswith("^"):
+        return Fault(message=f"is {text!r}, which names no device: every port is taken", ignored=True)
+    if known.name == IFNAME and len(text) == 1:
+        return Fault(message=f"is {text!r}: NCCL reads no value of one character", ignored=True)
     if text != text.strip() or text[:1] in ("'", '"'):
         return Fault(message=f"is {text!r}: NCCL keeps blanks and quotes as they are")
     choices = CHOICES.get(known.name)

@@ -13,6 +13,8 @@ from typing import Any
 from railgauge.topo.sources.reader import Reader
 
 PREFIX = "NCCL_"
+OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME")
+"""Of other programs, and often taken for NCCL's or set beside them."""
 CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
 LONGEST = 1023  # characters of a name or value in a file that NCCL takes
 ENVIRONMENT = "environment"
@@ -29,7 +31,7 @@ class Setting:
 
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The settings in an environment, and the files that NCCL would read, the first that counts first."""
-    own = {name: value for name, value in sorted(environment.items()) if name.startswith(PREFIX)}
+    own = {name: value for name, value in sorted(environment.items()) if name.startswith((PREFIX, *OTHERS))}
     return {"environment": own, "files": [environment.get(CONF_FILE) or os.path.expanduser(USER_FILE), HOST_FILE]}
 
 
