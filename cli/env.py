@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from railgauge.topo.sources.nccl_settings import Setting
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
-ASKED = "--set"
 
 
 @app.command()
@@ -51,7 +50,7 @@ def env(
 
 
 def _setting(text: str) -> "Setting":
-    from railgauge.topo.sources.nccl_settings import Setting
+    from railgauge.topo.sources.nccl_settings import ASKED, Setting
 
     name, equals, value = text.partition("=")
     if not equals or not name:

@@ -7,7 +7,7 @@ from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule, unrecorded
 from railgauge.topo.settings.parameter import parameter
-from railgauge.topo.sources.nccl_settings import ENVIRONMENT, Setting
+from railgauge.topo.sources.nccl_settings import Setting
 
 SWITCHES = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE", "NCCL_PXN_DISABLE", "NCCL_NVB_DISABLE")
 """What turns off a part of NCCL, as one does to find an error."""
@@ -18,7 +18,7 @@ FILE = "NCCL_TOPO_FILE"
 
 def _check(case: Case) -> Iterator[Finding]:
     for setting in case.known_settings:
-        if setting.origin == ENVIRONMENT:
+        if not setting.is_of_file:
             continue
         level, why = _judged(case, setting)
         yield RULE.finding(

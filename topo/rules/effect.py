@@ -31,6 +31,12 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     return Comparison(edits=(*sets, *drops), before=before, after=after).statement
 
 
+def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
+    """What edits that mend a fault do to the prediction for several such nodes; "" where nothing is predicted."""
+    gain = effect_of(case, sets=sets, nodes=nodes)
+    return f"once mended, {nodes} such nodes: {gain}" if gain else ""
+
+
 def _forecast(case: Case, topology: Topology, nodes: int) -> Forecast:
     there = Case(replace(case.machine, topology=topology))
     denied = denied_pairs(there.system, case.reader)

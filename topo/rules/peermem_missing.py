@@ -6,6 +6,7 @@ from typing import Any
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.effect import once_mended
 from railgauge.topo.rules.gdr_use import by_dma_buf, wanted
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.gdr import PEER_MEMORY
@@ -25,6 +26,7 @@ def _check(case: Case) -> Iterator[Finding]:
             Level.WARN,
             case.host,
             f"no peer-memory module is loaded, and no DMA-BUF instead ({why}): NICs reach GPUs through host memory",
+            effect=once_mended(case, [f"{port.name}.gdr=1" for port in case.rdma_ports]),
             **evidence,
         )
 

@@ -37,7 +37,7 @@ RULE = Rule(
         "has no setting for them. firewalld and ufw refuse those by default: 'No route to host' on a reachable host "
         "is a firewall that rejects."
     ),
-    passes="the kernel has no packet filter loaded, and enough local ports",
+    passes="no packet filter is loaded as a module of the kernel, and there are enough local ports",
     reads=("/sys/module/{nf_tables,ip_tables}", "/etc/ufw/ufw.conf", "/proc/sys/net/ipv4/ip_local_port_range"),
     shows=(
         "socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host)",

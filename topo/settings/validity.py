@@ -14,7 +14,7 @@ from railgauge.topo.settings.hca import parse_hca
 from railgauge.topo.settings.known import KNOWN, REMOVED, Kind, Known, nearest
 from railgauge.topo.settings.levels import is_ignored
 from railgauge.topo.settings.parameter import LARGEST, parameter
-from railgauge.topo.sources.nccl_settings import ENVIRONMENT, LONGEST, PREFIX, Setting
+from railgauge.topo.sources.nccl_settings import LONGEST, PREFIX, Setting
 from railgauge.topo.strtol import strtol
 
 HCA, IFNAME = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"
@@ -52,7 +52,7 @@ def fault_of(setting: Setting) -> Fault | None:
     known = KNOWN.get(setting.name)
     if known is None:
         return _unread(setting.name)
-    if setting.origin != ENVIRONMENT and len(setting.value) >= LONGEST:
+    if setting.is_of_file and len(setting.value) >= LONGEST:
         return Fault(message=f"is cut after {LONGEST} characters, as NCCL does with files")
     one = {setting.name: setting.value}
     return _of_number(known, setting.value) if known.kind is Kind.NUMBER else _of_text(known, one)

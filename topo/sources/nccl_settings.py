@@ -17,16 +17,21 @@ OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFN
 """Of other programs, and often taken for NCCL's or set beside them."""
 CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
 LONGEST = 1023  # characters of a name or value in a file that NCCL takes
-ENVIRONMENT = "environment"
+ENVIRONMENT, ASKED = "environment", "--set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting that is in force: `origin` is "environment" or the file that it is from."""
+    """One setting that is in force. origin: ENVIRONMENT, ASKED (a question of `env`) or the file that it is from."""
 
     name: str
     value: str
     origin: str
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether a file sets it."""
+        return self.origin not in (ENVIRONMENT, ASKED)
 
 
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
