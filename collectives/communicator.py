@@ -10,15 +10,16 @@ from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
-from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.rails import Rails
+from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import (
     AbortedError,
     MismatchError,
@@ -33,6 +34,7 @@ from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import sharing_memory
 from railgauge.transports.wire import Nets, Wire
 
 SPIN_S = 2e-3
@@ -104,13 +106,12 @@ class Communicator(Collectives):
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
         self._native = self._connect(
-            rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting
+            rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], choices
         )
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
-                told = [(one.up_to_bytes, ALGORITHMS.index(one.algorithm), one.channels) for one in found]
-                self._native.choose(NUMBERS[collective], told)
+                self._native.choose(NUMBERS[collective], [one.numbers for one in found])
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -183,7 +184,7 @@ class Communicator(Collectives):
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
         one = bytearray(1)
-        return self._start(self._prepare(Collective.ALL_REDUCE, one, one), None, async_op)
+        return self._start(self._native.prepare(ALL_REDUCE, one, one, SUM, 0), None, async_op)
 
     def repeat(
         self,
@@ -210,12 +211,12 @@ class Communicator(Collectives):
             lambda: self._native.run(number, source, destination, count, int(dtype), int(op), root, ahead, times)
         )
 
-    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int]:
-        """The algorithm that runs such an operation, and how many channels it uses."""
+    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int, Protocol]:
+        """The algorithm that runs such an operation, how many channels it uses, and by which protocol."""
         if self.size == 1:
-            return ALGORITHMS[0], 1
-        algorithm, channels = self._native.choice(NUMBERS[collective], count, int(dtype))
-        return ALGORITHMS[algorithm], channels
+            return ALGORITHMS[0], 1, Protocol.SIMPLE
+        algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
+        return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
 
     @property
     def ends(self) -> dict[Wire, End]:
@@ -252,15 +253,23 @@ class Communicator(Collectives):
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _prepare(
-        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
-    ) -> native.Call:
-        return self._native.prepare(NUMBERS[collective], source, destination, op, root)
+    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+        if async_op or self._queue or self._collected is not None or self._closed:
+            return self._start(self._native.prepare(collective, source, destination, op, root), destination, async_op)
+        if failure := self._failure or self._job.failure:
+            raise failure
+        try:
+            while not self._native.call(collective, source, destination, op, root):
+                self._connect_pairs()
+        except RunError as error:
+            raise self._told(error) from None
+        return destination
 
-    def _prepare_v(
-        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
-    ) -> native.Call:
-        return self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
+    def _call_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
+    ) -> Any:
+        call = self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
+        return self._start(call, destination, async_op)
 
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""
@@ -308,12 +317,29 @@ class Communicator(Collectives):
             self._native.connect_pairs(self._failing(lambda: self._connections.pairs(self.rings + self.trees)))
 
     def _connect(
-        self, rings: list[list[int]], nets: list[list[Nets]], trees: Sequence[Tree], setting: Setting
+        self,
+        rings: list[list[int]],
+        nets: list[list[Nets]],
+        trees: Sequence[Tree],
+        choices: Mapping[Collective, list[Choice]],
     ) -> native.Communicator:
         made = self._connections
         channels = self._failing(lambda: made.rings(rings, nets))
         tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
-        board = self._failing(made.board) if setting.one_host and self.size > 1 else None
+        hosts = sharing_memory(self.peers)
+        rails = Rails(hosts, rings, nets)
+        host = next(number for number, ranks in enumerate(hosts) if self.rank in ranks)
+        after_trees = self.rings + self.trees  # the pairs' channel
+        hierarchy = uses(choices, Algorithm.HIERARCHICAL)
+        cube = across = board = None
+        if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
+            in_order = [rank for ranks in hosts for rank in ranks]
+            cube = self._failing(lambda: made.cube([in_order], after_trees + 1, rails))
+        if hierarchy:
+            lanes = [list(ranks) for ranks in zip(*hosts, strict=False)]
+            across = self._failing(lambda: made.cube(lanes, after_trees + 2, rails))
+        if self.size > 1 and (hierarchy or len(hosts) == 1):
+            board = self._failing(lambda: made.board(hosts[host]))
         return native.Communicator(
             self.rank,
             self.size,
@@ -321,6 +347,10 @@ class Communicator(Collectives):
             channels,
             tree_channels,
             board,
+            hosts if len(hosts) > 1 else [],
+            host,
+            cube,
+            across,
             timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
             min_channel_bytes=1,  # the choices say how many channels

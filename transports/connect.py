@@ -5,7 +5,7 @@ memory or a socket. The bootstrap carries the offers.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
@@ -64,8 +64,10 @@ class Connector:
         finally:
             listener.close()
 
-    def board(self, place_bytes: int) -> native.Board:
-        """Make this rank's board, and open those of all others, which share memory with it. All ranks do it together.
+    def board(self, place_bytes: int, sharing: Sequence[int]) -> native.Board:
+        """Make this rank's board, and open those of the ranks that share memory with it. All ranks do it together.
+
+        `sharing` are those by their numbers in the group, this one among them, in one order on all of them.
 
         Raises:
             PeerLostError: another's memory cannot be opened.
@@ -75,7 +77,7 @@ class Connector:
         descriptors = self._group.all_gather(board.descriptor)
         peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
-            for rank, peer in enumerate(self._group.members)
+            for rank, peer in ((rank, self._group.members[rank]) for rank in sharing)
         ]
         opened(None, lambda: board.open(peers))
         return board

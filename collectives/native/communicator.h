@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "collectives/native/channel.h"
+#include "collectives/native/cube.h"
+#include "collectives/native/direct.h"
 #include "collectives/native/executor.h"
+#include "collectives/native/hierarchical.h"
 #include "collectives/native/operation.h"
 #include "collectives/native/pairs.h"
 #include "collectives/native/primitives.h"
@@ -21,20 +24,34 @@ namespace railgauge {
 
 // The numbers are part of the Python binding (collectives/tuning.py).
 // kAlone is a copy, of a rank that is alone.
-enum class Algorithm : int { kAlone = -1, kRing, kTree, kOneShot, kTwoShot, kPairs };
+enum class Algorithm : int {
+  kAlone = -1,
+  kRing,
+  kTree,
+  kOneShot,
+  kTwoShot,
+  kPairs,
+  kRecursiveDoubling,
+  kRecursiveHalving,
+  kHierarchical,
+};
 
 // How operations of up to `up_to_bytes` are run.
 struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
   int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+  Protocol protocol = Protocol::kSimple;
 };
 
 // What a rank is connected with; a part that is not there cannot be chosen.
 struct Wiring {
   std::vector<RingChannel> rings;
   std::vector<TreeChannel> trees;
-  std::shared_ptr<shm::Board> board;  // null unless all ranks are on one host
+  std::shared_ptr<shm::Board> board;  // of this host's ranks
+  Hosts hosts;                        // empty where all ranks are on one
+  Cube cube;                          // of all ranks
+  Cube across;                        // of the ranks of this position, one of each host
   std::vector<Pair> pairs;
 };
 
@@ -78,8 +95,10 @@ class Communicator {
   Subject begin(const Operation& operation, const Choice& choice);
   void end();
   void run_alone(const Operation& operation);
-  void run_direct(const Operation& operation, bool two_shot, const Subject& subject);
+  void run_direct(const Operation& operation, const Choice& choice, const Subject& subject);
   void run_channels(const Operation& operation, const Choice& choice, const Subject& subject);
+  void run_recursive(const Operation& operation, bool doubling, const Subject& subject);
+  void run_hierarchical(const Operation& operation, const Subject& subject);
   void run_pairs(const Operation& operation, const Subject& subject);
   void exchange_parts(const Operation& operation, const std::vector<Part>& to,
                       const std::vector<Part>& from, const Subject& subject);
@@ -87,6 +106,11 @@ class Communicator {
                  const Share& share) const;
   bool streams(const Operation& operation) const;
   bool connected(Collective collective, Algorithm algorithm) const;
+  bool has_hierarchy(Collective collective) const;
+  // The number by which others know what comes after all rings and trees: pairs, then cubes.
+  std::size_t channel_after_trees(std::size_t number) const {
+    return wiring_.rings.size() + wiring_.trees.size() + number;
+  }
 
   int rank_, ranks_;
   Wiring wiring_;

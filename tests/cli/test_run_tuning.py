@@ -9,7 +9,8 @@ from tests.cli.command import document, run
 
 from railgauge.collectives.tuning_file import Place, Timed, this_machine, tuning_document
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_cost import HostRanks, host_cost
+from railgauge.topo.predict.host_cost import host_cost
+from railgauge.topo.predict.host_ranks import HostRanks
 
 TWO = ("--ranks", "2", "--device", "cpu", "-b", "8", "-e", "4K", "-f", "8", "-n", "2")
 

@@ -102,14 +102,8 @@ struct Case {
   }
 };
 
-void every_collective(Transport transport, int ranks, Algorithm algorithm) {
-  World world(transport, ranks, 2, 128);
-  for (int first : {0, 1}) {
-    world.add_ring(iota(ranks, first));
-    world.add_tree(tree_over(iota(ranks, first)));
-  }
-  world.add_boards(512);
-  world.add_pairs();
+void every_collective_in(World& world, Algorithm algorithm) {
+  const int ranks = world.ranks();
   on_every_rank(ranks, [&](int rank) {
     auto comm = world.communicator(rank, algorithm);
     for (int collective = 0; collective < kCollectives; ++collective) {
@@ -129,6 +123,30 @@ void every_collective(Transport transport, int ranks, Algorithm algorithm) {
       }
     }
   });
+}
+
+void every_collective(Transport transport, int ranks, Algorithm algorithm,
+                      Protocol protocol = Protocol::kLl) {
+  World world(transport, ranks, 2, 128);
+  world.protocol = protocol;
+  for (int first : {0, 1}) {
+    world.add_ring(iota(ranks, first));
+    world.add_tree(tree_over(iota(ranks, first)));
+  }
+  world.add_boards(512);
+  world.add_pairs();
+  if (ranks > 1) world.add_cube(iota(ranks, 0));
+  every_collective_in(world, algorithm);
+}
+
+// Several hosts, of these ranks each.
+void every_collective_by_hierarchy(Transport transport,
+                                   const std::vector<std::vector<int>>& hosts) {
+  std::size_t ranks = 0;
+  for (const auto& host : hosts) ranks += host.size();
+  World world(transport, static_cast<int>(ranks), 2, 128);
+  world.add_hosts(512, hosts);
+  every_collective_in(world, Algorithm::kHierarchical);
 }
 
 // Rank r sends r + p elements to rank p.
@@ -186,14 +204,30 @@ void another_operation_is_named(Operation mine, Operation theirs, const std::str
 
 int main() {
   using namespace railgauge;
-  constexpr Algorithm kAll[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kOneShot,
-                                Algorithm::kTwoShot, Algorithm::kPairs};
+  constexpr Algorithm kAll[] = {Algorithm::kRing,
+                                Algorithm::kTree,
+                                Algorithm::kOneShot,
+                                Algorithm::kTwoShot,
+                                Algorithm::kPairs,
+                                Algorithm::kRecursiveDoubling,
+                                Algorithm::kRecursiveHalving};
   for (Algorithm algorithm : kAll) {
     for (int ranks : {1, 2, 3, 5, 8}) every_collective(Transport::kShm, ranks, algorithm);
   }
-  for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs}) {
+  for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs,
+                              Algorithm::kRecursiveDoubling, Algorithm::kRecursiveHalving}) {
     for (int ranks : {2, 3, 5}) every_collective(Transport::kSocket, ranks, algorithm);
     for (int ranks : {2, 3}) every_collective(Transport::kSocketHelpers, ranks, algorithm);
+  }
+  for (int ranks : {2, 5}) {
+    every_collective(Transport::kShm, ranks, Algorithm::kOneShot, Protocol::kSimple);
+  }
+  for (Transport transport : {Transport::kShm, Transport::kSocket}) {
+    every_collective_by_hierarchy(transport, {{0}, {1}});
+    every_collective_by_hierarchy(transport, {{0, 1}, {2, 3}});
+    every_collective_by_hierarchy(transport, {{0, 2}, {1, 3}, {5, 4}});
+    every_collective_by_hierarchy(transport, {{0, 1}, {2}});
+    every_collective_by_hierarchy(transport, {{3, 0, 1}, {2, 4}});
   }
   for (int ranks : {1, 2, 5}) parts_of_any_length(Transport::kShm, ranks);
   Operation float_sum{Collective::kAllReduce, nullptr, nullptr, 8, Dtype::kFloat32, Redop::kSum, 0};

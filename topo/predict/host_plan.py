@@ -3,7 +3,7 @@
 
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict import network, pairs
-from railgauge.topo.predict.host_cost import HostRanks
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import Plan
 

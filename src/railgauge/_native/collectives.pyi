@@ -93,23 +93,31 @@ class Pair:
 
     def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
 
+class Cube:
+    """Ranks joined as a hypercube, as one of them sees it."""
+
+    def __init__(self, order: Sequence[int], position: int, peers: Sequence[Pair]) -> None: ...
+
+def cube_neighbours(position: int, size: int) -> list[int]:
+    """The positions that one is joined with in a hypercube."""
+
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], host: int, cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
 
     def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
 
     @property
     def has_pairs(self) -> bool: ...
 
-    def choose(self, collective: int, choices: Sequence[tuple[int, int, int]]) -> None:
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
-        How to run a collective: (up to so many bytes, algorithm, most channels), the last one for all above.
+        How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
         """
 
-    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
-        """(algorithm, channels) for so many elements"""
+    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
+        """(algorithm, channels, protocol) for so many elements"""
 
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
         """
@@ -123,6 +131,11 @@ class Communicator:
 
     def execute(self, call: Call) -> None:
         """Run what was prepared to its end."""
+
+    def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
+        """
+        Prepare and execute; False, and nothing was run, where it needs pairs and there are none.
+        """
 
     def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
         """
@@ -139,6 +152,11 @@ class Communicator:
     def blocked_on(self) -> BlockedOn:
         """whom this rank waits for, or waited for when it failed; for any thread"""
 
+def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
+    """
+    The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
+    """
+
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""
 
@@ -147,14 +165,14 @@ class Pattern:
 def fill_pattern(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, first: int = 0) -> None:
     """Write elements first ... first + count - 1 of one rank's input."""
 
-def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got).
+    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got, how many ULP it may be off).
     """
 
-def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with what fill_pattern writes: (wrong, index of the first, expected, got).
+    Compare every element with what fill_pattern writes; the result is as check_reduced's.
     """
 
 def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:
