@@ -10,9 +10,11 @@ from railgauge.topo.sources.gdr import nic_gdr
 
 def wanted(case: Case) -> bool:
     """Whether there are GPUs and RDMA ports of hardware that could use it."""
+    if case.inventory is None:
+        return False
     hardware = [port for port in case.rdma_ports if not port.device.virtual]
-    gpus = case.inventory.gpus if case.inventory else ()
-    return bool(gpus and hardware)
+    without = case.inventory.gdr.gpus_without
+    return bool(hardware) and any(gpu.bus_id not in without for gpu in case.inventory.gpus)
 
 
 def by_dma_buf(case: Case) -> tuple[bool | None, str]:

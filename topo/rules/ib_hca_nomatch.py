@@ -26,12 +26,14 @@ def _check(case: Case) -> Iterator[Finding]:
         )
         return
     unmatched = [entry for entry, named in matched(hca, ports) if not named]
-    yield from (_unmatched(entry, value, bool(ports), exclude=hca.exclude) for entry in unmatched)
+    meant = not hca.exclude and bool(ports or (case.inventory and case.inventory.gpus))
+    yield from (_unmatched(entry, value, bool(ports), meant=meant) for entry in unmatched)
 
 
-def _unmatched(entry: HcaEntry, value: str, some: bool, *, exclude: bool) -> Finding:
+def _unmatched(entry: HcaEntry, value: str, some: bool, *, meant: bool) -> Finding:
+    """An entry without a port. It was not meant for this machine where it leaves out, or where there is no GPU."""
     where = "names no port of this machine" if some else "names a port, but this machine has no RDMA device"
-    level = Level.INFO if exclude else Level.WARN
+    level = Level.WARN if meant else Level.INFO
     return RULE.finding(level, entry.text, f"{entry.text!r} of {SETTING} {where}", value=value)
 
 

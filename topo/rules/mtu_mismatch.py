@@ -26,11 +26,11 @@ def _against_interface(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
             continue
         active, netdev = _active(case, port), _netdev_mtu(case, port)
         subject = f"{port.name}:{port.rdma_port.number}"
-        fitting = max((size for size in MTU_BYTES.values() if netdev and size + HEADERS <= netdev), default=None)
+        fitting = _fitting((netdev or 0) - HEADERS)
         if active is None or netdev is None or fitting is None:
             what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"
             yield RULE.unknown(subject, f"{what} is not known")
-        elif active != fitting:
+        elif active not in (fitting, _fitting(netdev)):  # some drivers leave no room for headers
             message = f"its active MTU is {active}, but {port.rdma_port.netdev} with {netdev} gives {fitting}"
             yield RULE.finding(Level.WARN, subject, message, active_mtu=active, netdev_mtu=netdev)
         elif active <= 1024:
@@ -38,6 +38,11 @@ def _against_interface(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
                 f"{active} bytes, since {port.rdma_port.netdev} has {netdev}: about 5 % less than with 4200 or more"
             )
             yield RULE.finding(Level.INFO, subject, message, active_mtu=active, netdev_mtu=netdev)
+
+
+def _fitting(room: int) -> int | None:
+    """The largest MTU of RDMA that has room."""
+    return max((size for size in MTU_BYTES.values() if size <= room), default=None)
 
 
 def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:

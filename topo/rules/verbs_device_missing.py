@@ -6,32 +6,44 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
+from railgauge.topo.sources.verbs_stack import VerbsStack
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    stack = case.inventory.verbs_stack if case.inventory else None
+    stack = case.inventory.verbs_stack if case.inventory else VerbsStack()
     devices = case.inventory.rdma if case.inventory else ()
-    nodes = stack.nodes if stack else None
-    uverbs = dict(stack.uverbs) if stack else {}
+    lost = {device.name: why for device in devices if (why := _why(case, stack, device.name))}
+    level = severity(case, len(lost), len(devices))
     for device in devices:
-        error = case.verbs.device(device.name).error
-        node = uverbs.get(device.name)
-        if device.name in case.verbs.names and error is None:
-            continue  # it was opened
-        if error is not None:
-            message = f"libibverbs cannot open it: {error}"
-            yield RULE.finding(Level.FAIL, device.name, message, error=error, node=node)
-        elif nodes is not None and (not nodes if node is None else node not in nodes):
-            where = f"/dev/infiniband/{node or 'uverbs*'}"
-            yield RULE.finding(Level.FAIL, device.name, f"{where} is not there", node=node, nodes=list(nodes))
-        elif nodes is None:
+        if device.name in lost:
+            yield RULE.finding(level, device.name, lost[device.name], nodes=list(stack.nodes or ()))
+        elif stack.nodes is None and device.name not in case.verbs.names:
             yield RULE.unknown(device.name, "neither /dev/infiniband nor libibverbs could be looked at")
+
+
+def severity(case: Case, lost: int, all_of_them: int) -> Level:
+    """FAIL where nothing is left, WARN where a few are missing; a pod that is given one of many is as it should be."""
+    opened = [name for name in case.verbs.names if case.verbs.device(name).error is None]
+    if lost == all_of_them or (case.verbs.reason is None and not opened):
+        return Level.FAIL
+    return Level.WARN if 2 * lost <= all_of_them else Level.INFO
+
+
+def _why(case: Case, stack: VerbsStack, name: str) -> str:
+    """Why a device cannot be opened; "" where it can, or that is not known."""
+    if name in case.verbs.names:
+        error = case.verbs.device(name).error
+        return f"libibverbs cannot open it: {error}" if error else ""
+    node = dict(stack.uverbs).get(name)
+    if stack.nodes is None or (node in stack.nodes if node else stack.nodes):
+        return ""
+    return f"/dev/infiniband/{node or 'uverbs*'} is not there"
 
 
 RULE = Rule(
     id="verbs-device-missing",
     title="An RDMA device cannot be opened",
-    levels=(Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "/sys/class/infiniband shows the host's devices in any container. To use one takes its node /dev/infiniband/"
         "uverbsN, the right to open it, and its network namespace. Without, NCCL goes on to TCP with one line in its "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.verbs_device_missing import severity
 
 NO_LIBRARY = ("libibverbs.so", "cannot open shared object")
 
@@ -22,24 +23,24 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.unknown(case.host, reason)
         return
     wanted = dict(stack.drivers) if stack else {}
-    for device in devices:
-        if device.name not in case.verbs.names:
-            provider = wanted.get(device.name)
-            known = bool(provider and stack and provider in stack.providers)
-            yield RULE.finding(
-                Level.FAIL,
-                device.name,
-                f"libibverbs does not list it{f': it needs the provider {provider}' if provider else ''}"
-                + (", which is configured, so its node in /dev/infiniband or its library is missing" if known else ""),
-                provider=provider,
-                providers=list(stack.providers) if stack else [],
-            )
+    lost = [device for device in devices if device.name not in case.verbs.names]
+    for device in lost:
+        provider = wanted.get(device.name)
+        known = bool(provider and stack and provider in stack.providers)
+        yield RULE.finding(
+            severity(case, len(lost), len(devices)),
+            device.name,
+            f"libibverbs does not list it{f': it needs the provider {provider}' if provider else ''}"
+            + (", which is configured, so its node in /dev/infiniband or its library is missing" if known else ""),
+            provider=provider,
+            providers=list(stack.providers) if stack else [],
+        )
 
 
 RULE = Rule(
     id="verbs-provider-missing",
     title="libibverbs has no provider for an RDMA device",
-    levels=(Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "libibverbs loads a library for each kind of device, such as libmlx5-rdmav34.so, named in /etc/libibverbs.d. "
         "An image without it, or with one of another release, finds no device at all, and NCCL goes on to TCP."

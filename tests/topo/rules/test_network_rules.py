@@ -75,7 +75,8 @@ def test_a_list_of_devices_that_takes_more_or_less_than_meant(value, prefix, nom
 
 
 def test_a_list_of_devices_on_a_machine_without_any():
-    assert worst("ib-hca-nomatch", case("laptop", settings={"NCCL_IB_HCA": "mlx5"})) == "WARN"
+    assert worst("ib-hca-nomatch", case("laptop", settings={"NCCL_IB_HCA": "mlx5"})) == "INFO"
+    assert worst("ib-hca-nomatch", case("consumer-2x5090", settings={"NCCL_IB_HCA": "mlx5"})) == "WARN"
 
 
 @pytest.mark.parametrize("rule", ["ib-hca-prefix", "ib-hca-nomatch", "gid-index-invalid", "socket-ifname-nomatch"])
@@ -106,6 +107,11 @@ def test_holes_in_a_gid_table():
     assert worst("gid-table-holes", case("laptop")) is None
 
 
+def test_gpus_without_gpudirect_rdma_lack_nothing():
+    cuda = {"gpu_direct_rdma": {f"00000000:{bus}:00.0": 0 for bus in ("07", "0F", "47", "4E", "87", "90", "B7", "BD")}}
+    assert worst("peermem-missing", case("dgx-a100-no-peermem", facts={"cuda": cuda})) is None
+
+
 def test_peer_memory_and_dma_buf():
     lost = case("dgx-a100-no-peermem")
     assert worst("peermem-missing", lost) == worst("dmabuf-unsupported", lost) == "WARN"
@@ -125,6 +131,8 @@ def test_peer_memory_and_dma_buf():
         (LISTED | {f"/dev/infiniband/uverbs{n}": "" for n in range(9)}, {"verbs": None}, "PASS", "UNKNOWN"),
         ({}, {"verbs": {"devices": [{"name": "mlx5_0", "error": "Operation not permitted"}]}}, "FAIL", "FAIL"),
         (LISTED, {"verbs": {"devices": []}}, "FAIL", "FAIL"),
+        ({}, {"verbs": {"devices": [{"name": f"mlx5_{n}"} for n in range(7)]}}, "UNKNOWN", "WARN"),
+        (LISTED, {"verbs": {"devices": [{"name": "mlx5_0"}]}}, "INFO", "INFO"),
         ({}, {"verbs": None}, "UNKNOWN", "UNKNOWN"),
         ({}, {"verbs": {"error": "libibverbs.so.1: cannot open shared object file"}}, "UNKNOWN", "FAIL"),
         ({}, {"verbs": {"error": "verbs did not answer within 20 s"}}, "UNKNOWN", "UNKNOWN"),
