@@ -47,6 +47,11 @@ def _parsed(table: str) -> dict[str, Known]:
     return {row[0]: _known(*row) for row in rows}
 
 
+def _untold(names: str) -> dict[str, Known]:
+    meaning = "NCCL reads it, and no document tells what it does"
+    return {name: Known(name=name, kind=Kind.TEXT, default="", since="", meaning=meaning) for name in names.split()}
+
+
 def _known(name: str, kind: str, default: str, since: str, meaning: str) -> Known:
     least, most = BOUNDS.get(name, (None, None))
     return Known(name=name, kind=Kind(kind), default=default, since=since, meaning=meaning, least=least, most=most)
@@ -69,6 +74,7 @@ REMOVED = {
     "NCCL_SINGLE_RING_THRESHOLD": "gone since 2.5",
     "NCCL_IB_CUDA_SUPPORT": "NCCL_NET_GDR_LEVEL took its place in 2.4",
     "NCCL_IB_GDR_LEVEL": "NCCL_NET_GDR_LEVEL took its place",
+    "NCCL_SHM_USE_CUDA_MEMCPY": "2.30 has it no more",
     "NCCL_CHECKS_DISABLE": "NCCL_CHECK_POINTERS took its place in 2.2",
 }
 """Settings of older releases that NCCL no longer reads, and what is there instead."""
@@ -239,7 +245,6 @@ NCCL_SET_STACK_SIZE | number | 0 | 2.9 | 1: give the GPU's stack the size that k
 NCCL_SET_THREAD_NAME | number | 0 | 2.12 | 1: threads have names
 NCCL_SHM_DISABLE | number | 0 | | 1: no shared memory between ranks of a host
 NCCL_SHM_LOCALITY | number | 2 | | 1: a segment lies at the sender, 2: at the receiver
-NCCL_SHM_USE_CUDA_MEMCPY | number | 0 | | 1: copy engines carry shared memory
 NCCL_SINGLE_PROC_MEM_REG_ENABLE | number | 0 | 2.28 | 1: one thread may register for several GPUs
 NCCL_SOCKET_FAMILY | text | | 2.12 | AF_INET or AF_INET6: the addresses to use
 NCCL_SOCKET_IFNAME | list | | | which interfaces to use: prefixes, = for whole names, ^ to leave out
@@ -266,4 +271,21 @@ NCCL_WIN_ENABLE | number | 1 | 2.27 | 0: no windows on symmetric memory
 NCCL_WIN_STRIDE | number | -1 | | bytes of address space of each rank in windows
 NCCL_WORK_ARGS_BYTES | number | | | bytes of work that a kernel's arguments hold
 NCCL_WORK_FIFO_BYTES | number | 1048576 | | bytes of the queue of work
+""") | _untold("""
+NCCL_DEV_API_JIT NCCL_DISABLE_MEM_MANAGER NCCL_ENABLE_VERSION_CHECK NCCL_GDAKI_USE_RELIABLE_DB
+NCCL_GIN_ERROR_QUERY_SEC NCCL_GIN_GDAKI_GPU_CONTEXT_MAX_SIZE NCCL_GIN_GDAKI_MAX_DEST_RD_ATOMIC
+NCCL_GIN_GDAKI_MAX_QP_RD_ATOMIC NCCL_GIN_GDAKI_NIC_HANDLER NCCL_GIN_GDAKI_QP_DEPTH NCCL_GIN_NCONNECTIONS
+NCCL_GIN_PROXY_QUEUE_SIZE NCCL_GRAPH_STREAM_ORDERING NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS
+NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME NCCL_IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS
+NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT
+NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE
+NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT
+NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX NCCL_IB_RESILIENCY_PORT_RECOVERY_START_DELAY NCCL_LSA_TEAM_SIZE
+NCCL_MLOPART_RDMA_ENABLE NCCL_MNNVL_RAIL_PER_HOST NCCL_MNNVL_SCATTER_NETS_ENABLE NCCL_MULTI_SEGMENT_REGISTER
+NCCL_NET_GDR_MLOPART NCCL_NUM_RMA_CTX NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE NCCL_P2P_EPOCH_ENABLE
+NCCL_P2P_PER_CHANNEL_NET_BW NCCL_P2P_SCHEDULE_GROUP_SIZE NCCL_RMA_PLUGIN NCCL_RMA_PROXY_DUMP_SIGNAL
+NCCL_RMA_PROXY_QUEUE_SIZE NCCL_SET_CPU_STACK_SIZE NCCL_SHADOW_MEMPOOL_MAX_SIZE NCCL_SYM_CE_THRESHOLD
+NCCL_SYM_GIN_KERNELS_ENABLE NCCL_SYM_NOWIN_ENABLE NCCL_SYM_REUSE_SYSMEM_HANDLES NCCL_SYM_RS_GIN_CHUNK_SIZE
+NCCL_SYM_TMA_ENABLE NCCL_TOPO_SPLIT_MLOPART
 """)
+"""All of them by name; of the last ones no document tells more than that NCCL 2.30 reads them."""
