@@ -48,7 +48,7 @@ def check(
         check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
     machine = _opened(source, gpus, topo_file)
-    case = Case(machine, live=source is None, topo_file=topo_file, gpus=gpu_list(gpus))
+    case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus))
     findings = findings_of(case, rules)
     if output is not None:
         write_findings(output, case, findings, os.path.basename(source or "this machine"))

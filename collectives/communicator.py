@@ -5,20 +5,21 @@ import contextlib
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
+from math import inf, prod
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import FaultySender
+from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.rails import Rails
-from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, Choice, Setting, choose, uses
+from railgauge.collectives.rails import Rails, interfaces
+from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
+from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import (
     AbortedError,
@@ -35,6 +36,7 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import sharing_memory
+from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
 SPIN_S = 2e-3
@@ -98,20 +100,29 @@ class Communicator(Collectives):
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
         self._failure: RunError | None = None
-        setting = Setting.of(peers, rings=len(rings), trees=len(trees), only=self._only, net_gb_per_s=net_gb_per_s)
+        nets = nets or [[None] * len(ring) for ring in rings]
+        setting = Setting.of(
+            peers,
+            rings=len(rings),
+            trees=len(trees),
+            only=self._only,
+            net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces(nets),
+        )
         self.host_ranks = setting.host_ranks
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._connections = Connections(group, peers, fault)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
-        self._native = self._connect(
-            rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], choices
-        )
+        self._board: Board | None = None
+        self._native = self._connect(rings, nets, trees[: self.trees], choices)
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
                 self._native.choose(NUMBERS[collective], [one.numbers for one in found])
+            for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
+                self._native.zero_copy(NUMBERS[collective], *sizes)
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -156,6 +167,49 @@ class Communicator(Collectives):
             raise
         self._parts.append(made)
         return made
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
+        """Make a NumPy array in memory that all ranks of the host map, so that collectives need not copy it.
+
+        All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
+        this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
+        communicator over several hosts, or of one rank, it is an array like any other. docs/shared-memory.md has more.
+
+        Args:
+            shape: of the array, as NumPy takes it; may have no elements.
+            dtype: as NumPy takes it, ml_dtypes' too.
+
+        Returns:
+            The array, zeroed, C-contiguous, aligned to a page. Its memory is freed after it and all its views are
+            gone on all ranks, by a later call or with the communicator.
+
+        Raises:
+            UsageError: no shape or dtype, one of Python objects, or the communicator is closed.
+            UnavailableError: there is not as much memory, on any rank; all raise it, and the communicator goes on.
+            RunError: a rank was lost meanwhile.
+        """
+        import numpy as np
+
+        try:
+            kind = np.dtype(dtype)
+            sizes = [operator.index(one) for one in (shape if isinstance(shape, Sequence) else [shape])]
+            if kind.hasobject or any(size < 0 for size in sizes):
+                raise TypeError
+        except TypeError:
+            raise UsageError(f"empty: shape {shape!r}, dtype {dtype!r}: whole numbers, and a type of numbers") from None
+        memory = self.memory(prod(sizes) * kind.itemsize)
+        return np.frombuffer(memory, np.uint8).view(kind).reshape(sizes)
+
+    def memory(self, size: int) -> memoryview:
+        """The bytes under `empty()`: as many as `size` says, of ranks that may each say another.
+
+        Raises:
+            UsageError, UnavailableError, RunError: as there.
+        """
+        self._wait_for_queue()
+        if self._board is None:
+            return memoryview(bytearray(size))
+        return allocate(self._group, self._board, size)
 
     @contextlib.contextmanager
     def group(self) -> Iterator[None]:
@@ -219,6 +273,12 @@ class Communicator(Collectives):
         return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
 
     @property
+    def ran_zero_copy(self) -> bool:
+        """Whether the last operation ran on the arrays themselves instead of as `choice` says: they lay well for it."""
+        operations = self._native.operations
+        return bool(operations) and operations[-1].algorithm == RUN_BY.index(Algorithm.ZERO_COPY)
+
+    @property
     def ends(self) -> dict[Wire, End]:
         """This rank's connections so far."""
         return self._connections.ends
@@ -238,6 +298,8 @@ class Communicator(Collectives):
         if self._queue:
             self._queue.close()
         self._connections.close()
+        if self._board:
+            self._board.windows.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -331,7 +393,7 @@ class Communicator(Collectives):
         host = next(number for number, ranks in enumerate(hosts) if self.rank in ranks)
         after_trees = self.rings + self.trees  # the pairs' channel
         hierarchy = uses(choices, Algorithm.HIERARCHICAL)
-        cube = across = board = None
+        cube = across = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
             in_order = [rank for ranks in hosts for rank in ranks]
             cube = self._failing(lambda: made.cube([in_order], after_trees + 1, rails))
@@ -339,14 +401,14 @@ class Communicator(Collectives):
             lanes = [list(ranks) for ranks in zip(*hosts, strict=False)]
             across = self._failing(lambda: made.cube(lanes, after_trees + 2, rails))
         if self.size > 1 and (hierarchy or len(hosts) == 1):
-            board = self._failing(lambda: made.board(hosts[host]))
+            self._board = self._failing(lambda: made.board(hosts[host]))
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            board,
+            self._board,
             hosts if len(hosts) > 1 else [],
             host,
             cube,

@@ -11,6 +11,11 @@ ANY_DEVICE = 0
 """Where no ring leaves or enters a host by an interface, the first one is used."""
 
 
+def interfaces(nets: Sequence[list[Nets]]) -> int:
+    """By how many interfaces rings leave hosts; 1 where they leave none."""
+    return len({step[0] for steps in nets for step in steps if step}) or 1
+
+
 class Rails:
     """The ways between `hosts`, which are the ranks of each that share memory."""
 

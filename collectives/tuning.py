@@ -30,6 +30,8 @@ ALGORITHMS = (
     Algorithm.HIERARCHICAL,
 )
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
+RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
+"""The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
 PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
 """In the order of the native engine's numbers (collectives/native/direct.h)."""
 NO_SETTINGS = read_allowed({})
@@ -66,6 +68,8 @@ class Setting:
     """That the ranks of a node have together."""
     net_gb_per_s: float
     """What all channels together pass on from one node to the next."""
+    interfaces: int = 1
+    """Over how many interfaces of a node."""
 
     @classmethod
     def of(
@@ -76,6 +80,7 @@ class Setting:
         trees: int,
         only: Algorithm | None = None,
         net_gb_per_s: float = inf,
+        interfaces: int = 1,
     ) -> "Setting":
         """Of ranks that know each other; the node with the fewest cores counts."""
         cores: dict[str, set[int]] = {}
@@ -90,6 +95,7 @@ class Setting:
             only=only,
             cores=max(1, min(len(each) for each in cores.values())),
             net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces,
         )
 
     @property
@@ -100,7 +106,13 @@ class Setting:
     @property
     def host_ranks(self) -> HostRanks:
         """As the cost model takes it."""
-        return HostRanks(ranks=self.ranks, nodes=self.nodes, cores=self.cores, net_gb_per_s=self.net_gb_per_s)
+        return HostRanks(
+            ranks=self.ranks,
+            nodes=self.nodes,
+            cores=self.cores,
+            net_gb_per_s=self.net_gb_per_s,
+            interfaces=self.interfaces,
+        )
 
 
 def choose(

@@ -35,7 +35,8 @@ class Algorithm(StrEnum):
 
     `direct` is a message to each peer; in memory that all share it is done in one step or two. `pairs` is a connection
     with each peer. `recursive_doubling` and `recursive_halving` go by twice as many peers, or half as much data, with
-    every step; `hierarchical` is within each host, then across hosts, then within each host.
+    every step; `hierarchical` is within each host, then across hosts, then within each host;
+    `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory.
     """
 
     RING = "ring"
@@ -47,6 +48,7 @@ class Algorithm(StrEnum):
     RECURSIVE_DOUBLING = "recursive_doubling"
     RECURSIVE_HALVING = "recursive_halving"
     HIERARCHICAL = "hierarchical"
+    ZERO_COPY = "zero-copy"
 
 
 class Protocol(StrEnum):

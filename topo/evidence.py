@@ -13,9 +13,14 @@ from railgauge.topo.sources.driver_libraries import DriverReleases, read_driver_
 from railgauge.topo.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.sources.imex import Imex, read_imex
 from railgauge.topo.sources.iommu import Iommu, read_iommu
+from railgauge.topo.sources.ip_stack import IpStack, read_ip_stack
 from railgauge.topo.sources.nccl_topo_file import NamedFile, read_topo_file
 from railgauge.topo.sources.pci_config import PciConfig, read_pci_config
+from railgauge.topo.sources.port_errors import PortErrors, read_port_errors
+from railgauge.topo.sources.process import Process, read_process
 from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.shared_memory import SharedMemory, read_shared_memory
+from railgauge.topo.sources.verbs_stack import VerbsStack, read_verbs_stack
 
 
 class Evidence:
@@ -64,3 +69,28 @@ class Evidence:
     def identity(self) -> tuple[str | None, str | None]:
         """Host name and boot id, by which NCCL tells hosts apart."""
         return host_name(self._reader), self._reader.text(BOOT_ID)
+
+    @cached_property
+    def process(self) -> Process:
+        """Limits and capabilities of the process that read the machine."""
+        return read_process(self._reader)
+
+    @cached_property
+    def shared_memory(self) -> SharedMemory | None:
+        """/dev/shm; None where nobody asked."""
+        return read_shared_memory(self._reader)
+
+    @cached_property
+    def verbs_stack(self) -> VerbsStack:
+        """What libibverbs needs to reach devices."""
+        return read_verbs_stack(self._reader)
+
+    @cached_property
+    def ip(self) -> IpStack:
+        """How the kernel treats IP packets."""
+        return read_ip_stack(self._reader)
+
+    @cached_property
+    def port_errors(self) -> tuple[PortErrors, ...]:
+        """Error counters of RDMA ports."""
+        return read_port_errors(self._reader)

@@ -121,6 +121,8 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
     from railgauge.topo.sources.pci_config import live_pci_config
+    from railgauge.topo.sources.process import live_process
+    from railgauge.topo.sources.shared_memory import live_shared_memory
     from railgauge.topo.sources.verbs import live_verbs
 
     if root.rstrip("/"):
@@ -134,6 +136,8 @@ def live_reader(root: str = "/") -> LiveReader:
         "affinity": live_affinity,
         "settings": live_settings,
         "pci_config": live_pci_config,
+        "process": live_process,
+        "shared_memory": live_shared_memory,
     }
     return LiveReader("/", {**gpus, **rdma, **always})
 

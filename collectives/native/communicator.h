@@ -16,6 +16,7 @@
 #include "collectives/native/primitives.h"
 #include "collectives/native/recorder.h"
 #include "collectives/native/reduction.h"
+#include "collectives/native/zero_copy.h"
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/board.h"
 #include "transports/native/waiting.h"
@@ -24,6 +25,7 @@ namespace railgauge {
 
 // The numbers are part of the Python binding (collectives/tuning.py).
 // kAlone is a copy, of a rank that is alone.
+// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
 enum class Algorithm : int {
   kAlone = -1,
   kRing,
@@ -34,6 +36,7 @@ enum class Algorithm : int {
   kRecursiveDoubling,
   kRecursiveHalving,
   kHierarchical,
+  kZeroCopy,
 };
 
 // How operations of up to `up_to_bytes` are run.
@@ -72,6 +75,10 @@ class Communicator {
   // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
   // Throws Error(kInvalid) for what is not connected.
   void choose(Collective collective, std::vector<Choice> choices);
+  // Of which sizes its arrays are looked at, whether it can be run on them as they lie.
+  void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
+    zero_copy_[static_cast<int>(collective)] = sizes;
+  }
   void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
@@ -104,7 +111,8 @@ class Communicator {
                       const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
-  bool streams(const Operation& operation) const;
+  bool run_zero_copy(const Operation& operation, const Subject& subject);
+  bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
   bool has_hierarchy(Collective collective) const;
   // The number by which others know what comes after all rings and trees: pairs, then cubes.
@@ -117,7 +125,9 @@ class Communicator {
   Options options_;
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
+  ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace railgauge

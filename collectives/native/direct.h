@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "collectives/native/operation.h"
 #include "collectives/native/reduce.h"
@@ -73,6 +74,19 @@ class Direct {
     auto [data, subject] = board_.read(peer, read_, room(count), first_, waiting_);
     if (subject != subject_) mismatch(peer, subject);
     return data;
+  }
+  // A round of a few bytes: tells all one thing, and hears theirs, by position.
+  template <class T>
+  void exchange(const T& own, std::vector<T>& told) {
+    static_assert(sizeof(T) <= shm::kShort);
+    std::memcpy(board_.compose(sizeof(T), first_, waiting_), &own, sizeof(T));
+    board_.post(sizeof(T), subject_);
+    for (int peer = 0; peer < ranks; ++peer) {
+      auto [data, subject] = board_.read(peer, read_, sizeof(T), first_, waiting_);
+      if (subject != subject_) mismatch(peer, subject);
+      std::memcpy(&told[peer], data, sizeof(T));
+    }
+    next_round();
   }
   // Ends a round: nothing that was shown in it is needed any more.
   void next_round() { board_.done(++read_); }

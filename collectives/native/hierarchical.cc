@@ -158,17 +158,17 @@ void hierarchical_reduce(const Stages& stages, const std::byte* source, std::byt
   const std::size_t element = stages.board.element, most = kScratchBytes / element;
   const int to = stages.hosts.of(root);
   const bool is_root = stages.board.rank(stages.board.position) == root;
-  std::vector<std::byte> scratch(std::min(count, most) * element);
+  std::byte* scratch = stages.across.scratch(std::min(count, most) * element);
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t some = std::min(most, count - at);
     const Lanes lanes(some, stages.hosts.lanes(), element);
-    reduce_parts(stages, lanes, source + at * element, scratch.data());
+    reduce_parts(stages, lanes, source + at * element, scratch);
     const Part own = lanes.part(stages.board.position);
     if (own.count) {
-      stages.across.run(halving_reduce(stages.across.place(), own, to), scratch.data());
+      stages.across.run(halving_reduce(stages.across.place(), own, to), scratch);
     }
     if (to == stages.hosts.own) {
-      gather_parts(stages, lanes, scratch.data(), is_root ? destination + at * element : nullptr);
+      gather_parts(stages, lanes, scratch, is_root ? destination + at * element : nullptr);
     }
   }
 }
@@ -218,7 +218,7 @@ void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
   const int on_board = board.ranks * static_cast<int>(hosts.size());
   const std::size_t element = board.element, chunk = board.chunk(on_board);
   const std::size_t most = std::max<std::size_t>(1, kScratchBytes / element / hosts.size());
-  std::vector<std::byte> scratch(hosts.size() * std::min(count, most) * element);
+  std::byte* scratch = stages.across.scratch(hosts.size() * std::min(count, most) * element);
   std::array<const void*, Direct::kMostRanks> inputs;
   for (std::size_t start = 0; start < count; start += most) {
     const std::size_t length = std::min(most, count - start);
@@ -241,8 +241,8 @@ void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
           inputs[peer] = peer == board.position ? piece(host, peer)
                                                 : board.seen(peer, on_board * some) + there;
         }
-        stages.reduction.combine(scratch.data() + (host * length + at) * element, nullptr,
-                                 inputs.data(), board.ranks, some);
+        stages.reduction.combine(scratch + (host * length + at) * element, nullptr, inputs.data(),
+                                 board.ranks, some);
       }
       board.next_round();
     }
@@ -250,8 +250,8 @@ void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
     for (std::size_t host = 0; host < hosts.size(); ++host) {
       blocks.push_back({host * length, length});
     }
-    stages.across.run(halving_reduce_scatter(stages.across.place(), blocks), scratch.data());
-    const std::byte* own = scratch.data() + stages.hosts.own * length * element;
+    stages.across.run(halving_reduce_scatter(stages.across.place(), blocks), scratch);
+    const std::byte* own = scratch + stages.hosts.own * length * element;
     board.copy(destination + start * element, own, length);
   }
 }

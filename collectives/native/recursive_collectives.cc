@@ -42,18 +42,18 @@ void recursive_reduce_scatter(const Recursive& ranks, const std::byte* source,
                               std::byte* destination, std::size_t count) {
   const std::size_t element = ranks.element(), size = ranks.order().size();
   const std::size_t most = std::max<std::size_t>(1, kScratchBytes / element / size);
-  std::vector<std::byte> scratch(size * std::min(count, most) * element);
+  std::byte* scratch = ranks.scratch(size * std::min(count, most) * element);
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t some = std::min(most, count - at);
     std::vector<Part> blocks;
     for (int rank : ranks.order()) {
       blocks.push_back({blocks.size() * some, some});
-      std::memcpy(scratch.data() + blocks.back().offset * element,
-                  source + (rank * count + at) * element, some * element);
+      std::memcpy(scratch + blocks.back().offset * element, source + (rank * count + at) * element,
+                  some * element);
     }
-    ranks.run(halving_reduce_scatter(ranks.place(), blocks), scratch.data());
+    ranks.run(halving_reduce_scatter(ranks.place(), blocks), scratch);
     const Part& own = blocks[ranks.place().position];
-    std::memcpy(destination + at * element, scratch.data() + own.offset * element, some * element);
+    std::memcpy(destination + at * element, scratch + own.offset * element, some * element);
   }
 }
 
@@ -68,13 +68,13 @@ void recursive_reduce(const Recursive& ranks, const std::byte* source, std::byte
                       std::size_t count, int root) {
   const std::size_t element = ranks.element(), most = kScratchBytes / element;
   const int to = position_of(ranks.order(), root);
-  std::vector<std::byte> scratch(std::min(count, most) * element);
+  std::byte* scratch = ranks.scratch(std::min(count, most) * element);
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t some = std::min(most, count - at);
-    std::memcpy(scratch.data(), source + at * element, some * element);
-    ranks.run(halving_reduce(ranks.place(), {0, some}, to), scratch.data());
+    std::memcpy(scratch, source + at * element, some * element);
+    ranks.run(halving_reduce(ranks.place(), {0, some}, to), scratch);
     if (to == ranks.place().position) {
-      std::memcpy(destination + at * element, scratch.data(), some * element);
+      std::memcpy(destination + at * element, scratch, some * element);
     }
   }
 }

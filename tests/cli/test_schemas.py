@@ -44,6 +44,10 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
+    "env": [
+        ("env", "--from", "@hgx-h100-gid-holes", "--set", "NCCL_IB_GID_INDEX=3", "--set", "NCCL_PROTOS=2", "--json"),
+        ("env", "--from", "@laptop", "--json"),
+    ],
     "list": [("run", "--list", "--json")],
     "diff": [
         ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -138,28 +138,37 @@ def reduced(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
     return result.astype(dtype)
 
 
-def run(comm: Communicator, case: Case, seed: int) -> None:
-    """Run a case on one rank, and check what it wrote and what it left alone."""
-    begin(comm, case, seed)[1]()
+Lay: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
-def begin(comm: Communicator, case: Case, seed: int, **how: Any) -> tuple[Any, Callable[[], None]]:
+def where_it_is(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def run(comm: Communicator, case: Case, seed: int, lay: Lay = where_it_is) -> None:
+    """Run a case on one rank, and check what it wrote and what it left alone; `lay` copies arrays to other memory."""
+    begin(comm, case, seed, lay)[1]()
+
+
+def begin(
+    comm: Communicator, case: Case, seed: int, lay: Lay = where_it_is, **how: Any
+) -> tuple[Any, Callable[[], None]]:
     """Call a case's collective on one rank; what the call gave, and the check for when it has ended."""
     sources = given(case, comm.size, seed)
     source, want = sources[comm.rank], due(case, sources, comm.rank)
     if case.in_place and case.collective not in (Collective.ALL_TO_ALL, Collective.SEND_RECV, ALL_TO_ALL_V):
-        return begin_in_place(comm, case, source, want, **how)
-    return begin_out_of_place(comm, case, source, want, **how)
+        return begin_in_place(comm, case, source, want, lay, **how)
+    return begin_out_of_place(comm, case, source, want, lay, **how)
 
 
 def begin_out_of_place(
-    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, **how: Any
+    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay, **how: Any
 ) -> tuple[Any, Callable[[], None]]:
     inner = slice(case.guard, -case.guard)
-    held = guarded(source, case.guard)
+    held = lay(guarded(source, case.guard))
     held[inner] = source
     length = len(source) if want is None else len(want)
-    into = guarded(np.zeros(length, source.dtype), case.guard)
+    into = lay(guarded(np.zeros(length, source.dtype), case.guard))
     expected = into.copy()
     if want is not None:
         expected[inner] = want
@@ -174,13 +183,13 @@ def begin_out_of_place(
 
 
 def begin_in_place(
-    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, **how: Any
+    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay, **how: Any
 ) -> tuple[Any, Callable[[], None]]:
     """Source and destination lie where NCCL has them in place; who gets nothing gives nothing to be written."""
     rank, count, is_root = comm.rank, case.count, comm.rank == case.root_of(comm.size)
     joins = case.collective == Collective.ALL_GATHER or (case.collective == Collective.GATHER and is_root)
     splits = case.collective == Collective.REDUCE_SCATTER or (case.collective == Collective.SCATTER and is_root)
-    memory = guarded(np.zeros(len(want) if joins else len(source), source.dtype), case.guard)
+    memory = lay(guarded(np.zeros(len(want) if joins else len(source), source.dtype), case.guard))
     inner = memory[case.guard : -case.guard]
     part = inner[rank * count : (rank + 1) * count]
     give, take = (part, inner) if joins else (inner, part) if splits else (inner, inner)

@@ -1,106 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every collective by every algorithm that runs it, a thread per rank, out of place and in place,
 // from every root, for counts around the sizes of slots and places. Made for sanitizers.
-#include "tests/native/world.h"
+#include "tests/native/case.h"
 
 namespace railgauge {
 namespace {
-
-using Values = std::vector<std::int32_t>;
-constexpr std::int32_t kUntouched = 0x5a5a5a5a;
-
-std::int32_t given(int rank, std::size_t index) {
-  return static_cast<std::int32_t>(rank * 1000003 + index * 7 + 1);
-}
-
-std::int32_t sum(int ranks, std::size_t index) {
-  std::int32_t total = 0;
-  for (int rank = 0; rank < ranks; ++rank) total += given(rank, index);
-  return total;
-}
-
-struct Case {
-  Collective collective;
-  int ranks, rank, root;
-  std::size_t count;
-
-  bool is_root() const { return rank == root; }
-  std::size_t input_count() const {
-    switch (collective) {
-      case Collective::kReduceScatter:
-      case Collective::kAllToAll:
-        return ranks * count;
-      case Collective::kScatter:
-        return is_root() ? ranks * count : 0;
-      default:
-        return count;
-    }
-  }
-  std::size_t output_count() const {
-    switch (collective) {
-      case Collective::kAllGather:
-      case Collective::kAllToAll:
-        return ranks * count;
-      case Collective::kGather:
-        return is_root() ? ranks * count : 0;
-      case Collective::kReduce:
-        return is_root() ? count : 0;
-      default:
-        return count;
-    }
-  }
-  std::int32_t expected(std::size_t i) const {
-    switch (collective) {
-      case Collective::kAllReduce:
-      case Collective::kReduce:
-        return sum(ranks, i);
-      case Collective::kReduceScatter:
-        return sum(ranks, rank * count + i);
-      case Collective::kBroadcast:
-        return given(root, i);
-      case Collective::kAllGather:
-      case Collective::kGather:
-        return given(static_cast<int>(i / count), i % count);
-      case Collective::kAllToAll:
-        return given(static_cast<int>(i / count), rank * count + i % count);
-      case Collective::kScatter:
-        return given(root, rank * count + i);
-      default:
-        return given((rank + ranks - 1) % ranks, i);
-    }
-  }
-  bool may_be_in_place() const {
-    return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
-  }
-  // Where the input lies within the output, or the output within the input, in place.
-  std::size_t input_at() const {
-    bool gathers =
-        collective == Collective::kAllGather || (collective == Collective::kGather && is_root());
-    return gathers ? rank * count : 0;
-  }
-  std::size_t output_at() const {
-    bool scatters = collective == Collective::kReduceScatter ||
-                    (collective == Collective::kScatter && is_root());
-    return scatters ? rank * count : 0;
-  }
-
-  void run(Communicator& comm, bool in_place) const {
-    Values input(input_count()), output(output_count() + 16, kUntouched);
-    for (std::size_t i = 0; i < input.size(); ++i) input[i] = given(rank, i);
-    Values shared(std::max(input_at() + input.size(), output_at() + output_count()) + 16,
-                  kUntouched);
-    std::copy(input.begin(), input.end(), shared.begin() + input_at());
-    const std::int32_t* from = in_place ? shared.data() + input_at() : input.data();
-    std::int32_t* to = in_place ? shared.data() + output_at() : output.data();
-    comm.run({collective, reinterpret_cast<const std::byte*>(from),
-              reinterpret_cast<std::byte*>(to), count, Dtype::kInt32, Redop::kSum, root});
-    for (std::size_t i = 0; i < output_count(); ++i) REQUIRE(to[i] == expected(i));
-    if (!in_place) {
-      for (std::size_t i = output_count(); i < output.size(); ++i) REQUIRE(output[i] == kUntouched);
-      for (std::size_t i = 0; i < input.size(); ++i) REQUIRE(input[i] == given(rank, i));
-    }
-  }
-};
 
 void every_collective_in(World& world, Algorithm algorithm) {
   const int ranks = world.ranks();

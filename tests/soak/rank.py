@@ -56,7 +56,8 @@ class Report:
 
 def be_rank(task: Task, rank: int, host: int, report: Connection) -> None:
     """A process's main function; it sends one Report."""
-    os.environ.update(task.environ | {"NCCL_HOSTID": f"host {host}", "NCCL_SOCKET_IFNAME": "lo"})
+    own = {"NCCL_HOSTID": f"host {host}", "NCCL_SOCKET_IFNAME": "lo", "RAILGAUGE_TUNING_FILE": os.devnull}
+    os.environ.update(task.environ | own)
     soak = Soak(task, rank)
     try:
         soak.run()

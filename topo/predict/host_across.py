@@ -12,34 +12,43 @@ collectives/native/hierarchical.cc."""
 
 
 def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
-    """Ranks are joined host by host, so that the lowest bits of their positions are within one."""
+    """Ranks are joined host by host, so that the lowest bits of their positions are within one.
+
+    All of the data is copied to where it is reduced, and in an all-reduce by doubling to where it leaves from.
+    """
     bits, beyond = _bits(where.ranks)
     near = min(bits, where.per_node.bit_length() - 1) if where.nodes > 1 else bits
     far = bits - near
     folds = beyond * (where.nodes > 1)
     if collective in (Collective.BROADCAST, Collective.REDUCE):
         steps = bits + beyond
-        return Moves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds))
+        return Moves(steps=steps, crossings=far + folds, passed=2.0 * steps, leaving=float(far + folds), senders=1)
     if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         there = 1 - where.per_node / where.ranks
         return Moves(
             steps=bits + 2 * beyond,
             crossings=far + 2 * folds,
             passed=2 * (1 - 1 / where.ranks) + 2 * beyond,
+            apart=1.0 if collective is Collective.REDUCE_SCATTER else 0.0,
             leaving=where.per_node * there + folds,
+            senders=where.per_node,
         )
     if algorithm is Algorithm.RECURSIVE_DOUBLING:
         return Moves(
             steps=bits + 2 * beyond,
             crossings=far + 2 * folds,
             passed=2.0 * (bits + beyond),
+            apart=1.0 + bits,
             leaving=float(where.per_node * far + folds),
+            senders=where.per_node,
         )
     return Moves(
         steps=2 * (bits + beyond),
         crossings=2 * (far + folds),
         passed=4 * (1 - 0.5**bits) + 2 * beyond,
+        apart=1.0,
         leaving=2 * where.per_node * (1 - 0.5**far) + folds,
+        senders=where.per_node,
     )
 
 
@@ -61,8 +70,10 @@ def hierarchical(where: HostRanks, collective: Collective, size: int) -> Moves:
         steps=stages + crossings,
         crossings=crossings,
         messages=stages * peers,
-        passed=stages * (1.0 + peers * share) + 2 * share * leaving,
+        passed=2 * share * leaving,
+        apart=stages * (1.0 + peers * share),
         leaving=leaving,
+        senders=where.per_node,
         rounds=1.0 + (stages - 1) * share,
     )
 

@@ -63,7 +63,9 @@ def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, si
     within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
     steps = within + moves.crossings * calibration.HOST_NET_STEP_US
     latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
-    return Cost(latency_us=latency, transfer_us=max(copying_us(where, moves, size), between_us(where, moves, size)))
+    apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
+    together = max(copying_us(where, moves, size), between_us(where, moves, size))
+    return Cost(latency_us=latency, transfer_us=together + apart)
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
@@ -75,8 +77,10 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the network takes."""
-    return size * moves.leaving / where.net_gb_per_s / 1e3
+    """What the network takes, or those that put it there and take it from there."""
+    senders = moves.senders or min(where.interfaces, where.per_node)
+    passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
+    return size * moves.leaving / min(passes, senders * calibration.HOST_SOCKET_GB_PER_S) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:
@@ -100,6 +104,8 @@ def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, siz
         case Algorithm.ONE_SHOT:
             moves, by_part = _to_each(where, collective), collective in (Collective.ALL_GATHER, Collective.GATHER)
             return replace(moves, rounds=1 / where.ranks if by_part else 1.0)
+        case Algorithm.ZERO_COPY:
+            return _zero_copy(where, collective)
         case _:
             return _to_each(where, collective)
 
@@ -134,6 +140,20 @@ def _two_shot(where: HostRanks) -> Moves:
     """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
     return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
+
+
+def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
+    """What each rank takes out of the others' arrays, or puts there, between two rounds of a word from each."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    passed = {
+        Collective.ALL_REDUCE: 2 * peers * part,
+        Collective.REDUCE: 1.0,
+        Collective.BROADCAST: 1.0,
+        Collective.GATHER: part,
+        Collective.SCATTER: part,
+        Collective.SEND_RECV: 1.0,
+    }.get(collective, peers * part)
+    return Moves(steps=2, messages=2 * peers, passed=passed)
 
 
 def _to_each(where: HostRanks, collective: Collective) -> Moves:

@@ -6,15 +6,21 @@ from dataclasses import replace
 from functools import cached_property
 
 from railgauge.topo.evidence import Evidence
+from railgauge.topo.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.inventory import Inventory
 from railgauge.topo.lint.elements import TopoFile, of_machine, parsed, read
 from railgauge.topo.machine import Machine, as_it_is
 from railgauge.topo.model import System
 from railgauge.topo.paths import Paths, paths
 from railgauge.topo.peer_status import denied_pairs
+from railgauge.topo.settings.hca import plugin_off
 from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.topo.sources.capture import Capture, CaptureReader
+from railgauge.topo.sources.nccl_settings import Setting, read_host_file
+from railgauge.topo.sources.port_errors import PortErrors, read_port_errors
 from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.sysfs_net import addressed
+from railgauge.topo.sources.verbs import Verbs, read_verbs
 from railgauge.topo.system import build_system
 
 
@@ -22,8 +28,8 @@ class Case:
     """One machine, live or recorded, or a topology file alone.
 
     reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
-    a higher cost may ask it more than was read. topo_file: a topology file that it is to begin with. gpus: those that
-    are looked at, by NVML's index; None for all.
+    a higher cost may ask it more than was read, up to `cost` (rule.py). topo_file: a topology file that it is to begin
+    with. gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
     """
 
     def __init__(
@@ -31,20 +37,26 @@ class Case:
         machine: Machine,
         *,
         live: bool = False,
+        cost: int = 1,
         topo_file: str | None = None,
         gpus: tuple[int, ...] | None = None,
+        settings: tuple[Setting, ...] | None = None,
     ) -> None:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
         self.live = live
+        self.cost = cost
         self._topo_file = topo_file
         self._gpus = gpus
+        self._settings = settings
 
     @cached_property
     def inventory(self) -> Inventory | None:
         """What there is beyond the topology; None for a topology file."""
         inventory = self.machine.inventory()
+        if inventory is not None and self._settings is not None:
+            inventory = replace(inventory, settings=self._settings)
         if inventory is None or self._gpus is None:
             return inventory
         out = {gpu.bus_id for gpu in inventory.gpus if gpu.index not in self._gpus}
@@ -57,10 +69,41 @@ class Case:
         return Evidence(self.reader or CaptureReader(Capture(manifest={})))
 
     @cached_property
+    def known_settings(self) -> tuple[Setting, ...]:
+        """NCCL's settings in force on the machine; those of /etc/nccl.conf where nobody asked the environment."""
+        if self.inventory is None or self.reader is None:
+            return ()
+        told = self.inventory.settings
+        return read_host_file(self.reader) if told is None else told
+
+    @cached_property
     def settings(self) -> Mapping[str, str]:
-        """NCCL's settings in force on the machine, by name; empty where nobody asked for them."""
-        known = self.inventory.settings if self.inventory else None
-        return {setting.name: setting.value for setting in known or ()}
+        """The same, as values by name."""
+        return {setting.name: setting.value for setting in self.known_settings}
+
+    @cached_property
+    def verbs(self) -> Verbs:
+        """What libibverbs tells of the RDMA devices."""
+        return read_verbs(self.reader) if self.reader else Verbs(reason="libibverbs was not asked")
+
+    @cached_property
+    def rdma_ports(self) -> tuple[NcclPort, ...]:
+        """The ports that NCCL's IB plugin uses under the settings, in its order; none where it is turned off."""
+        if self.inventory is None or plugin_off(self.settings):
+            return ()
+        return nccl_ports(self.inventory.rdma, read_ib_settings(self.settings), self.verbs)
+
+    @cached_property
+    def interface_names(self) -> tuple[str, ...] | None:
+        """The interfaces that sockets may use, before NCCL_SOCKET_IFNAME, in NCCL's order; None where it is not known
+        which have an address.
+        """
+        facts = self.reader.facts("interfaces") if self.reader else None
+        return None if self.reader is None or facts is None or "error" in facts else addressed(self.reader)
+
+    def read_port_errors(self) -> tuple[PortErrors, ...]:
+        """The error counters of RDMA ports as they are now."""
+        return read_port_errors(self.reader) if self.reader else ()
 
     @cached_property
     def steering(self) -> Steering:

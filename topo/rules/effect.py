@@ -35,6 +35,12 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     return Comparison(edits=(*sets, *drops), before=before, after=after).statement
 
 
+def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
+    """What edits that mend a fault do to the prediction for several such nodes; "" where nothing is predicted."""
+    gain = effect_of(case, sets=sets, nodes=nodes)
+    return f"once mended, {nodes} such nodes: {gain}" if gain else ""
+
+
 def _forecast(case: Case, topology: Topology, nodes: int) -> "Forecast":
     from railgauge.topo.algorithm import Collective
     from railgauge.topo.channels import Policy, search

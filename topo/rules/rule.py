@@ -59,6 +59,12 @@ def missing(need: Need, case: Case) -> str:
     return str(need) if need is Need.SETTINGS and inventory.settings is None else ""
 
 
+def unrecorded(rule: Rule, case: Case) -> Iterable[Finding]:
+    """UNKNOWN where only /etc/nccl.conf told settings, for rules that look at each setting that there is."""
+    lacks = missing(Need.SETTINGS, case)
+    return [rule.unknown(case.host, lacks)] if lacks else []
+
+
 def examine(rule: Rule, case: Case) -> Iterable[Finding]:
     """What a rule finds: UNKNOWN where it lacks something, PASS where it looked and found nothing."""
     if not rule.concerns(case):

@@ -202,6 +202,16 @@ void bind_communicator(nb::module_& m) {
           "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
           "last one for all above.")
       .def(
+          "zero_copy",
+          [](Communicator& self, int collective, std::size_t windows_from,
+             std::size_t cross_memory_from, std::size_t cross_memory_below) {
+            self.zero_copy(static_cast<Collective>(collective),
+                           {windows_from, cross_memory_from, cross_memory_below});
+          },
+          "collective"_a, "windows_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
+          "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
+          "in windows, and where some of it does not.")
+      .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
             Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,

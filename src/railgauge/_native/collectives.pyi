@@ -116,6 +116,11 @@ class Communicator:
         How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
         """
 
+    def zero_copy(self, collective: int, windows_from: int, cross_memory_from: int, cross_memory_below: int) -> None:
+        """
+        Of how many bytes a collective is run on the arrays themselves: where all it needs lies in windows, and where some of it does not.
+        """
+
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
         """(algorithm, channels, protocol) for so many elements"""
 

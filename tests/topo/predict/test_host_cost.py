@@ -148,6 +148,34 @@ def test_a_tree_over_many_nodes_has_fewer_steps_than_a_ring():
 
 
 @pytest.mark.parametrize(
+    ("algorithm", "collective", "size", "steps", "crossings", "leaving"),
+    [
+        (Algorithm.RECURSIVE_DOUBLING, Collective.ALL_REDUCE, 8, 3, 2, 4),
+        (Algorithm.RECURSIVE_HALVING, Collective.ALL_REDUCE, 8, 6, 4, 3),
+        (Algorithm.RECURSIVE_DOUBLING, Collective.ALL_GATHER, 8, 3, 2, 3 / 2),
+        (Algorithm.RECURSIVE_HALVING, Collective.REDUCE_SCATTER, 8, 3, 2, 3 / 2),
+        (Algorithm.RECURSIVE_DOUBLING, Collective.BROADCAST, 8, 3, 2, 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_REDUCE, DOUBLING_UP_TO, 4, 2, 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_REDUCE, DOUBLING_UP_TO + 1, 6, 4, 3 / 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_GATHER, 8, 3, 2, 3 / 4),
+    ],
+)
+def test_steps_and_bytes_of_four_hosts_of_two_ranks(algorithm, collective, size, steps, crossings, leaving):
+    moves = moves_of(HostRanks(ranks=8, nodes=4, cores=2), collective, algorithm, size)
+    assert (moves.steps, moves.crossings, moves.leaving) == (steps, crossings, pytest.approx(leaving))
+
+
+def test_one_rank_a_host_leaves_large_sizes_to_the_rings_of_all_interfaces():
+    def at(size, interfaces):
+        where = HostRanks(ranks=4, nodes=4, cores=4, net_gb_per_s=2, interfaces=interfaces)
+        usable = candidates(Collective.ALL_REDUCE, ANY, hosts_of(where), trees=False)
+        return chosen(quickest(modelled(where, Collective.ALL_REDUCE, usable)), size)
+
+    assert at(8, 4) is Algorithm.RECURSIVE_DOUBLING
+    assert at(64 << 20, 4) is Algorithm.RING
+
+
+@pytest.mark.parametrize(
     ("setting", "collective", "found"),
     [
         ("", Collective.ALL_REDUCE, ["one-shot", "two-shot", "ring", "tree"]),
