@@ -26,6 +26,7 @@ COMMANDS = {
         "railgauge.cli.cluster.commands",
         "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
     ),
+    "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check tells whether NCCL would use it, and if not, why."),
     "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
