@@ -24,7 +24,7 @@ COMMANDS = {
     ),
     "cluster": (
         "railgauge.cli.cluster.commands",
-        "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
+        "All nodes at once: dump folds equal ones, names the odd ones; check finds what is wrong.",
     ),
     "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check tells whether NCCL would use it, and if not, why."),
     "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),

@@ -94,7 +94,12 @@ def _recorded(path: str) -> tuple[Reader | None, bytes]:
 
 def as_it_is(machine: Machine) -> Machine:
     """A live or recorded machine without what a topology file and settings make of it."""
-    return _scanned(machine.reader, {}, None, None) if machine.reader else machine
+    return recorded(machine.reader) if machine.reader else machine
+
+
+def recorded(reader: Reader) -> Machine:
+    """The machine that a reader reads, without settings."""
+    return _scanned(reader, {}, None, None)
 
 
 def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
@@ -107,7 +112,7 @@ def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
     from railgauge.topo.sources.recording import RecordingReader
 
     reader = RecordingReader(live_reader(root))
-    machine = _scanned(reader, {}, None, None)
+    machine = recorded(reader)
     take_inventory(reader)
     Evidence(reader).read_all()
     return reader.capture(machine.host), machine.warnings

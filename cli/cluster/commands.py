@@ -3,6 +3,7 @@
 
 import typer
 
+from railgauge.cli.cluster.check import check
 from railgauge.cli.cluster.dump import dump
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
@@ -23,3 +24,4 @@ def cluster() -> None:
 
 
 app.command(cls=QuickCommand)(dump)
+app.command(cls=QuickCommand)(check)

@@ -31,6 +31,7 @@ from railgauge.topo.rules import (
     mtu_mismatch,
     nccl_setting_ignored,
     nccl_setting_invalid,
+    nodes_differ,
     nofile_low,
     numa_misbound,
     numa_syscalls_blocked,
@@ -106,6 +107,7 @@ RULES: tuple[Rule, ...] = (
     conf_file_forgotten.RULE,
     nccl_setting_ignored.RULE,
     nccl_setting_invalid.RULE,
+    nodes_differ.RULE,
 )
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
