@@ -14,6 +14,9 @@ from railgauge.topo.fleet.examination import examine_node
 from railgauge.topo.fleet.folder import node_files, read_files
 from railgauge.topo.fleet.folding import folded_findings
 from railgauge.topo.fleet.likeness import likeness
+from railgauge.topo.machine import load_machine
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.rules import check
 from railgauge.topo.sources.capture import dumps
 from railgauge.topo.sources.host_identity import BOOT_ID, HOSTNAME
 
@@ -126,3 +129,12 @@ def test_a_topology_file_and_a_file_that_is_none(tmp_path):
     (tmp_path / "gpu2.tar.gz").write_bytes(b"\x1f\x8bnothing")
     assert (Level.UNKNOWN, "gpu1") in found(tmp_path, "memlock-low")
     assert (Level.UNKNOWN, "gpu2") in found(tmp_path, "nodes-differ")
+
+
+@pytest.mark.parametrize("base", ["dgx-h100-nvlink-down", "hgx-h100-gid-holes", "vm-flat"])
+def test_a_node_among_others_has_the_findings_that_it_has_alone(tmp_path, base):
+    for number in range(1, 4):
+        as_it_is(tmp_path, f"gpu{number}", member(usual(base), f"gpu{number}"))
+    alone = check(Case(load_machine(str(tmp_path / "gpu2.tar.gz"))))
+    among = [one.finding for one in checked(tmp_path)]
+    assert {(one.id, one.level) for one in alone} == {(one.id, one.level) for one in among}
