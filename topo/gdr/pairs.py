@@ -61,9 +61,8 @@ def gdr_pairs(case: Case) -> tuple[Case, tuple[GdrPair, ...]]:
     plugin. A topology file has what its attributes say.
     """
     if case.reader is None or case.inventory is None:
-        return case, _pairs(
-            case, {net.id: (bool(net.gdr), f"the file says gdr={net.gdr:d}") for net in case.system.nets}
-        )
+        ports = [net for net in case.system.nets if net.port]  # those of sockets are 0
+        return case, _pairs(case, {net.id: (bool(net.gdr), f"the file says gdr={net.gdr:d}") for net in ports})
     answers = ib_answers(survey_rdma(case.reader, case.settings))
     machine = replace(case.machine, topology=_with(case.machine.topology, answers))
     there = Case(machine, settings=case.known_settings)

@@ -54,4 +54,7 @@ def _told(found: Sequence[Folded], nodes: int) -> Iterator[Line]:
 def _who(one: Folded, nodes: int) -> str:
     if one.nodes == nodes and nodes > 1:
         return f"all {nodes} nodes"
-    return f"{one.finding.host} ({one.nodes} of {nodes} nodes)" if one.nodes > 1 else one.finding.host or "nodes"
+    if one.nodes < 2:
+        return one.finding.host or "nodes"
+    of = f" of {nodes}" if one.nodes < nodes else ""  # those that could not be read are not among them
+    return f"{one.finding.host} ({one.nodes}{of} nodes)"
