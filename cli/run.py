@@ -37,6 +37,7 @@ MOST_FACTOR = 1e6
 HOW, RANKS, PLACE = "How to measure", "Ranks to start", "The place of a process that something else started"
 DEMANDS = "Fail unless (exit status 4; 1 when slower than OLD)"
 OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .html (curves), .csv, .json"
+CHECK = "verified operations per size, and one more on random data; 0: none"
 COMPARE = "as fast as in this older result (JSON), size by size"
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
@@ -86,7 +87,7 @@ def run(
     warmup: Annotated[int, option(HOW, "-w", "--warmup_iters", min=0, help="untimed iterations before")] = 1,
     aggregate: Annotated[int, option(HOW, "-m", "--agg_iters", min=1, help="operations per iteration")] = 1,
     cycles: Annotated[int, option(HOW, "-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
-    check: Annotated[int, option(HOW, "-c", "--check", min=0, help="verified operations per size; 0: none")] = 1,
+    check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report CPU time")] = 0,
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,

@@ -5,9 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Redop
-from railgauge.topo.algorithm import Collective
+from railgauge.collectives.operation import NUMBERS
+
+ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, SCATTER, SEND_RECV = NUMBERS.values()
+SUM = int(Redop.SUM)
+"""Of what reduces nothing, where it does not count."""
 
 
 class Collectives(ABC):
@@ -32,7 +35,7 @@ class Collectives(ABC):
             async_op: return a Work.
         """
         into = source if destination is None else destination
-        return self._start(self._prepare(Collective.ALL_REDUCE, source, into, op), into, async_op)
+        return self._call(ALL_REDUCE, source, into, op, 0, async_op)
 
     def all_gather(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
         """Give every rank all ranks' elements.
@@ -42,7 +45,7 @@ class Collectives(ABC):
             destination: size * n elements, by rank.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.ALL_GATHER, source, destination), destination, async_op)
+        return self._call(ALL_GATHER, source, destination, SUM, 0, async_op)
 
     def reduce_scatter(self, source: Any, destination: Any, op: Redop = Redop.SUM, *, async_op: bool = False) -> Any:
         """Reduce element-wise over all ranks; every rank gets its part of the result.
@@ -53,7 +56,7 @@ class Collectives(ABC):
             op: as in all_reduce.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.REDUCE_SCATTER, source, destination, op), destination, async_op)
+        return self._call(REDUCE_SCATTER, source, destination, op, 0, async_op)
 
     def broadcast(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
         """Give every rank the root's elements.
@@ -65,7 +68,7 @@ class Collectives(ABC):
             async_op: return a Work.
         """
         into = source if destination is None else destination
-        return self._start(self._prepare(Collective.BROADCAST, source, into, root=root), into, async_op)
+        return self._call(BROADCAST, source, into, SUM, root, async_op)
 
     def reduce(
         self, source: Any, destination: Any = None, op: Redop = Redop.SUM, root: int = 0, *, async_op: bool = False
@@ -80,7 +83,7 @@ class Collectives(ABC):
             async_op: return a Work.
         """
         into = source if destination is None else destination
-        return self._start(self._prepare(Collective.REDUCE, source, into, op, root), into, async_op)
+        return self._call(REDUCE, source, into, op, root, async_op)
 
     def alltoall(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
         """Give part p of every rank's elements to rank p.
@@ -90,7 +93,7 @@ class Collectives(ABC):
             destination: size * n elements, by the rank that they are from.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.ALL_TO_ALL, source, destination), destination, async_op)
+        return self._call(ALL_TO_ALL, source, destination, SUM, 0, async_op)
 
     def alltoallv(
         self,
@@ -110,7 +113,7 @@ class Collectives(ABC):
             recv_counts: how many come from each rank, which has to send as many.
             async_op: return a Work.
         """
-        return self._start(self._prepare_v(source, send_counts, destination, recv_counts), destination, async_op)
+        return self._call_v(source, send_counts, destination, recv_counts, async_op)
 
     def gather(self, source: Any, destination: Any = None, root: int = 0, *, async_op: bool = False) -> Any:
         """Give the root all ranks' elements.
@@ -121,7 +124,7 @@ class Collectives(ABC):
             root: the rank that gets them.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.GATHER, source, destination, root=root), destination, async_op)
+        return self._call(GATHER, source, destination, SUM, root, async_op)
 
     def scatter(self, source: Any, destination: Any, root: int = 0, *, async_op: bool = False) -> Any:
         """Give every rank its part of the root's elements.
@@ -132,7 +135,7 @@ class Collectives(ABC):
             root: the rank whose elements they are.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.SCATTER, source, destination, root=root), destination, async_op)
+        return self._call(SCATTER, source, destination, SUM, root, async_op)
 
     def sendrecv(self, source: Any, destination: Any, *, async_op: bool = False) -> Any:
         """Give this rank's elements to the next rank, and take the previous one's; the first follows the last.
@@ -142,20 +145,14 @@ class Collectives(ABC):
             destination: n elements; not the source.
             async_op: return a Work.
         """
-        return self._start(self._prepare(Collective.SEND_RECV, source, destination), destination, async_op)
+        return self._call(SEND_RECV, source, destination, SUM, 0, async_op)
 
     @abstractmethod
-    def _prepare(
-        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
-    ) -> native.Call:
-        """Look at the arrays of a call."""
+    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+        """Run it, now or when its turn comes; `collective` is the native engine's number."""
 
     @abstractmethod
-    def _prepare_v(
-        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
-    ) -> native.Call:
+    def _call_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
+    ) -> Any:
         """The same for an all-to-all of any lengths."""
-
-    @abstractmethod
-    def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
-        """Run it, now or when its turn comes."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender
-from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
@@ -183,7 +183,7 @@ class Communicator(Collectives):
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
         one = bytearray(1)
-        return self._start(self._prepare(Collective.ALL_REDUCE, one, one), None, async_op)
+        return self._start(self._native.prepare(ALL_REDUCE, one, one, SUM, 0), None, async_op)
 
     def repeat(
         self,
@@ -252,15 +252,23 @@ class Communicator(Collectives):
     def _faulty(self) -> list[FaultySender]:
         return [end for end in self.ends.values() if isinstance(end, FaultySender)]
 
-    def _prepare(
-        self, collective: Collective, source: Any, destination: Any, op: Redop = Redop.SUM, root: int = 0
-    ) -> native.Call:
-        return self._native.prepare(NUMBERS[collective], source, destination, op, root)
+    def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
+        if async_op or self._queue or self._collected is not None or self._closed:
+            return self._start(self._native.prepare(collective, source, destination, op, root), destination, async_op)
+        if failure := self._failure or self._job.failure:
+            raise failure
+        try:
+            while not self._native.call(collective, source, destination, op, root):
+                self._connect_pairs()
+        except RunError as error:
+            raise self._told(error) from None
+        return destination
 
-    def _prepare_v(
-        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int]
-    ) -> native.Call:
-        return self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
+    def _call_v(
+        self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
+    ) -> Any:
+        call = self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
+        return self._start(call, destination, async_op)
 
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""

@@ -4,13 +4,16 @@
 import os
 
 from railgauge.collectives.communicator import Communicator
+from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.select import NET_SOCKET
+from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.wire import Wire
 
 
 def log_connections(comm: Communicator, log: NcclLog) -> None:
     """Log this rank's connections, over the network at both ends, and that all are made."""
+    _log_sockets(comm, log)
     for wire, end in comm.ends.items():
         if wire.source == comm.rank:
             _log(log, wire, "send", end.via)
@@ -23,6 +26,21 @@ def log_connections(comm: Communicator, log: NcclLog) -> None:
         "INIT",
         f"{comm.rings} coll channels; rank {comm.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE",
     )
+
+
+def _log_sockets(comm: Communicator, log: NcclLog) -> None:
+    """The interfaces, and the threads of connections by those that this rank uses (`ncclNetSocketInit`)."""
+    used = {wire.devices[wire.target == comm.rank] for wire in comm.ends if wire.devices}
+    if not used:
+        return
+    interfaces = usable_interfaces(os.environ)
+    named = " ".join(f"[{device}]{interface}" for device, interface in enumerate(interfaces))
+    log.info("INIT", f"{NET_SOCKET} : Using {named}", also="NET")
+    for device in sorted(used):
+        threads = socket_threads(interfaces[device].name, os.environ)
+        if threads.note:
+            log.info("INIT", f"{NET_SOCKET} : {threads.note}", also="NET")
+        log.info("INIT", str(threads), also="NET")
 
 
 def _log(log: NcclLog, wire: Wire, direction: str, via: str) -> None:

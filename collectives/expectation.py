@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each collective has to leave in a rank's destination, as pieces of the ranks' inputs.
 
-Counts are NCCL's (nccl.h): all_reduce, broadcast and reduce: of the whole; all_gather: what each rank sends;
-reduce_scatter: what each rank receives; alltoall, gather, scatter and sendrecv: per pair.
+Counts are NCCL's (`operation.extent`).
 """
 
 from dataclasses import dataclass
@@ -20,18 +19,6 @@ class Piece:
     """Copied from this rank's input; None: reduced over the inputs of all."""
     index: int
     """Of the first of them in the input."""
-
-
-def source_count(collective: Collective, ranks: int, count: int) -> int:
-    """How many elements a rank's input has (of scatter: the root's)."""
-    shared = (Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL, Collective.SCATTER)
-    return ranks * count if collective in shared else count
-
-
-def destination_count(collective: Collective, ranks: int, count: int) -> int:
-    """How many elements a rank's destination has (of gather: the root's)."""
-    joined = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER)
-    return ranks * count if collective in joined else count
 
 
 def expected(collective: Collective, *, rank: int, ranks: int, count: int, root: int = 0) -> list[Piece]:

@@ -53,6 +53,7 @@ class Job:
             **({} if self.factor > 1 else {"-i": str(self.step)}),
             "-d": ",".join(dtype.label for dtype in self.dtypes),
             "-o": ",".join(redop.label for redop in self.redops),
+            "-r": str(self.root),
             "-n": str(self.iterations),
             "-w": str(self.warmup),
             "-m": str(self.aggregate),

@@ -2,7 +2,7 @@
 """Measures one size: data set up, an operation timed over and over, every element verified on every rank.
 
 The protocol is nccl-tests': warm-up and timed iterations out of place and in place, then `check` verified operations
-on fresh data. Times are a rank's own; the ranks' times are averaged as -a says.
+on fresh data, and here one more on random data. Times are a rank's own; the ranks' times are averaged as -a says.
 """
 
 import contextlib
@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge._native import collectives as native
+from railgauge.collectives.case import Case
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.expectation import expected
+from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
-from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, bytes_of, count_of, extent
+from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, count_of, extent
+from railgauge.collectives.verification import Verdict, verify
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.predict.host_cost import host_cost
@@ -30,37 +31,20 @@ SEEDS_PER_ROW = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
-    """What a row measures; `count` is NCCL's (`operation.extent`)."""
-
-    collective: Collective
-    count: int
-    dtype: Dtype
-    op: Redop
-    root: int
-
-    def bytes(self, ranks: int) -> int:
-        """As nccl-tests counts them."""
-        return bytes_of(self.collective, self.count, self.dtype.bytes, ranks)
-
-    def __str__(self) -> str:
-        """For messages: `float sum`, `int8 from root 3`."""
-        root = f" root {self.root}" if self.collective in ROOTED else ""
-        return f"{self.dtype.label}{f' {self.op.label}' if self.collective in REDUCING else ''}{root}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
     """One rank's result of one way (out of place or in place) of one size."""
 
     seconds: float
     cpu_seconds: float
     """Of this rank's thread, averaged over all operations."""
-    wrong: int | None
-    """Elements that differ; None without verification."""
-    index: int = 0
-    expected: float = 0.0
-    got: float = 0.0
+    verdict: Verdict | None
+    """None without verification."""
+
+    @classmethod
+    def received(cls, facts: dict[str, Any]) -> "Sample":
+        """From another rank."""
+        verdict = facts["verdict"]
+        return cls(**facts | {"verdict": verdict and Verdict(**verdict | {"kind": PatternKind(verdict["kind"])})})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +72,9 @@ class Row:
     protocol: str
     channels: int
     predicted_busbw_gb_per_s: float
+    floor_us: float | None = None
+    """What memory sets as the limit: the slowest rank's time to read its input and write its output once, all ranks at
+    work, measured beside the row; None between several nodes, where the network sets it, and without a core each."""
 
 
 def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algorithm, size: int) -> float:
@@ -135,9 +122,11 @@ class Meter:
         count = count_of(collective, size, dtype.bytes, ranks)
         case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
-        everybody = self._bootstrap.all_gather([asdict(way) for way in ways])
-        timings = [self._combine([Sample(**each[i]) for each in everybody], case.bytes(ranks)) for i in (0, 1)]
-        self._note_wrong([[Sample(**way) for way in each] for each in everybody], case)
+        floor = self._memory_floor(case)
+        told = self._bootstrap.all_gather([floor, *(asdict(way) for way in ways)])
+        everybody = [[Sample.received(way) for way in each[1:]] for each in told]
+        timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
+        self._note_wrong(everybody, case)
         algorithm, channels = self._comm.choice(collective, count, dtype)
         return Row(
             bytes=case.bytes(ranks),
@@ -151,19 +140,36 @@ class Meter:
             protocol="simple",
             channels=channels,
             predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
+            floor_us=None if floor is None else max(each[0] for each in told) * 1e6,
         )
+
+    def _memory_floor(self, case: Case) -> float | None:
+        """Seconds; all ranks at once."""
+        where = self._comm.host_ranks
+        if where.nodes > 1 or where.turns > 1:
+            return None
+        lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
+        sizes = lies.source * case.dtype.bytes, lies.destination * case.dtype.bytes
+        times = self._job.iterations * self._job.aggregate
+        self._bootstrap.barrier()
+        return native.memory_floor(self._source.memory, sizes[0], self._destination.memory, sizes[1], times)
 
     def _way(self, case: Case, seed: int, in_place: bool) -> Sample:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
         self._fill(case, next(seeds), in_place)
         seconds, cpu_seconds = self._time(case, in_place)
-        verdict = None
-        for _ in range(self._job.check if not in_place or case.collective in WITHIN_PLACE else 0):
-            verdict = self._verify(case, next(seeds), in_place)
-            if verdict[0]:
-                break
-        wrong, index, wanted, got = verdict or (None, 0, 0.0, 0.0)
-        return Sample(seconds=seconds, cpu_seconds=cpu_seconds, wrong=wrong, index=index, expected=wanted, got=got)
+        checks = self._checks if not in_place or case.collective in WITHIN_PLACE else []
+        verdicts = [self._verify(case, next(seeds), in_place, kind) for kind in checks]  # all: the others run them too
+        first = next((verdict for verdict in verdicts if verdict.wrong), verdicts[0] if verdicts else None)
+        return Sample(seconds=seconds, cpu_seconds=cpu_seconds, verdict=first)
+
+    @property
+    def _checks(self) -> list[PatternKind]:
+        """The data of each verified operation: -c times integers, which show every bit that is off, then random bits,
+        which show what integers do not have (exponents, rounding).
+        """
+        check = self._job.check
+        return [PatternKind.EXACT] * check + [PatternKind.RANDOM] * (check > 0)
 
     def _time(self, case: Case, in_place: bool) -> tuple[float, float]:
         """Seconds and CPU seconds of one operation on this rank.
@@ -177,27 +183,14 @@ class Meter:
         seconds = self._run(case, in_place, ahead=ahead, times=times)
         return seconds, (time.thread_time() - before) / (ahead + times)
 
-    def _verify(self, case: Case, seed: int, in_place: bool) -> tuple[int, int, float, float]:
-        """Run it on fresh data: (elements that are wrong, index of the first, expected, got)."""
-        pattern = self._fill(case, seed, in_place)
+    def _verify(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> Verdict:
+        """Run it on fresh data and look at what this rank has then."""
+        pattern = self._fill(case, seed, in_place, kind)
         if self._job.fault and not self._armed:
             self._comm.arm_fault()
             self._armed = True
         self._run(case, in_place)
-        wrong, first = 0, (0, 0.0, 0.0)
-        destination = self._views(case, in_place)[1]
-        for piece in expected(
-            case.collective, rank=self._comm.rank, ranks=self._comm.size, count=case.count, root=case.root
-        ):
-            data = destination[piece.offset * case.dtype.bytes :]
-            if piece.rank is None:
-                found, index, wanted, got = native.check_reduced(pattern, data, piece.count, piece.index)
-            else:
-                found, index, wanted, got = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
-            if found and not wrong:
-                first = (piece.offset + index, wanted, got)
-            wrong += found
-        return wrong, *first
+        return verify(case, pattern, kind, self._views(case, in_place)[1], self._comm.rank, self._comm.size)
 
     def _run(self, case: Case, in_place: bool, *, ahead: int = 0, times: int = 1) -> float:
         source, destination = self._views(case, in_place)
@@ -214,10 +207,10 @@ class Meter:
         lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
         return into.at(lies.source_at, case.dtype), into.at(lies.destination_at, case.dtype)
 
-    def _fill(self, case: Case, seed: int, in_place: bool) -> native.Pattern:
+    def _fill(self, case: Case, seed: int, in_place: bool, kind: PatternKind = PatternKind.EXACT) -> native.Pattern:
         """Fresh data in the source, and in the destination what must not look right."""
         self._destination.poison(case.bytes(self._comm.size))
-        pattern = native.Pattern(self._comm.size, case.dtype, case.op, seed)
+        pattern = native.Pattern(self._comm.size, case.dtype, case.op, seed, kind)
         count = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root).source
         native.fill_pattern(pattern, self._comm.rank, self._views(case, in_place)[0], count)
         return pattern
@@ -227,7 +220,8 @@ class Meter:
         taken = self._average([sample.seconds for sample in samples])
         shown = self._average([sample.cpu_seconds for sample in samples]) if self._job.cpu_time else taken
         algbw = size / taken / 1e9 if taken > 0 else 0.0
-        wrong = None if any(s.wrong is None for s in samples) else sum(s.wrong or 0 for s in samples)
+        verdicts = [sample.verdict for sample in samples]
+        wrong = None if None in verdicts else sum(verdict.wrong for verdict in verdicts if verdict)
         busbw = algbw * self._job.collective.factor(self._comm.size)
         return Timing(time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=busbw, wrong=wrong)
 
@@ -237,9 +231,7 @@ class Meter:
     def _note_wrong(self, everybody: list[list[Sample]], case: Case) -> None:
         for rank, ways in enumerate(everybody):
             for way, sample in zip(("out of place", "in place"), ways, strict=True):
-                if sample.wrong and self.first_wrong is None:
+                verdict = sample.verdict
+                if verdict and verdict.wrong and self.first_wrong is None:
                     of = extent(case.collective, case.count, rank, self._comm.size, case.root).destination
-                    self.first_wrong = (
-                        f"rank {rank}: {sample.wrong} of {of} elements wrong ({case}, {way}): "
-                        f"index {sample.index}: expected {sample.expected:.17g}, got {sample.got:.17g}"
-                    )
+                    self.first_wrong = f"rank {rank}: {verdict.wrong} of {of} elements wrong ({case}, {way}): {verdict}"

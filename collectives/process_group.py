@@ -10,11 +10,11 @@ from numbers import Integral
 from types import TracebackType
 from typing import Self
 
-from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.binding import bound
+from railgauge.collectives.connect import connect
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
-from railgauge.collectives.tuning_file import measured_for
 from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
@@ -33,7 +33,7 @@ class ProcessGroup:
     One that is dropped without it, or left open when the program ends, ends the run on all ranks.
     """
 
-    def __init__(self, place: Place, timeout: timedelta, store: Store | None) -> None:
+    def __init__(self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool) -> None:
         with contextlib.ExitStack() as stack:
             meeting = stack.enter_context(
                 arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
@@ -41,8 +41,13 @@ class ProcessGroup:
             try:
                 self._bootstrap = meeting.join(place.process)
                 stack.callback(self._bootstrap.close)
-                self.communicator = _connect(self._bootstrap)
+                peers = exchange(self._bootstrap, this_peer(place.process))
+                log = NcclLog(place.process)
+                plan = make_plan(self._bootstrap, peers, None, log)
+                self.communicator = connect(self._bootstrap, peers, plan, log)
                 stack.callback(self.communicator.close)  # before the others are told that this rank leaves
+                if bind:
+                    stack.enter_context(bound(peers, place.process, plan.cpus[place.process]))
             except BaseException as error:
                 meeting.fail(reason(error))
                 raise
@@ -83,6 +88,7 @@ def init_process_group(
     timeout: timedelta = DEFAULT_TIMEOUT,
     *,
     store: Store | None = None,
+    bind: bool = True,
 ) -> ProcessGroup:
     """Meet the other processes of the job and connect to them.
 
@@ -94,6 +100,8 @@ def init_process_group(
         timeout: longest wait for the others, now and in any operation.
         store: meet through this store, in place of an init method; `rank` and `world_size` are needed with it. It stays
             open, and serves one group after another.
+        bind: keep this thread, and those that it starts, on cores of their own until the group is closed, unless a
+            launcher has given the ranks of this host different ones.
 
     Raises:
         UsageError: no place is given, or only half of one; an argument is of another type; this rank is not let in.
@@ -110,7 +118,7 @@ def init_process_group(
         raise UsageError("init_process_group: give a store or an init method, not both")
     if store is not None and (rank is None or world_size is None):
         raise UsageError("init_process_group: rank and world_size are needed with a store")
-    return ProcessGroup(_place(init_method, rank, world_size), timeout, store)
+    return ProcessGroup(_place(init_method, rank, world_size), timeout, store, bind=bind)
 
 
 def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -> None:
@@ -126,20 +134,6 @@ def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -
 def _check(name: str, value: object, kind: type, words: str) -> None:
     if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
         raise UsageError(f"init_process_group: {name} is {value!r}: it has to be {words}")
-
-
-def _connect(bootstrap: Bootstrap) -> Communicator:
-    peers = exchange(bootstrap, this_peer(bootstrap.rank))
-    plan = make_plan(bootstrap, peers, None, NcclLog(bootstrap.rank))
-    return Communicator(
-        bootstrap,
-        peers,
-        plan.rings,
-        plan.nets,
-        plan.trees,
-        measured=measured_for(bootstrap, plan.nodes),
-        net_gb_per_s=plan.gb_per_s,
-    )
 
 
 def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:

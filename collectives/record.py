@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from railgauge import __version__
@@ -72,31 +71,24 @@ def make_record(
     return Record(ranks=ranks, standings=standings, error=error, host=host, time=now, command=command)
 
 
-def is_record(document: Any) -> bool:
-    """Whether a JSON value says that it is a record."""
-    return isinstance(document, dict) and document.get("schema") == SCHEMA
-
-
-def read_record(path: str) -> Record:
-    """Read what `Record.to_json` wrote; fields that are not known are passed over.
+def parse_record(data: bytes, path: str) -> Record:
+    """Read what `Record.to_json` gave, from the file `path`; fields that are not known are passed over.
 
     Raises:
-        InputError: it cannot be read, or is no record.
+        InputError: it is no record.
     """
     try:
-        document = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(error.strerror or str(error), path) from None
+        document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no JSON: {error}", path) from None
-    if not is_record(document):
-        raise InputError(f"is no record: its schema is not {SCHEMA}", path)
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise InputError(f"is no flight record: its schema is not {SCHEMA}", path)
     try:
         return _record(document)
     except KeyError as error:
         raise InputError(f"lacks the field {error}", path) from None
     except (TypeError, ValueError) as error:
-        raise InputError(f"is no record: {error}", path) from None
+        raise InputError(f"is no flight record: {error}", path) from None
 
 
 def _standing_to_json(standing: Standing) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def _place(standing: Standing | None) -> str:
     last = standing.operations[-1]
     told = f"{name_operation(standing, last)} {details(last)}, {_how(last)}, begun {_clock(last.began_s)}"
     if not standing.running:
-        return f"in none; the last: {told}"
+        return f"in no collective; the last: {told}"
     return f"in {told}{_waits(standing)}"
 
 
@@ -72,10 +72,11 @@ def _history(record: Record, communicator: int) -> Iterator[str]:
                 for each in standing.operations:
                     calls.setdefault((each.number, describe(each)), []).append((rank, each))
     last = max((number for number, _ in calls), default=0)
+    width = len(f"#{last}")
     for (number, what), called in sorted(calls.items()):
         if number > last - SHOWN:
             began = _clock(min(each.began_s for _, each in called))
-            yield f"  #{number}  {began}  {what}, {_how(called[0][1])}: {'; '.join(_times(called))}"
+            yield f"  {f'#{number}':{width}}  {began}  {what}, {_how(called[0][1])}: {'; '.join(_times(called))}"
 
 
 def _times(called: list[tuple[int, Operation]]) -> Iterator[str]:

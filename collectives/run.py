@@ -3,7 +3,6 @@
 
 import contextlib
 import itertools
-import os
 import socket
 import threading
 import time
@@ -12,8 +11,9 @@ from dataclasses import dataclass, field
 
 from railgauge import __version__
 from railgauge.collectives import table
+from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.connection_log import log_connections
+from railgauge.collectives.connect import connect
 from railgauge.collectives.document import Connection, RunDocument, connections_of
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
@@ -24,7 +24,7 @@ from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
-from railgauge.collectives.tuning_file import Timed, measured_for
+from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -157,24 +157,15 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         if self._job.root >= bootstrap.world_size:
             raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
+        binding = bound(peers, self.rank, plan.cpus[self.rank])
         if self._job.tune:
-            _bind(plan.cpus[self.rank])
-            outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
+            with binding:
+                outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
             return
-        comm = Communicator(
-            bootstrap,
-            peers,
-            plan.rings,
-            plan.nets,
-            plan.trees,
-            fault=self._job.fault,
-            measured=measured_for(bootstrap, plan.nodes),
-            net_gb_per_s=plan.gb_per_s,
-        )
-        log_connections(comm, self._log)
-        _bind(plan.cpus[self.rank])
-        self._measure_on(comm, bootstrap, outcome)
-        comm.close()  # before the others are told that this rank leaves
+        comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
+        with binding:
+            self._measure_on(comm, bootstrap, outcome)
+            comm.close()  # before the others are told that this rank leaves
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         meter = Meter(comm, bootstrap, self._job)
@@ -228,9 +219,3 @@ class _Rank:
         standings = outcome.standings or self._meeting.standings
         error = str(self.error) if self.error else None
         return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())
-
-
-def _bind(cpus: list[int]) -> None:
-    """Bind the calling rank to its cores, as far as the process may use them."""
-    if usable := os.sched_getaffinity(0) & set(cpus):
-        os.sched_setaffinity(0, usable)

@@ -12,7 +12,7 @@ from typing import Any
 
 from railgauge.topo.errors import UnavailableError, UsageError
 
-IFF_RUNNING = 0x40  # linux/if.h: up, and connected to something
+IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h: the administrator's wish; and that it is connected to something
 
 LINK_LOCAL = ("fe8", "fe9", "fea", "feb")  # fe80::/10
 
@@ -25,7 +25,8 @@ class Address:
     text: str
     family: socket.AddressFamily
     prefix_bits: int
-    running: bool
+    obstacle: str = ""
+    """Why nothing goes through its interface: `down`, or `no carrier`."""
 
     @property
     def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -111,7 +112,8 @@ def _address(entry: _IfAddrs) -> Address | None:
     ones = sum(byte.bit_count() for byte in _raw(entry.netmask, family)) if entry.netmask else 8 * len(address)
     text, name = socket.inet_ntop(family, address), os.fsdecode(entry.name)
     scoped = f"{text}%{name}" if text.startswith(LINK_LOCAL) else text
-    return Address(name, scoped, socket.AddressFamily(family), ones, bool(entry.flags & IFF_RUNNING))
+    obstacle = "" if entry.flags & IFF_RUNNING else "no carrier" if entry.flags & IFF_UP else "down"
+    return Address(name, scoped, socket.AddressFamily(family), ones, obstacle)
 
 
 def _raw(sockaddr: int, family: int) -> bytes:

@@ -26,6 +26,8 @@ class HubPlace:
     """What its loopback addresses are limited to (`peer.network_id`)."""
     key: str = field(repr=False)
     """Random: with the job secret it makes the hub's, so that whoever joins has been told through the store."""
+    reason: str = ""
+    """Why that interface was chosen (`Interface.reason`)."""
 
     def secret(self, job_secret: bytes) -> bytes:
         """What both ends of a connection to the hub prove to know."""
@@ -45,7 +47,7 @@ class HubPlace:
         return f"{host_and_port(self.address, self.port)} ({self.interface} of {self.host})"
 
 
-SHAPE = {"address": str, "port": int, "interface": str, "host": str, "network": str, "key": str}
+SHAPE = {"address": str, "port": int, "interface": str, "host": str, "network": str, "key": str, "reason": str}
 
 
 def read_place(text: bytes, key: str) -> HubPlace:

@@ -49,7 +49,8 @@ def usable_interfaces(environ: Mapping[str, str]) -> list[Interface]:
         UsageError: NCCL_COMM_ID is no address.
     """
     addresses = local_addresses()
-    usable = _usable(addresses, environ)
+    meant = _of_family(addresses, environ)
+    usable = [address for address in meant if not address.obstacle]
     # NCCL passes over a value of one character.
     if len(setting := environ.get("NCCL_SOCKET_IFNAME", "")) > 1:
         said = f"NCCL_SOCKET_IFNAME='{setting}'" if setting.startswith("=") else f"NCCL_SOCKET_IFNAME={setting}"
@@ -58,7 +59,7 @@ def usable_interfaces(environ: Mapping[str, str]) -> list[Interface]:
     elif setting := environ.get("GLOO_SOCKET_IFNAME", ""):
         found, problem = _of_gloo(usable, setting)
     else:
-        found, problem = _by_default(usable, environ), "none is up and has an address"
+        found, problem = _by_default(usable, meant, environ), "none is up and has an address"
     if not found:
         raise _nothing_usable(addresses, environ, problem)
     return found
@@ -99,10 +100,10 @@ def parse_address(text: str) -> tuple[str, int]:
     return plain, int(port)
 
 
-def _usable(addresses: Iterable[Address], environ: Mapping[str, str]) -> list[Address]:
-    """Those that NCCL looks at: of running interfaces, of the family asked for, and not ::1."""
+def _of_family(addresses: Iterable[Address], environ: Mapping[str, str]) -> list[Address]:
+    """Those that NCCL looks at: of the family asked for, and not ::1."""
     family = FAMILIES.get(environ.get("NCCL_SOCKET_FAMILY", ""))
-    return [a for a in addresses if a.running and family in (None, a.family) and not a.is_ipv6_loopback]
+    return [a for a in addresses if family in (None, a.family) and not a.is_ipv6_loopback]
 
 
 def _named(usable: list[Address], names: Iterable[str], reason: str) -> list[Interface]:
@@ -124,7 +125,7 @@ def _of_gloo(usable: list[Address], setting: str) -> tuple[list[Interface], str]
     return _named(usable, names[:MAX_INTERFACES], reason), f"GLOO_SOCKET_IFNAME={setting} names none"
 
 
-def _by_default(usable: list[Address], environ: Mapping[str, str]) -> list[Interface]:
+def _by_default(usable: list[Address], meant: list[Address], environ: Mapping[str, str]) -> list[Interface]:
     names = [a.interface for a in usable]
     rule = next((rule for rule in DEFAULTS if choose(names, rule)), None)
     if rule is None:
@@ -132,7 +133,11 @@ def _by_default(usable: list[Address], environ: Mapping[str, str]) -> list[Inter
     # NCCL_COMM_ID goes before everything but ib*.
     if rule != "ib" and (setting := environ.get("NCCL_COMM_ID")) and (found := _in_subnet(usable, setting)):
         return found
-    return _named(usable, choose(names, rule), f"{REASONS[rule]}, since NCCL_SOCKET_IFNAME is not set")
+    reason = f"{REASONS[rule]}, since NCCL_SOCKET_IFNAME is not set"
+    first = choose([a.interface for a in meant], None)
+    if passed_over := {a.interface: a.obstacle for a in meant if a.obstacle and a.interface in first}:
+        reason += f"; passed over: {', '.join(f'{name} ({obstacle})' for name, obstacle in passed_over.items())}"
+    return _named(usable, choose(names, rule), reason)
 
 
 def _in_subnet(addresses: Iterable[Address], setting: str) -> list[Interface]:
@@ -152,5 +157,5 @@ def _in_subnet(addresses: Iterable[Address], setting: str) -> list[Interface]:
 def _nothing_usable(addresses: Iterable[Address], environ: Mapping[str, str], problem: str) -> UnavailableError:
     family = environ.get("NCCL_SOCKET_FAMILY", "")
     limit = f" with NCCL_SOCKET_FAMILY={family}" if family in FAMILIES else ""
-    there = ", ".join(f"{a.interface} ({a.text}{'' if a.running else ', down'})" for a in addresses) or "none"
+    there = ", ".join(f"{a.interface} ({a.text}{a.obstacle and f', {a.obstacle}'})" for a in addresses) or "none"
     return UnavailableError(f"no network interface to use: {problem}{limit}; there are: {there}")

@@ -148,6 +148,7 @@ class Meeting:
             host=self.host,
             network=network_id(),
             key=secrets.token_hex(KEY_BYTES),
+            reason=self.interface.reason,
         )
         told = json.dumps(place.to_dict()).encode()
         if (there := self._store.compare_set(HUB, "", told)) != told:
@@ -184,7 +185,8 @@ class Meeting:
         place = read_place(self._store.get(HUB), HUB)
         if place.is_loopback and place.network != network_id():
             raise UsageError(
-                f"rank 0 listens at {place}, where no other host can reach it: "
+                f"rank 0 listens at {place}, where no other host can reach it "
+                f"({place.interface} is taken: {place.reason}): "
                 f"set NCCL_SOCKET_IFNAME on {place.host} to an interface that others reach"
             )
         return place

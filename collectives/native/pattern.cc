@@ -31,8 +31,8 @@ void each_part(std::size_t count, std::uint64_t first, Visit visit) {
   }
 }
 
-void note(Verdict& verdict, std::size_t index, double expected, double got) {
-  if (verdict.wrong++ == 0) verdict = {1, index, expected, got};
+void note(Verdict& verdict, std::size_t index, double expected, double got, double ulps = 0) {
+  if (verdict.wrong++ == 0) verdict = {1, index, expected, got, ulps};
 }
 
 template <class T>
@@ -52,7 +52,9 @@ void compare_within(const double* exact, const double* tolerance, const T* got, 
     return std::fabs(static_cast<double>(value_of(got[i])) - exact[i]) <= tolerance[i];
   };
   for (std::size_t i = 0; i < part.count; ++i) {
-    if (!is_right(i)) note(verdict, part.at + i, exact[i], static_cast<double>(value_of(got[i])));
+    if (is_right(i)) continue;
+    note(verdict, part.at + i, exact[i], static_cast<double>(value_of(got[i])),
+         tolerance[i] / unit_in_last_place<T>(exact[i]));
   }
 }
 
@@ -111,7 +113,7 @@ void fill_pattern(const Pattern& pattern, int rank, void* data, std::size_t coun
 
 Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::size_t count,
                      std::uint64_t first) {
-  Verdict verdict{0, 0, 0, 0};
+  Verdict verdict{};
   with_data(pattern, [&]<class T>(const auto& source, T) {
     T expected[kPatternBlock];
     each_part(count, first, [&](const Part& part) {
@@ -124,7 +126,7 @@ Verdict check_copied(const Pattern& pattern, int rank, const void* data, std::si
 
 Verdict check_reduced(const Pattern& pattern, const void* data, std::size_t count,
                       std::uint64_t first) {
-  Verdict verdict{0, 0, 0, 0};
+  Verdict verdict{};
   with_data(pattern, [&]<class T>(const auto& source, T) {
     auto* got = static_cast<const T*>(data);
     each_part(count, first, [&](const Part& part) {

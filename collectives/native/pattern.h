@@ -37,6 +37,7 @@ struct Verdict {
   std::size_t wrong;  // elements that differ
   std::size_t index;  // of the first of them, in the data given
   double expected, got;
+  double ulps;  // how far it may be off, in units in the last place of `expected`; 0: not at all
 };
 
 // Compares every element with what the reduction over all ranks has to give at `first` and after.

@@ -70,6 +70,27 @@ auto value_of(T x) {
   }
 }
 
+constexpr double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+template <class T>
+constexpr double smallest_positive() {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::numeric_limits<double>::denorm_min();
+  } else {
+    return power_of_two(1 - FloatFormat<T>::kBias - FloatFormat<T>::kMantissa);
+  }
+}
+
+// How far the numbers of T around x are apart.
+template <class T>
+double unit_in_last_place(double x) {
+  if (x == 0) return smallest_positive<T>();
+  return std::max(smallest_positive<T>(),
+                  std::ldexp(1.0, std::ilogb(x) - FloatFormat<T>::kMantissa));
+}
+
 template <class T>
 class RandomData {
   static constexpr bool kIsFloat = !std::is_integral_v<T>;
@@ -115,35 +136,32 @@ class RandomData {
   }
 
   // The exact sum or average, and how far a computed one may be off.
-  void reference(std::uint64_t block, double* exact, double* tolerance) const {
-    if constexpr (kIsFloat) {
-      double rest[kPatternBlock] = {};
-      std::fill_n(exact, kPatternBlock, 0.0);
-      std::fill_n(tolerance, kPatternBlock, 0.0);
-      T x[kPatternBlock];
-      for (int rank = 0; rank < pattern_.ranks; ++rank) {
-        input(rank, block, x);
-        for (std::size_t i = 0; i < kPatternBlock; ++i) {
-          add_exactly(value_of(x[i]), exact[i], rest[i], tolerance[i]);
-        }
-      }
-      bool average = pattern_.op == Redop::kAvg;
-      double divisor = average ? pattern_.ranks : 1;
-      double roundings = pattern_.ranks - 1 + (average ? 1 : 0);
-      double relative = std::expm1(roundings * std::log1p(kUnit)) / divisor;
-      double absolute = average ? kSmallest / 2 : 0;
-      double own = power_of_two(average ? -52 : -53);  // of the reference itself
+  void reference(std::uint64_t block, double* exact, double* tolerance) const
+    requires kIsFloat
+  {
+    double rest[kPatternBlock] = {};
+    std::fill_n(exact, kPatternBlock, 0.0);
+    std::fill_n(tolerance, kPatternBlock, 0.0);
+    T x[kPatternBlock];
+    for (int rank = 0; rank < pattern_.ranks; ++rank) {
+      input(rank, block, x);
       for (std::size_t i = 0; i < kPatternBlock; ++i) {
-        exact[i] = (exact[i] + rest[i]) / divisor;
-        tolerance[i] = tolerance[i] * relative + absolute + own * std::fabs(exact[i]);
+        add_exactly(value_of(x[i]), exact[i], rest[i], tolerance[i]);
       }
+    }
+    bool average = pattern_.op == Redop::kAvg;
+    double divisor = average ? pattern_.ranks : 1;
+    double roundings = pattern_.ranks - 1 + (average ? 1 : 0);
+    double relative = std::expm1(roundings * std::log1p(kUnit)) / divisor;
+    double absolute = average ? smallest_positive<T>() / 2 : 0;
+    double own = power_of_two(average ? -52 : -53);  // of the reference itself
+    for (std::size_t i = 0; i < kPatternBlock; ++i) {
+      exact[i] = (exact[i] + rest[i]) / divisor;
+      tolerance[i] = tolerance[i] * relative + absolute + own * std::fabs(exact[i]);
     }
   }
 
  private:
-  static constexpr double power_of_two(int exponent) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
-  }
   static constexpr auto unit() {
     if constexpr (kIsFloat) {
       double own = power_of_two(-FloatFormat<T>::kMantissa - 1);
@@ -152,17 +170,7 @@ class RandomData {
       return 0.0;
     }
   }
-  static constexpr auto smallest() {
-    if constexpr (!kIsFloat) {
-      return 0.0;
-    } else if constexpr (std::is_same_v<T, double>) {
-      return std::numeric_limits<double>::denorm_min();
-    } else {
-      return power_of_two(1 - FloatFormat<T>::kBias - FloatFormat<T>::kMantissa);
-    }
-  }
   static constexpr double kUnit = unit();
-  static constexpr double kSmallest = smallest();
 
   // sum + rest is exact up to what double's square cannot hold.
   static void add_exactly(double x, double& sum, double& rest, double& magnitude) {

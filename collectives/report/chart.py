@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the picture of a result shows: bus bandwidth over size, out of place and in place, what was predicted, what the
-planned channels carry, and an older result; a panel for each type, operator and root.
+"""What the picture of a result shows: bus bandwidth over size, out of place and in place, what was predicted, a limit,
+and an older result; a panel for each type, operator and root.
+
+The limit is memory's within a node, measured beside each row (`Row.floor_us`), and between nodes what the planned
+channels carry.
 """
 
 import shlex
@@ -12,6 +15,7 @@ from itertools import groupby
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.measure import Row
 from railgauge.collectives.repeated import LEAST_GB_PER_S, WAYS, RowName, by_name, median_busbw, median_us
+from railgauge.topo.algorithm import Collective
 from railgauge.topo.predict.comparison import size_text
 
 
@@ -21,6 +25,7 @@ class Kind(StrEnum):
     OUT_OF_PLACE = "out"
     IN_PLACE = "in"
     PREDICTED = "predicted"
+    FLOOR = "floor"
     BEFORE_OUT_OF_PLACE = "out before"
     BEFORE_IN_PLACE = "in before"
 
@@ -34,6 +39,7 @@ LABELS = {
     Kind.OUT_OF_PLACE: "out of place",
     Kind.IN_PLACE: "in place",
     Kind.PREDICTED: "predicted",
+    Kind.FLOOR: "memory's limit, measured",
     Kind.BEFORE_OUT_OF_PLACE: "out of place, before",
     Kind.BEFORE_IN_PLACE: "in place, before",
 }
@@ -78,7 +84,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chart:
-    """Everything; `planned_gb_per_s` is what all planned channels carry together, None where nobody knows."""
+    """Everything; `planned_gb_per_s` is what all planned channels carry together between nodes, None within one."""
 
     title: str
     command: str
@@ -103,12 +109,13 @@ def chart(document: RunDocument, before: RunDocument | None = None) -> Chart:
     now = by_name(document.rows)
     old = by_name(before.rows) if before else {}
     variants = dict.fromkeys(name.variant for name in now)
+    factor = Collective(document.collective).factor(document.ranks)
     return Chart(
         title=title(document),
         command=shlex.join(["railgauge", *document.command]),
         remark=remark(document, before),
-        planned_gb_per_s=document.planned_gb_per_s or None,
-        panels=tuple(_panel(variant, _of(now, variant), _of(old, variant)) for variant in variants),
+        planned_gb_per_s=(document.planned_gb_per_s or None) if document.nodes > 1 else None,
+        panels=tuple(_panel(variant, _of(now, variant), _of(old, variant), factor) for variant in variants),
     )
 
 
@@ -133,13 +140,20 @@ def _of(rows: Named, variant: str) -> Named:
     return {name: rows[name] for name in sorted(rows) if name.variant == variant}
 
 
-def _panel(variant: str, now: Named, old: Named) -> Panel:
+def _panel(variant: str, now: Named, old: Named, factor: float) -> Panel:
     curves = [
+        Curve(Kind.FLOOR, _points((n.bytes, floor_busbw(rows, factor), "") for n, rows in now.items())),
         *(_measured(kind, way, old) for kind, way in zip(BEFORE, WAYS, strict=True)),
         Curve(Kind.PREDICTED, _points((n.bytes, rows[0].predicted_busbw_gb_per_s, "") for n, rows in now.items())),
         *(_measured(kind, way, now) for kind, way in zip(NOW, WAYS, strict=True)),
     ]
     return Panel(variant, tuple(curve for curve in curves if curve.points), tuple(_spans(list(now.items()))))
+
+
+def floor_busbw(rows: Sequence[Row], factor: float) -> float:
+    """The bus bandwidth of the least that memory was seen to take, in GB/s; 0 where that was not measured."""
+    floors = [row.floor_us for row in rows if row.floor_us]
+    return rows[0].bytes / min(floors) / 1e3 * factor if floors else 0.0
 
 
 def _measured(kind: Kind, way: str, rows: Named) -> Curve:

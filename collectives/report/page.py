@@ -13,7 +13,7 @@ from railgauge.collectives.report import svg
 from railgauge.collectives.report.chart import Chart
 from railgauge.topo.render.picture.page import STYLE
 
-ROW = ("bytes", "count", "type", "operator", "root", "algorithm", "protocol", "channels", "predicted GB/s")
+ROW = ("bytes", "count", "type", "operator", "root", "algorithm", "protocol", "channels", "predicted GB/s", "memory us")
 WAY = ("us", "algbw GB/s", "busbw GB/s", "wrong")
 CONNECTION = ("channel", "from", "to", "via", "planned", "bytes")
 RIGHT = "<style>th, td { text-align: right } th { white-space: normal; vertical-align: bottom }</style>"
@@ -46,6 +46,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def _row(row: Row) -> list[object]:
     cells: list[object] = [row.bytes, row.count, row.dtype, row.redop, row.root if row.root >= 0 else ""]
     cells += [row.algorithm, row.protocol, row.channels, f"{row.predicted_busbw_gb_per_s:.3g}"]
+    cells += ["" if row.floor_us is None else f"{row.floor_us:.2f}"]
     for way in WAYS:
         (timing,) = timings([row], way)
         figures = (timing.algbw_gb_per_s, timing.busbw_gb_per_s)

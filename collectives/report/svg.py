@@ -45,7 +45,7 @@ PAINT = (
     (".point.out", "fill", "#0072b2", "#56b4e9"),
     (".point.in", "fill", "#ffffff", "#0d1117"),
     (".predicted", "stroke", "#6e7681", "#9aa6b2"),
-    (".planned", "stroke", "#009e73", "#3fb98f"),
+    (".planned, .floor", "stroke", "#009e73", "#3fb98f"),
 )
 SHAPE = f"""\
 text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
@@ -55,7 +55,7 @@ text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
 .curve {{ fill: none; stroke-width: 2; stroke-linejoin: round }}
 .point {{ stroke-width: 1.6 }}
 .predicted {{ stroke-dasharray: 2 4 }}
-.planned {{ stroke-dasharray: 9 4; stroke-width: 1.5 }}
+.planned, .floor {{ stroke-dasharray: 9 4; stroke-width: 1.5 }}
 .before {{ stroke-width: 1.5; stroke-opacity: 0.55 }}"""
 
 
@@ -131,7 +131,7 @@ def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
     if before := tuple(kind for kind in kinds if kind in BEFORE):
         yield before, "before"
     if chart.planned_gb_per_s and chart.points:
-        yield ("planned",), f"planned channels, {chart.planned_gb_per_s:.3g} GB/s"
+        yield ("planned",), f"planned between nodes, {chart.planned_gb_per_s:.3g} GB/s"
 
 
 def _cut(text: str, style: Style, width: float) -> str:
@@ -207,7 +207,7 @@ def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
 
 
 def _marker(kind: str, x: float, y: float, point: Point | None = None) -> Iterable[str]:
-    """A full circle out of place, an empty square in place; predictions and what was before have a line alone."""
+    """A full circle out of place, an empty square in place; all others are lines alone."""
     note = f"<title>{escape(point.note)}</title>" if point else ""
     if kind == Kind.OUT_OF_PLACE:
         yield f'<circle class="point {kind}" cx="{_n(x)}" cy="{_n(y)}" r="3.2">{note}</circle>'

@@ -14,6 +14,7 @@ void bind_doorbell(nb::module_& m);
 void bind_shm(nb::module_& m);
 void bind_socket(nb::module_& m);
 void bind_communicator(nb::module_& m);
+void bind_memory_floor(nb::module_& m);
 void bind_pattern(nb::module_& m);
 void bind_reduce(nb::module_& m);
 }  // namespace railgauge
@@ -31,6 +32,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_socket(transports);
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
+  railgauge::bind_memory_floor(collectives);
   railgauge::bind_pattern(collectives);
   railgauge::bind_reduce(collectives);
 }

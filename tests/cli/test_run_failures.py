@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.command import SMALL, clean_environment, command, document, run
+from tests.cli.command import SMALL, clean_environment, command, document, railgauge, run
 
 
 def test_a_flipped_bit_ends_in_status_4_with_rank_index_expected_and_got():
@@ -20,6 +20,29 @@ def test_a_flipped_bit_ends_in_status_4_with_rank_index_expected_and_got():
     assert result.returncode == 4
     assert re.search(r"rank \d: \d+ of 16 elements wrong .* index \d+: expected -?[\d.]+, got \S+", result.stderr)
     assert "FAILED" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (0, r"\(float sum root 0, out of place\): index 15: expected -?\d+, got"),
+        (1, r"random data: index 15: expected \S+ within [\d.]+ ULP, got"),
+    ],
+)
+def test_a_flipped_bit_shows_in_integers_and_in_random_floats(message, words):
+    """A reduction to rank 0 takes one message of rank 1, and of each size both kinds of data are verified."""
+    result = railgauge(
+        "run", "reduce", "--ranks", "2", "-b", "64", "-e", "64", "-n", "1", "--fault", f"flip:rank=1,message={message}"
+    )
+    assert result.returncode == 4
+    assert re.search(words, result.stderr)
+
+
+def test_a_flipped_bit_that_one_rank_alone_sees_does_not_part_the_ranks():
+    """The others go on with the next verified operation."""
+    result = run("--ranks", "3", "-b", "64", "-e", "64", "-n", "1", "-c", "3", "--fault", "flip:rank=1,message=1")
+    assert result.returncode == 4
+    assert "elements wrong" in result.stderr
 
 
 def test_a_flipped_bit_shows_in_the_document():

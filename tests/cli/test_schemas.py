@@ -95,6 +95,13 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         check("findings", document)
 
 
+@pytest.mark.parametrize("timeout", [(), ("-T", "1", "--fault", "stall")])
+def test_record_is_as_its_schema_says(tmp_path, timeout):
+    path = tmp_path / "record.json"
+    railgauge("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "--record", str(path), *timeout)
+    check("record", json.loads(path.read_text()))
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schema_is_one(name):
     schema = json.loads(SCHEMAS[name].read_text())

@@ -11,9 +11,12 @@ def timing(size, us, factor=1.0, wrong=0):
 
 
 def row(size, out_us=10.0, in_us=8.0, **more):
-    facts = {"dtype": "float", "redop": "sum", "root": -1, "algorithm": "ring", "predicted_busbw_gb_per_s": 2.0}
+    facts = {"dtype": "float", "redop": "sum", "root": -1, "algorithm": "ring"}
+    beside = {"predicted_busbw_gb_per_s": 2.0, "floor_us": 4.0}
     ways = {"out_of_place": timing(size, out_us), "in_place": timing(size, in_us)}
-    return Row(**({"bytes": size, "count": size // 4, "protocol": "simple", "channels": 2} | facts | ways | more))
+    return Row(
+        **({"bytes": size, "count": size // 4, "protocol": "simple", "channels": 2} | facts | ways | beside | more)
+    )
 
 
 def result(*rows, **more):

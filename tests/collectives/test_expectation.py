@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.collectives.expectation import destination_count, expected, source_count
+from railgauge.collectives.expectation import expected
+from railgauge.collectives.operation import extent
 from railgauge.topo.algorithm import Collective
 
 RANKS = st.integers(1, 9)
@@ -40,8 +41,9 @@ def outcome(collective: Collective, inputs: np.ndarray, rank: int, root: int) ->
 @given(collective=st.sampled_from(Collective), ranks=RANKS, count=COUNTS, seed=st.integers(0, 99), data=st.data())
 def test_the_pieces_put_together_are_what_numpy_gives(collective, ranks, count, seed, data):
     root, rank = (data.draw(st.integers(0, ranks - 1)) for _ in range(2))
-    inputs = np.random.default_rng(seed).integers(0, 1 << 40, (ranks, source_count(collective, ranks, count)))
-    result = np.full(destination_count(collective, ranks, count), -1)
+    most = extent(collective, count, root, ranks, root)
+    inputs = np.random.default_rng(seed).integers(0, 1 << 40, (ranks, most.source))
+    result = np.full(most.destination, -1)
     for piece in expected(collective, rank=rank, ranks=ranks, count=count, root=root):
         source = inputs.sum(0) if piece.rank is None else inputs[piece.rank]
         target = result[piece.offset : piece.offset + piece.count]

@@ -4,6 +4,7 @@
 import math
 from functools import reduce
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tests.collectives.number_types import NUMPY, REDUCED, combined, divided, is_integer, narrowed, widened
@@ -67,8 +68,8 @@ def test_one_flipped_bit_is_found_and_described(dtype, kind):
     result = rounded_once(inputs(3, dtype, op, kind), dtype, op)
     kept = float(result[77])
     result.view(np.uint8)[77 * dtype.bytes + dtype.bytes - 1] ^= 0x40
-    wrong, index, expected, got = check(result, 3, dtype, op, kind)
-    assert (wrong, index, expected) == (1, 77, kept)
+    wrong, index, expected, got, ulps = check(result, 3, dtype, op, kind)
+    assert (wrong, index, expected, ulps) == (1, 77, kept, 0)
     assert got != kept
 
 
@@ -111,6 +112,19 @@ def test_a_random_sum_of_two_may_be_off_by_its_rounding_only(dtype):
     assert check(result, 2, dtype, Redop.SUM, RANDOM)[0] == same_sign.sum()
 
 
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT, Dtype.HALF, Dtype.F8E5M2])
+def test_the_bound_is_told_in_units_in_the_last_place(dtype):
+    """Of two terms: a rounding, which is half a unit of their magnitudes' sum; it is more units where they cancel."""
+    a, b = inputs(2, dtype, Redop.SUM, RANDOM)
+    facts = ml_dtypes.finfo(NUMPY[dtype])
+    wrong = np.full(COUNT, np.nan, NUMPY[dtype]).view(np.uint8)
+    for index in range(0, COUNT, 101):
+        ulps = native.check_reduced(pattern(2, dtype, Redop.SUM, RANDOM), wrong, 1, FIRST + index)[4]
+        one, two = float(a[index]), float(b[index])
+        unit = max(2.0 ** (math.frexp(one + two)[1] - 1 - facts.nmant), float(facts.smallest_subnormal))
+        assert ulps == pytest.approx((abs(one) + abs(two)) * 2.0 ** (-facts.nmant - 1) / unit, rel=1e-2)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_the_reference_of_a_random_sum_is_the_exact_one(dtype):
     arrays = inputs(8, dtype, Redop.SUM, RANDOM)
@@ -118,8 +132,9 @@ def test_the_reference_of_a_random_sum_is_the_exact_one(dtype):
     for index in range(0, COUNT, 101):
         broken = result.copy()
         broken[index] = np.nan
-        wrong, at, expected, got = check(broken, 8, dtype, Redop.SUM, RANDOM)
+        wrong, at, expected, got, ulps = check(broken, 8, dtype, Redop.SUM, RANDOM)
         assert (wrong, at) == (1, index)
+        assert ulps > 0
         assert math.isnan(got)
         assert expected == pytest.approx(math.fsum(float(a[index]) for a in arrays), rel=1e-15)
 

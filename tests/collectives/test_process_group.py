@@ -64,6 +64,18 @@ def finish(processes):
     return [out.strip() for out, _ in results]
 
 
+WHERE = """
+import os, sys
+import railgauge
+url, rank, size = sys.argv[1:]
+before = os.sched_getaffinity(0)
+with railgauge.init_process_group(url, int(rank), int(size), bind=BIND):
+    within = os.sched_getaffinity(0)
+assert os.sched_getaffinity(0) == before
+print(*sorted(within))
+"""
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
@@ -73,6 +85,24 @@ def free_port():
 def test_processes_meet_at_an_address(size):
     url = f"tcp://127.0.0.1:{free_port()}"
     assert finish([start(url, rank, size) for rank in range(size)]) == [f"{rank} {size}" for rank in range(size)]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core alone is everybody's")
+@pytest.mark.parametrize("bind", [True, False])
+def test_ranks_get_cores_of_their_own_for_as_long_as_the_group_is_open(bind):
+    url = f"tcp://127.0.0.1:{free_port()}"
+    told = finish([start(url, rank, 2, WHERE.replace("BIND", str(bind))) for rank in range(2)])
+    first, second = ({int(core) for core in cores.split()} for cores in told)
+    assert first | second <= os.sched_getaffinity(0)
+    assert first.isdisjoint(second) if bind else first == second == os.sched_getaffinity(0)
+
+
+def test_ranks_that_a_launcher_has_bound_stay_where_they_are():
+    url, core = f"tcp://127.0.0.1:{free_port()}", min(os.sched_getaffinity(0))
+    pinned = WHERE.replace("BIND", "True").replace("before =", f"os.sched_setaffinity(0, {{{core}}}); before =")
+    one, both = finish([start(url, 0, 2, pinned), start(url, 1, 2, WHERE.replace("BIND", "True"))])
+    assert one == str(core)
+    assert len(both.split()) == len(os.sched_getaffinity(0))
 
 
 def test_the_address_may_carry_rank_and_size():

@@ -2,7 +2,6 @@
 """The flight record: what the engine keeps, the document, and the text made from it."""
 
 import json
-import tempfile
 from importlib import resources
 
 import numpy as np
@@ -15,7 +14,7 @@ from tests.transports.standings import at, called, idle
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
-from railgauge.collectives.record import gather, make_record, read_record
+from railgauge.collectives.record import gather, make_record, parse_record
 from railgauge.collectives.record_text import record_text
 from railgauge.topo.errors import InputError, PeerLostError, RunError
 from railgauge.topo.sources.printable import printable
@@ -120,7 +119,7 @@ def test_the_text_says_who_waits_for_whom_and_what_came_before():
     assert "ended: rank 2 did not take part" in text
     assert "stood: ranks 0 and 1 wait in all_reduce #41 for rank 2, which has called none since broadcast #40" in text
     assert "rank 0  in all_reduce #41 of 1024 float, sum, by ring, begun 01:46:40.000: waits on channel 0" in text
-    assert "rank 2  in none; the last: broadcast #40" in text
+    assert "rank 2  in no collective; the last: broadcast #40" in text
     assert "rank 3  could not be reached" in text
     assert "#40  01:46:40.000  broadcast of 64 float, root 0, by ring: rank 2 done in 12.5 us" in text
     assert "#41  01:46:40.000  all_reduce of 1024 float, sum, by ring: ranks 0 and 1 not" in text
@@ -131,21 +130,14 @@ def test_the_text_says_who_waits_for_whom_and_what_came_before():
     [
         ("", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ("[]", "is no record: its schema"),
-        ('{"schema": "railgauge/run/1"}', "is no record: its schema"),
+        ("[]", "is no flight record: its schema"),
+        ('{"schema": "railgauge/run/1"}', "is no flight record: its schema"),
         ('{"schema": "railgauge/record/1"}', "lacks the field 'standings'"),
     ],
 )
-def test_another_file_is_refused(tmp_path, text, problem):
-    path = tmp_path / "file.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=problem):
-        read_record(str(path))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.json: No such file"):
-        read_record(str(tmp_path / "none.json"))
+def test_another_file_is_refused(text, problem):
+    with pytest.raises(InputError, match=rf"file\.json: {problem}"):
+        parse_record(text.encode(), "file.json")
 
 
 PLACES = [
@@ -169,12 +161,9 @@ def test_a_value_of_another_kind_is_an_error(place, value):
     for step in place[:-1]:
         spot = spot[step]
     spot[place[-1]] = value
-    with pytest.raises(InputError, match=r"is no record|lacks the field"):
+    with pytest.raises(InputError, match=r"is no flight record|lacks the field"):
         read_back(document)
 
 
 def read_back(document):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(document, file)
-        file.flush()
-        return read_record(file.name)
+    return parse_record(json.dumps(document).encode(), "record.json")

@@ -34,6 +34,7 @@ def run_two(*flags):
         (("-o", "sum"), ("-o", "max"), "-o differs: rank 0 on {host} has 'sum', rank 1 on {host} has 'max'"),
         (("-d", "float"), ("-d", "half"), "-d differs: rank 0 on {host} has 'float', rank 1 on {host} has 'half'"),
         (("-n", "1"), ("-n", "50"), "-n differs: rank 0 on {host} has '1', rank 1 on {host} has '50'"),
+        (("-r", "0"), ("-r", "1"), "-r differs: rank 0 on {host} has '0', rank 1 on {host} has '1'"),
         (("-e", "1K"), ("-e", "2K"), "-e differs: rank 0 on {host} has '1024', rank 1 on {host} has '2048'"),
     ],
 )

@@ -11,18 +11,18 @@ from railgauge.transports.addresses import Address, local_addresses
 from railgauge.transports.interface import bootstrap_interface, comm_id_port, parse_address, usable_interfaces
 
 
-def address(name, text, running=True):
+def address(name, text, obstacle=""):
     """One address as local_addresses() gives it, from `10.0.0.1/24`."""
     plain, _, bits = text.partition("/")
     family = socket.AF_INET6 if ":" in plain else socket.AF_INET
     scoped = f"{plain}%{name}" if plain.startswith("fe80") else plain
-    return Address(name, scoped, family, int(bits), running)
+    return Address(name, scoped, family, int(bits), obstacle)
 
 
 NODE = [
     address("lo", "127.0.0.1/8"),
     address("docker0", "172.17.0.1/16"),
-    address("eno1", "192.168.1.5/24", running=False),
+    address("eno1", "192.168.1.5/24", obstacle="down"),
     address("eth0", "10.0.0.1/24"),
     address("eth1", "10.0.1.1/24"),
     address("virbr0", "192.168.122.1/24"),
@@ -31,6 +31,7 @@ NODE = [
     address("eth0", "fe80::1/64"),
     address("eth2", "fe80::2/64"),
 ]
+UNSET = "since NCCL_SOCKET_IFNAME is not set"
 IB = address("ib0", "10.1.0.1/24")
 
 
@@ -70,13 +71,21 @@ def test_the_default_order_of_names(host):
 
     lo, docker, _, eth, _, virbr, *_ = NODE
     assert first(*NODE, IB).name == "ib0"
-    assert (
-        first(*NODE).reason == "the first that is not named docker*, lo* or virbr*, since NCCL_SOCKET_IFNAME is not set"
-    )
+    assert first(lo, eth).reason == f"the first that is not named docker*, lo* or virbr*, {UNSET}"
     assert first(lo, virbr, docker).name == "docker0"
     assert first(virbr, lo).name == "lo"
     assert first(virbr).name == "virbr0"
     assert str(first(lo, eth)) == "eth0:10.0.0.1<0>"
+
+
+def test_what_would_have_come_first_but_cannot_be_used_is_said(host):
+    lo, _, eno1, eth, *_ = NODE
+    unplugged = address("eth0", "10.0.0.1/24", obstacle="no carrier")
+    host([lo, eno1, unplugged])
+    passed = "passed over: eno1 (down), eth0 (no carrier)"
+    assert bootstrap_interface({}).reason == f"there is none but lo* and virbr*, {UNSET}; {passed}"
+    host([lo, address("docker0", "172.17.0.1/16", obstacle="no carrier"), eth])
+    assert "passed over" not in bootstrap_interface({}).reason
 
 
 def test_the_family(host):
@@ -161,6 +170,6 @@ def test_the_comm_ids_port():
 def test_this_hosts_addresses():
     found = local_addresses()
     loopback = next(a for a in found if a.text == "127.0.0.1")
-    assert (loopback.interface, loopback.running, str(loopback.network)) == ("lo", True, "127.0.0.0/8")
+    assert (loopback.interface, loopback.obstacle, str(loopback.network)) == ("lo", "", "127.0.0.0/8")
     families = [a.family for a in found]
     assert families == sorted(families)  # IPv4 before IPv6, as getifaddrs lists them

@@ -204,9 +204,11 @@ def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
 
 def test_a_hub_on_another_hosts_loopback_is_said_at_once():
     store = HashStore()
-    far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00")
+    why = "passed over: eth0 (no carrier)"
+    far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00", reason=why)
     store.set("railgauge/hub", json.dumps(far.to_dict()))
-    with pytest.raises(UsageError, match="where no other host can reach it: set NCCL_SOCKET_IFNAME on gpu-01"):
+    told = f"where no other host can reach it (lo is taken: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
+    with pytest.raises(UsageError, match=re.escape(told)):
         meet_on(store, 1, 2)
 
 
@@ -354,8 +356,8 @@ def test_a_connection_that_is_dropped_before_the_proof_is_made_anew_until_it_is_
         with pytest.raises(PeerLostError) as caught:
             reach(place, "lo", b"s", timeout_s=2.0, deadline=time.monotonic() + 2)
         listener.shutdown(socket.SHUT_RDWR)
-    where = f"cannot join rank 0 at 127.0.0.1:{place.port} (lo of gpu-01): "
-    assert str(caught.value).startswith(where)
+    where = f"rank 0 at 127.0.0.1:{place.port} (lo of gpu-01): "
+    assert str(caught.value).startswith((f"cannot join {where}", f"cannot connect to {where}"))  # as far as it came
     assert caught.value.rank == 0
 
 

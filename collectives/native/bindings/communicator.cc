@@ -205,6 +205,18 @@ void bind_communicator(nb::module_& m) {
       .def(
           "execute", [](Communicator& self, Call& call) { call.run(self); }, "call"_a,
           "Run what was prepared to its end.")
+      .def(
+          "call",
+          [](Communicator& self, int collective, nb::handle source, nb::handle destination, int op,
+             int root) {
+            Call call(self, collective, source, destination, op, root);
+            if (call.in_pairs() && !self.has_pairs()) return false;
+            call.run(self);
+            return true;
+          },
+          "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
+          "Prepare and execute; False, and nothing was run, where it needs pairs and there are "
+          "none.")
       .def("run", &run, "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a,
            "root"_a, "ahead"_a = 0, "times"_a = 1,
            "Run it `ahead` times, then `times` times; return the seconds that one of the latter "

@@ -16,7 +16,7 @@ namespace {
 
 using Data = nb::ndarray<nb::device::cpu, nb::c_contig>;
 using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
-using Result = std::tuple<std::size_t, std::size_t, double, double>;
+using Result = std::tuple<std::size_t, std::size_t, double, double, double>;
 
 Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind) {
   if (ranks < 1) throw Error(ErrorCode::kInvalid, "a pattern is of 1 rank or more");
@@ -33,7 +33,7 @@ void check_length(const Pattern& pattern, std::size_t bytes, std::size_t count) 
   }
 }
 
-Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got}; }
+Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got, v.ulps}; }
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void bind_pattern(nb::module_& m) {
       },
       "pattern"_a, "data"_a, "count"_a, "first"_a = 0,
       "Compare every element with the reduction over all ranks: (wrong, index of the first, "
-      "expected, got).");
+      "expected, got, how many ULP it may be off).");
   m.def(
       "check_copied",
       [](const Pattern& pattern, int rank, ReadOnlyData data, std::size_t count,
@@ -77,8 +77,7 @@ void bind_pattern(nb::module_& m) {
         return result(check_copied(pattern, rank, from, count, first));
       },
       "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
-      "Compare every element with what fill_pattern writes: (wrong, index of the first, expected, "
-      "got).");
+      "Compare every element with what fill_pattern writes; the result is as check_reduced's.");
 }
 
 }  // namespace railgauge

@@ -124,6 +124,11 @@ class Communicator:
     def execute(self, call: Call) -> None:
         """Run what was prepared to its end."""
 
+    def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
+        """
+        Prepare and execute; False, and nothing was run, where it needs pairs and there are none.
+        """
+
     def run(self, collective: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], count: int, dtype: int, op: int, root: int, ahead: int = 0, times: int = 1) -> float:
         """
         Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
@@ -139,6 +144,11 @@ class Communicator:
     def blocked_on(self) -> BlockedOn:
         """whom this rank waits for, or waited for when it failed; for any thread"""
 
+def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
+    """
+    The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
+    """
+
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""
 
@@ -147,14 +157,14 @@ class Pattern:
 def fill_pattern(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu')], count: int, first: int = 0) -> None:
     """Write elements first ... first + count - 1 of one rank's input."""
 
-def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got).
+    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got, how many ULP it may be off).
     """
 
-def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float]:
+def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with what fill_pattern writes: (wrong, index of the first, expected, got).
+    Compare every element with what fill_pattern writes; the result is as check_reduced's.
     """
 
 def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:

@@ -15,6 +15,7 @@ from railgauge.collectives.report.table import csv_text
 
 SIZES = [8 << 2 * i for i in range(8)]
 SCAN = result(*(row(size, 5 + size / 1e4, 4 + size / 2e4) for size in SIZES))
+NO_LINES = {"predicted_busbw_gb_per_s": 0.0, "floor_us": None}
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -30,19 +31,34 @@ def texts(tree):
     return [node.text for node in tree.iter(f"{SVG}text")]
 
 
-def test_both_ways_the_prediction_and_the_plan_are_shown():
+def test_both_ways_the_prediction_and_memorys_limit_are_shown():
     tree = drawn(SCAN)
     assert {node.get("class") for node in of_class(tree, "curve")} == {
         "curve out",
         "curve in",
         "curve predicted",
-        "curve planned",
+        "curve floor",
     }
     assert len(of_class(tree, "point")) == 2 * len(SIZES) + 2  # and in the legend
     assert {"all_reduce, 2 ranks on gpu-01, host memory", "railgauge run all_reduce", "float sum", "ring"} < {
         *texts(tree)
     }
-    assert "planned channels, 6 GB/s" in texts(tree)
+    assert "memory's limit, measured" in texts(tree)
+
+
+def test_memorys_limit_is_the_least_time_as_bus_bandwidth():
+    """Of 3 ranks all_reduce has the factor 4/3; of repeated rows the quickest copy counts."""
+    rows = [row(3000, floor_us=us) for us in (2.0, 1.0)]
+    (panel,) = chart(result(*rows, ranks=3)).panels
+    (floor,) = (curve for curve in panel.curves if curve.kind is Kind.FLOOR)
+    assert [point.gb_per_s for point in floor.points] == [pytest.approx(4.0)]
+
+
+def test_between_nodes_the_limit_is_that_of_the_planned_channels():
+    tree = drawn(result(*(row(size, floor_us=None) for size in SIZES), nodes=2))
+    assert "planned between nodes, 6 GB/s" in texts(tree)
+    assert of_class(tree, "planned")
+    assert not of_class(tree, "floor")
 
 
 def test_a_point_tells_what_it_is():
@@ -80,7 +96,13 @@ def test_there_is_a_panel_for_each_variant():
 
 def test_an_older_result_is_behind_the_new_one():
     kinds = [curve.kind for curve in chart(SCAN, result(row(8), row(1 << 20), row(8, dtype="half"))).panels[0].curves]
-    assert kinds == [Kind.BEFORE_OUT_OF_PLACE, Kind.BEFORE_IN_PLACE, Kind.PREDICTED, Kind.OUT_OF_PLACE, Kind.IN_PLACE]
+    assert kinds[1:] == [
+        Kind.BEFORE_OUT_OF_PLACE,
+        Kind.BEFORE_IN_PLACE,
+        Kind.PREDICTED,
+        Kind.OUT_OF_PLACE,
+        Kind.IN_PLACE,
+    ]
     assert "before" in texts(drawn(SCAN, SCAN))
 
 
@@ -108,7 +130,7 @@ def test_one_size_can_be_seen():
         result(),
         result(planned_gb_per_s=None),
         result(row(0)),
-        result(row(8, out_of_place=timing(8, 1, 0.0), in_place=timing(8, 1, 0.0), predicted_busbw_gb_per_s=0.0)),
+        result(row(8, out_of_place=timing(8, 1, 0.0), in_place=timing(8, 1, 0.0), **NO_LINES)),
     ],
     ids=["failed", "failed early", "nothing moved", "one rank"],
 )

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The subcommands of `railgauge log`."""
+
+import typer
+
+from railgauge.cli.log.explain import explain
+from railgauge.cli.machine_options import HELP_OPTIONS
+from railgauge.cli.quick_command import QuickCommand, QuickGroup
+
+app = typer.Typer(
+    cls=QuickGroup,
+    help="What a run has left behind, explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings=HELP_OPTIONS,
+)
+
+
+@app.callback()
+def log() -> None:
+    """What a run has left behind, explained."""
+
+
+app.command(cls=QuickCommand)(explain)

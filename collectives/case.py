@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a row of a run measures: a collective, how much of what type, and how it is reduced or rooted."""
+
+from dataclasses import dataclass
+
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.operation import REDUCING, ROOTED, bytes_of
+from railgauge.topo.algorithm import Collective
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One operation; `count` is NCCL's (`operation.extent`)."""
+
+    collective: Collective
+    count: int
+    dtype: Dtype
+    op: Redop
+    root: int
+
+    def bytes(self, ranks: int) -> int:
+        """As nccl-tests counts them."""
+        return bytes_of(self.collective, self.count, self.dtype.bytes, ranks)
+
+    def __str__(self) -> str:
+        """For messages: `float sum`, `int8 from root 3`."""
+        root = f" root {self.root}" if self.collective in ROOTED else ""
+        return f"{self.dtype.label}{f' {self.op.label}' if self.collective in REDUCING else ''}{root}"

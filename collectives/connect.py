@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The communicator of all ranks of a job, over what was planned for them."""
+
+from collections.abc import Sequence
+
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.connection_log import log_connections
+from railgauge.collectives.plan import Plan
+from railgauge.collectives.tuning_file import measured_for
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.fault import Fault
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import Peer
+
+
+def connect(
+    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, log: NcclLog, fault: Fault | None = None
+) -> Communicator:
+    """Connect all ranks over the plan, and log how; they choose algorithms by the times that rank 0 has on file.
+
+    Errors are those of Communicator.
+    """
+    comm = Communicator(
+        bootstrap,
+        peers,
+        plan.rings,
+        plan.nets,
+        plan.trees,
+        fault=fault,
+        measured=measured_for(bootstrap, plan.nodes),
+        net_gb_per_s=plan.gb_per_s,
+    )
+    log_connections(comm, log)
+    return comm

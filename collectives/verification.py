@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether an operation gave what it had to: every element of a rank's destination against the ranks' inputs, which
+are made again from their Pattern (collectives/native/pattern.h).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from railgauge._native import collectives as native
+from railgauge.collectives.case import Case
+from railgauge.collectives.dtype import PatternKind
+from railgauge.collectives.expectation import expected
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many elements of one rank are wrong, and the first of them."""
+
+    kind: PatternKind
+    wrong: int = 0
+    index: int = 0
+    expected: float = 0.0
+    got: float = 0.0
+    ulps: float = 0.0
+    """How far it may be off, in units in the last place; 0: not at all."""
+
+    def __str__(self) -> str:
+        """For messages: `random data: index 7: expected 5.25 within 1.5 ULP, got inf`."""
+        random = "random data: " if self.kind is PatternKind.RANDOM else ""
+        within = f" within {self.ulps:.3g} ULP" if self.ulps else ""
+        return f"{random}index {self.index}: expected {self.expected:.17g}{within}, got {self.got:.17g}"
+
+
+def verify(case: Case, pattern: native.Pattern, kind: PatternKind, destination: Any, rank: int, ranks: int) -> Verdict:
+    """Compare all that `rank`'s destination has to hold after the case, whose inputs are the pattern's."""
+    verdict = Verdict(kind)
+    for piece in expected(case.collective, rank=rank, ranks=ranks, count=case.count, root=case.root):
+        data = destination[piece.offset * case.dtype.bytes :]
+        if piece.rank is None:
+            wrong, index, *values = native.check_reduced(pattern, data, piece.count, piece.index)
+        else:
+            wrong, index, *values = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
+        if wrong and not verdict.wrong:
+            verdict = Verdict(kind, wrong, piece.offset + index, *values)
+        elif wrong:
+            verdict = replace(verdict, wrong=verdict.wrong + wrong)
+    return verdict

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's lines on connections that were made."""
+
+from tests.collectives.wiring import over_rings
+from tests.transports.ranks import on_ranks
+
+from railgauge.collectives.connection_log import log_connections
+from railgauge.transports.nccl_log import NcclLog
+
+
+def logged(tmp_path, transport):
+    """What rank 0 of two says at INFO."""
+    path = tmp_path / "log"
+
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], transport)
+        if bootstrap.rank == 0:
+            log_connections(comm, NcclLog(0, {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": str(path)}))
+        comm.barrier()
+
+    on_ranks(2, body)
+    return path.read_text()
+
+
+def test_threads_of_sockets_and_what_was_asked_for_beyond_are_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("NCCL_SOCKET_NTHREADS", "17")
+    text = logged(tmp_path, "NET/Socket")
+    assert "NET/Socket : Using [0]lo:127.0.0.1<0>" in text
+    assert "NET/Socket : NCCL_SOCKET_NTHREADS is greater than the maximum allowed, setting to 16" in text
+    assert "NET/Socket: Using 16 threads and 1 sockets per thread" in text
+
+
+def test_shared_memory_has_no_sockets(tmp_path):
+    assert "NET/Socket" not in (text := logged(tmp_path, "SHM"))
+    assert "Channel 00/0 : 0[0] -> 1[1] via SHM" in text
+    assert "Connected all rings" in text
