@@ -29,7 +29,7 @@ COMMANDS = {
     "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
-    "log": ("railgauge.cli.log.commands", "What a run left behind: explain shows where all ranks stood when it ended."),
+    "log": ("railgauge.cli.log.commands", "What a run left behind: explain reads logs of NCCL, and flight records."),
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
