@@ -16,7 +16,7 @@ WRITER_S = 10.0  # how long a named pipe may stay without anybody who writes to 
 
 
 STDIN = "-"
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 
 
 def read_bytes(path: str, most: int) -> bytes:

@@ -14,6 +14,9 @@ def allowed(log: Log, machine: Machine) -> tuple[str, ...]:
     case = Case(machine)
     gpus = {node.id.rpartition("-")[2]: node.id for node in case.system.nodes if node.kind is NodeKind.GPU}
     places = {key: gpus[rank.bus_id] for key, rank in log.ranks.items() if rank.bus_id in gpus}
+    comms = {comm for comm, _ in places}
+    if len(comms) == 1:  # a connection that does not tell its communicator is of the only one
+        places |= {("", rank): gpu for (_, rank), gpu in places.items()}
     if not places:
         return ("no rank's GPU is found on that machine: the log has no bus ids, or is of another one",)
     return tuple(dict.fromkeys((*_peers(log, case, places), *_gdr(log, case, places)))) or (

@@ -91,7 +91,7 @@ CATALOGUE = (
     Entry(
         "gid-index-invalid",
         FAIL,
-        r"ibv_modify_qp failed.*(?:timed out|110|unreachable|Invalid argument|22)",
+        r"ibv_modify_qp failed",
         "two NICs cannot reach each other by the GIDs that were chosen",
         "leave NCCL_IB_GID_INDEX unset since 2.21; check that both GIDs are RoCE v2 in one routed network",
     ),
@@ -133,7 +133,7 @@ CATALOGUE = (
     Entry(
         "socket-ifname-nomatch",
         FAIL,
-        r"no socket interface found|Socket creation failed|Address family not supported",
+        r"no socket interface found|Socket creation failed",
         "NCCL finds no interface to meet the other ranks by",
         "NCCL_SOCKET_IFNAME=NAME of an interface that is up and has an address on every node",
     ),
@@ -200,7 +200,7 @@ CATALOGUE = (
     Entry(
         "nodes-differ",
         FAIL,
-        r"collective mismatch|instead of \d+|[Mm]ismatched NCCL version|mixed local Net device counts"
+        r"collective mismatch|bytes instead of \d+|[Mm]ismatched NCCL version|mixed local Net device counts"
         r"|Message truncated",
         "ranks disagree: other sizes, releases, or numbers of NICs",
         "compare releases, NCCL_* and NICs of the nodes",

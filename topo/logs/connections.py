@@ -22,10 +22,11 @@ CONNECTION = re.compile(
     r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*"
     r"|SHM[^\s,;]*|direct shared memory)"
 )
-BEYOND = re.compile(
-    rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel \S+ : \S+ \S+ \S+ (?:\[(send|receive)\] )?"
-    rb"via ((?:NET|P2P|SHM)\S*)"
+TOLD = re.compile(
+    rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)"
 )
+"""A whole line that tells a connection, for counting: the host, and what comes behind the two ranks."""
+WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"
 
 
@@ -69,11 +70,24 @@ class Traffic(NamedTuple):
 
 
 class Connections:
-    """The connections of a log, the first MOST one by one."""
+    """The connections of a log, the first MOST one by one, the others by what they have in common."""
 
     def __init__(self) -> None:
         self.kept: dict[Connection, None] = {}
-        self.beyond: Counter[Traffic] = Counter()
+        self._beyond: Counter[Traffic] = Counter()
+        self._told: Counter[tuple[bytes, bytes]] = Counter()  # counted and not yet understood
+
+    @property
+    def beyond(self) -> Counter[Traffic]:
+        """Those that are counted and not kept."""
+        self._understand()
+        return self._beyond
+
+    def _understand(self) -> None:
+        for (host, behind), times in self._told.items():
+            if way := WAY.match(behind.decode("utf-8", "replace")):
+                self._beyond[Traffic(host.decode("utf-8", "replace"), way[1] or "", way[2])] += times
+        self._told.clear()
 
     @property
     def full(self) -> bool:
@@ -90,10 +104,13 @@ class Connections:
         self.kept[Connection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
         return True
 
-    def count(self, block: bytes) -> None:
-        """Count those of a block, for when no more are kept: of lines that are whole."""
-        for (host, end, via), times in Counter(BEYOND.findall(block)).items():
-            self.beyond[Traffic(*(part.decode("utf-8", "replace") for part in (host, end, via)))] += times
+    def count(self, block: bytes) -> int:
+        """Count those of a block, for when no more are kept: of lines that are whole. How many lines that were."""
+        told = TOLD.findall(block)
+        self._told.update(told)
+        if len(self._told) > MOST:
+            self._understand()
+        return len(told)
 
     def traffic(self) -> Iterator[tuple[Traffic, int]]:
         """All of them, folded by what they have in common."""

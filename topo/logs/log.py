@@ -20,7 +20,7 @@ INIT = re.compile(
     r"\bcomm (?P<pointer>0x\w+) rank (?P<rank>\d{1,7}) n[rR]anks (?P<size>\d{1,7})\b(?: cudaDev (?P<device>\d+))?"
     r"(?: nvmlDev \d+)?(?: busId (?P<bus_id>[0-9a-f]+))?(?: commId (?P<comm>\w+))?"
 )
-NETWORK = re.compile(r"Using network (\S.*)")
+NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
 DEVICES = re.compile(r"NET/(IB|Socket) *: Using (\[0\].*?)(?:;|$)")
 DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
 NO_DEVICE = re.compile(r"NET/IB *: No device found")
@@ -121,11 +121,11 @@ class Log:
     def read(self, block: bytes) -> None:
         """Take in a block of whole lines."""
         keeps = not self.connections.full
+        if not keeps and self.connections.count(block) == block.count(b"\n"):
+            return  # nothing else is in it
         for raw in lines(block, connections=keeps):
             for message in messages(raw):
                 self._take(message)
-        if not keeps:
-            self.connections.count(block)
 
     def _take(self, line: Line) -> None:
         if line.level:
@@ -205,7 +205,8 @@ class Log:
             self._sizes[rank, size] += 1
             comm = f"{self._sizes[rank, size]} of {size} ranks"
         self._comms[process] = comm
-        self._threads[line.host, line.pid, line.thread] = comm
+        if "COMPLETE" not in line.text:  # the first line of a start; before 2.18 there is the last one alone
+            self._threads[line.host, line.pid, line.thread] = comm
         device = int(found["device"]) if found["device"] else line.device
         known = self.ranks.get((comm, rank))
         bus_id = found["bus_id"] or (known.bus_id if known else "")

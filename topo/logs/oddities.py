@@ -4,6 +4,7 @@
 An id is that of the rule that finds the cause on a machine, where there is one.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from railgauge.topo.cpuset import from_list
 from railgauge.topo.findings import LEVELS, Finding, Level
 from railgauge.topo.logs.catalogue import OTHERS
-from railgauge.topo.logs.connections import GDR, Traffic
+from railgauge.topo.logs.connections import GDR, Traffic, transport
 from railgauge.topo.logs.log import Log
 from railgauge.topo.rules.rules import RULES
 
@@ -20,7 +21,7 @@ LOG_ONLY = frozenset({OTHERS, "ras-port-taken", "peer-lost", "collective-timeout
 SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
 ENDS = {"send": "sending", "receive": "receiving"}
-VIRTUAL = ("docker", "virbr", "veth", "cni", "flannel", "br-", "cali", "tailscale", "lo")
+VIRTUAL = re.compile(r"(?:docker|virbr|veth|cni|flannel|br-|cali|tailscale)\S*|lo")
 """Interfaces by which no other node can be reached."""
 FORGOTTEN = {
     "NCCL_IB_DISABLE": "RDMA is turned off",
@@ -38,6 +39,7 @@ def oddities(log: Log, network: Counter[Traffic], rdma: str) -> tuple[Finding, .
         *_errors(log),
         *_sockets(log, rdma),
         *_gdr(log, network),
+        *_shared_memory(log),
         *_settings(log),
         *_interfaces(log),
         *_channels(log),
@@ -139,12 +141,27 @@ def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
     return _finding("gpu-nic-far", Level.WARN, "GPUDirect RDMA", message, effect=effect)
 
 
+def _shared_memory(log: Log) -> Iterator[Finding]:
+    ways = Counter[str]()
+    for one, times in log.connections.traffic():
+        ways[transport(one.via)] += times
+    if ways["SHM"]:
+        beside = f", {ways['P2P']} by P2P" if ways["P2P"] else ""
+        message = f"{ways['SHM']} connections within nodes go through host memory (SHM){beside}"
+        remedy = "by design where GPUs are far apart or have no P2P; otherwise railgauge topo paths GPU0 GPU1 says why"
+        yield _finding("p2p-unsupported", Level.INFO, "SHM", message, remedy)
+
+
 def _settings(log: Log) -> Iterator[Finding]:
     for name, values in sorted(log.settings.items()):
         if name in FORGOTTEN and "1" in values:
             message = f"{name}=1 on {_names(values['1'])}: {FORGOTTEN[name]}"
             remedy = "look for it in the environment, ~/.nccl.conf and /etc/nccl.conf"
             yield _finding("conf-file-forgotten", Level.WARN, name, message, remedy)
+        if name == "NCCL_IB_GID_INDEX":
+            message = f"{name} is set to {', '.join(sorted(values))}: NCCL takes it unchecked"
+            remedy = "leave it unset since 2.21, where NCCL chooses a RoCE v2 GID itself"
+            yield _finding("gid-index-invalid", Level.INFO, name, message, remedy)
         if len(values) > 1:
             parts = "; ".join(f"{value} on {_names(hosts)}" for value, hosts in sorted(values.items())[:4])
             yield _finding("nodes-differ", Level.INFO, name, f"{name} is not the same everywhere: {parts}")
@@ -154,7 +171,7 @@ def _interfaces(log: Log) -> Iterator[Finding]:
     if log.on_one_node or len(log.hosts) < 2:
         return
     for host, chosen in sorted(log.bootstraps.items()):
-        if chosen.split()[0].startswith(VIRTUAL):
+        if VIRTUAL.fullmatch(chosen.split()[0]):
             message = f"{host} meets the other ranks by {chosen}, an interface that other nodes do not reach"
             remedy = "NCCL_SOCKET_IFNAME=NAME of an interface that joins the nodes"
             yield _finding("socket-ifname-virtual", Level.WARN, host, message, remedy)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 LONGEST = 1 << 15
 """Bytes of a line that are read: a ring of 4096 ranks takes 24 KiB."""
 INFO = (
-    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |NCCL_|comm 0x|ncclComm"
+    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_|comm 0x|ncclComm"
     rb"|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|DMA-BUF|MNNVL|Pattern |=== Sys| *\+ PCI|cuMem |RAS "
     rb"|Call |Missing |P2P |NVLS multi|Failed |failed )|WARN|ERROR|failure|version)"
 )

@@ -55,7 +55,7 @@ LOGS = {
         + said("a", "Channel 00 : 0[10000] -> 1[11000] via direct shared memory"),
         "unneeded",
         "unknown",
-        [],
+        ["p2p-unsupported"],
     ),
     "RCCL": (
         said("a", "RCCL version : 2.26.6-HEAD:f224e2c")
@@ -149,6 +149,21 @@ LOGS = {
         "unknown",
         "unknown",
         ["conf-file-forgotten"],
+    ),
+    "a GID index by hand": (
+        said("a", "NCCL_IB_GID_INDEX set by environment to 3."),
+        "unknown",
+        "unknown",
+        ["gid-index-invalid"],
+    ),
+    "2.30's words for a network": (said("a", "Assigned NET plugin IB to comm"), "chosen", "unknown", []),
+    "PyTorch's words on IPv6": (
+        said("a", "Using network IB")
+        + "[W socket.cpp:601] [c10d] The client socket has failed to connect to [localhost]:29500 "
+        "(errno: 97 - Address family not supported by protocol).\n",
+        "chosen",
+        "unknown",
+        [],
     ),
     "a bridge that a hypervisor made up": (
         said("a", "=== System : maxBw 48.0 totalBw 370.8 ===", "+ PCI[0.2] - PCI/0-65000 (104c823200000000)")
