@@ -59,8 +59,8 @@ def train(rank: int, turn: int) -> Iterator[str]:
     )
     if rank == RANKS - 1:
         yield (
-            f"[default7]: [2026-11-21 08:00:00,123] iteration {turn:8d}/ 500000 | consumed samples: {turn * 1024:12d} |"
-            " elapsed time per iteration (ms): 4123.5 | learning rate: 1.5E-04 | lm loss: 2.345E+00 | grad norm: 0.345 |"
+            f"[default7]: [2026-11-21 08:00:00,123] iteration {turn:8d}/ 90000 | samples: {turn * 1024:12d} |"
+            " elapsed time per iteration (ms): 4123.5 | learning rate: 1.5E-04 | lm loss: 2.345E+00 | norm: 0.345 |"
         )
 
 

@@ -114,7 +114,8 @@ CATALOGUE = (
         FAIL,
         r"Got completion.*(?:error 12\b|RETRY_EXC_ERR|error 5\b|WR_FLUSH)",
         "a NIC's messages were not acknowledged: its peer is not reachable, or packets are lost",
-        "check route, VLAN and MTU between the two GIDs, the switch's flow control and the port's error counters",
+        "check route, VLAN and MTU between the two GIDs, the switch's flow control and the port's error counters; "
+        "gid-index-invalid, mtu-mismatch and ib-errors-rising look at these",
     ),
     Entry(
         "ib-errors-rising",
@@ -133,7 +134,7 @@ CATALOGUE = (
     Entry(
         "socket-ifname-nomatch",
         FAIL,
-        r"no socket interface found|Socket creation failed",
+        r"no (?:socket )?interface found|Socket creation failed",
         "NCCL finds no interface to meet the other ranks by",
         "NCCL_SOCKET_IFNAME=NAME of an interface that is up and has an address on every node",
     ),
@@ -248,9 +249,23 @@ CATALOGUE = (
         "look for NCCL_*_DISABLE settings, and for an algorithm that was forced (NCCL_ALGO)",
     ),
     Entry(
+        "p2p-unsupported",
+        WARN,
+        r"P2P is disabled between",
+        "the driver gives no peer access between two GPUs that are connected",
+        "nvidia-smi topo -p2p r; look for ACS, the IOMMU and a driver that has P2P turned off",
+    ),
+    Entry(
+        "nccl-setting-invalid",
+        WARN,
+        r"Invalid value .* for NCCL_\w+",
+        "NCCL does not understand the value of a setting and takes its default",
+        "numbers only: on and true are none; no blanks in conf files",
+    ),
+    Entry(
         "driver-mismatch",
         FAIL,
-        r"driver version is insufficient|[Cc]uda failure (?:35|803|804)\b",
+        r"driver version is insufficient|Driver/library version mismatch|[Cc]uda failure (?:35|803|804)\b",
         "the driver is too old for this CUDA, or is not the one that is loaded",
         "update the driver, or take a CUDA that it supports",
     ),

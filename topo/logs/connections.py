@@ -22,9 +22,7 @@ CONNECTION = re.compile(
     r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*"
     r"|SHM[^\s,;]*|direct shared memory)"
 )
-TOLD = re.compile(
-    rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)"
-)
+TOLD = re.compile(rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)")
 """A whole line that tells a connection, for counting: the host, and what comes behind the two ranks."""
 WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
 GDR = "/GDRDMA"

@@ -11,18 +11,19 @@ from typing import Any
 
 from railgauge.topo.cpuset import from_list
 from railgauge.topo.findings import LEVELS, Finding, Level
-from railgauge.topo.logs.catalogue import OTHERS
 from railgauge.topo.logs.connections import GDR, Traffic, transport
 from railgauge.topo.logs.log import Log
 from railgauge.topo.rules.rules import RULES
 
-LOG_ONLY = frozenset({OTHERS, "ras-port-taken", "peer-lost", "collective-timeout", "collective-mismatch", "run-slower"})
-"""Ids that no rule about machines has."""
 SLOWER = 2.0
 """How many times an nccl-tests table may be behind the best one of the same log."""
 ENDS = {"send": "sending", "receive": "receiving"}
 VIRTUAL = re.compile(r"(?:docker|virbr|veth|cni|flannel|br-|cali|tailscale)\S*|lo")
 """Interfaces by which no other node can be reached."""
+UNNAMED = "a rank that is not named"
+COLLAPSE = 4
+"""How many times the channels of one rank are those of another before it counts, the communicator being unknown."""
+SOFT_RDMA = ("rxe", "siw")
 FORGOTTEN = {
     "NCCL_IB_DISABLE": "RDMA is turned off",
     "NCCL_P2P_DISABLE": "P2P between GPUs is turned off",
@@ -181,16 +182,18 @@ def _channels(log: Log) -> Iterator[Finding]:
     """Ranks of a communicator that count other channels: the least of them is what all get."""
     comms: defaultdict[str, dict[tuple[int, int | None], set[str]]] = defaultdict(dict)
     for (comm, host, device), counts in log.channels.items():
-        comms[comm].setdefault(counts, set()).add(f"{host}[{device}]" if host else "one rank")
+        comms[comm].setdefault(counts, set()).add(f"{host}[{device}]" if host else UNNAMED)
     for comm, told in comms.items():
-        if len(told) > 1 and (comm or not log.ranks):
-            parts = "; ".join(
-                f"{coll} channels{'' if nvls is None else f' and {nvls} of NVLS'} on {_names(who)}"
-                for (coll, nvls), who in sorted(told.items(), key=lambda item: -item[0][0])
-            )
-            message = f"channel counts differ: {parts}"
-            remedy = "a rank whose NVLinks are not seen takes all to its few channels: compare nvidia-smi nvlink -s"
-            yield _finding("nvlink-missing", Level.WARN, comm or "channels", message, remedy)
+        if len(told) == 1 or (not comm and log.ranks and set.union(*told.values()) != {UNNAMED}):
+            continue  # of several communicators, perhaps
+        parts = "; ".join(
+            f"{coll} channels{'' if nvls is None else f' and {nvls} of NVLS'} on {_names(who)}"
+            for (coll, nvls), who in sorted(told.items(), key=lambda item: -item[0][0])
+        )
+        most, least = max(coll for coll, _ in told), min(coll for coll, _ in told)
+        level = Level.WARN if comm or most >= COLLAPSE * least else Level.INFO
+        remedy = "a rank whose NVLinks are not seen takes all to its few channels: compare nvidia-smi nvlink -s"
+        yield _finding("nvlink-missing", level, comm or "channels", f"channel counts differ: {parts}", remedy)
 
 
 def _differences(log: Log) -> Iterator[Finding]:
@@ -215,6 +218,12 @@ def _machine(log: Log) -> Iterator[Finding]:
         message = f"the topology on {host} has PCI/{device} at {gb_per_s:g} GB/s: no real bridge is so slow"
         remedy = "mend the link_speed and link_width of it in the topology file, or have the cloud mend theirs"
         yield _finding("pcie-bridge-bogus", Level.FAIL, f"{host} PCI/{device}", message, remedy)
+    for host, networks in sorted(log.devices.items()):
+        soft = [device for device in networks.get("IB", ()) if device.startswith(SOFT_RDMA)]
+        if soft:
+            message = f"{host} uses software RDMA: {' '.join(soft)}"
+            remedy = "NCCL_IB_HCA=^rxe,siw, or rdma link delete NAME"
+            yield _finding("soft-rdma-present", Level.WARN, f"{host} {soft[0]}", message, remedy)
     for (host, gpu), (cpus, near) in sorted(log.narrowed.items()):
         left, all_near = len(from_list(cpus)), len(from_list(near))
         if 2 * left < all_near:

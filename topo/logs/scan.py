@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator
 LONGEST = 1 << 15
 """Bytes of a line that are read: a ring of 4096 ranks takes 24 KiB."""
 INFO = (
-    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_|comm 0x|ncclComm"
-    rb"|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|DMA-BUF|MNNVL|Pattern |=== Sys| *\+ PCI|cuMem |RAS "
-    rb"|Call |Missing |P2P |NVLS multi|Failed |failed )|WARN|ERROR|failure|version)"
+    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
+    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
+    rb"|Invalid value|Call |Missing |P2P |Failed |failed )|WARN|ERROR|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = (
-    rb"(?:Watchdog caught|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|Bootstrap : no|'nvidia_peermem'"
-    rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched%s)"
+    rb"(?:Watchdog caught|Warning: couldn't|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|'nvidia_peermem'"
+    rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
+    rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
+    rb"|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
 )
+"""The words of other programs, and those of NCCL whose header was lost in copying."""
 VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"
 WITH_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % CHANNEL, OTHER % VIA))
 WITHOUT_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % b"", OTHER % b""))

@@ -132,6 +132,21 @@ LOGS = {
         "unknown",
         ["nvlink-missing"],
     ),
+    "counts of channels without headers": (
+        said("a", "Using network IB", init(0, 2))
+        + "32 coll channels, 32 collnet channels, 24 nvls channels, 32 p2p channels, 32 p2p channels per peer\n"
+        + "2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels, 2 p2p channels per peer\n",
+        "chosen",
+        "unknown",
+        ["nvlink-missing"],
+    ),
+    "channels of two communicators": (
+        said("a", init(0, 16, comm="0xa"), "2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels")
+        + said("a", init(0, 8, comm="0xb"), "24 coll channels, 24 collnet channels, 16 nvls channels, 32 p2p channels"),
+        "unknown",
+        "unknown",
+        [],
+    ),
     "releases": (
         said("a", "NCCL version 2.27.5+cuda12.9") + said("b", "NCCL version 2.21.5+cuda12.4"),
         "unknown",
@@ -164,6 +179,18 @@ LOGS = {
         "chosen",
         "unknown",
         [],
+    ),
+    "software RDMA": (
+        said("a", "NET/IB : Using [0]rxe0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>", "Using network IB"),
+        "chosen",
+        "unknown",
+        ["soft-rdma-present"],
+    ),
+    "lines that lost their headers": (
+        "NET/IB : No device found.\nUsing network Socket\nChannel 00/0 : 1[1] -> 8[0] [send] via NET/Socket/0\n",
+        "no",
+        "no",
+        ["verbs-device-missing"],
     ),
     "a bridge that a hypervisor made up": (
         said("a", "=== System : maxBw 48.0 totalBw 370.8 ===", "+ PCI[0.2] - PCI/0-65000 (104c823200000000)")

@@ -8,7 +8,11 @@ from tests.topo.logs.excerpts import HEALTHY, LOGS, said
 from tests.topo.logs.read import read
 
 from railgauge.topo.logs.explanation import record, text
+from railgauge.topo.logs.rules import RULES
 from railgauge.topo.logs.verdict import verdict
+
+LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
+TIMEOUT = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 1800068 milliseconds\n"
 
 
 def judged(content, block=1 << 20):
@@ -20,6 +24,15 @@ def judged(content, block=1 << 20):
 def test_verdict(name):
     content, *expected = LOGS[name]
     assert list(judged(content)) == expected
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_of_logs_finds_its_own(rule):
+    log = read("".join(content for content, *_ in LOGS.values()) + LOST + TIMEOUT)
+    found = list(rule.check(log))
+    assert {finding.id for finding in found} == {rule.id}
+    assert {finding.level for finding in found} <= set(rule.levels)
+    assert not list(rule.check(read(HEALTHY)))
 
 
 def test_what_is_known_of_a_job():
