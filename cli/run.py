@@ -39,6 +39,7 @@ DEMANDS = "Fail unless (exit status 4; 1 when slower than OLD)"
 OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .html (curves), .csv, .json"
 CHECK = "verified operations per size, and one more on random data; 0: none"
 COMPARE = "as fast as in this older result (JSON), size by size"
+REGISTER = "1 or 2: buffers that all ranks of a host map, so that they need not be copied; 0: each rank's own"
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
 
@@ -93,7 +94,7 @@ def run(
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
     blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
     cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
-    register: Annotated[int, option(HOW, "-R", "--local_register", help="GPUs only")] = 0,
+    register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
     graph: Annotated[str, option(HOW, "--graph", help="execute the channels of this graph.txt")] = "",
     fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
@@ -139,8 +140,8 @@ def run(
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
     check_device(device)
     redop, files = parse_outputs(outputs or [], output)
-    unused = ignored({"-z": blocking, "-G": cudagraph, "-R": register})
-    remarks = [*memory_used(device), *unused, *without_effect(os.environ)]
+    unused = ignored({"-z": blocking, "-G": cudagraph})
+    remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
         collective=Collective(collective),
@@ -168,6 +169,7 @@ def run(
         expect_transport=expect_transport or None,
         json=as_json,
         tune=tune,
+        register=register > 0,
         record=bool(record),
     )
     asked = Start(
@@ -190,6 +192,12 @@ def run(
 def memory_used(device: str) -> list[str]:
     """What there is to say about the memory; this version moves host memory."""
     return ["ranks use host memory"] if device == AUTO else []
+
+
+def registered(register: int) -> list[str]:
+    """What there is to say about -R: host memory has no other kind of registration."""
+    symmetric = ", as -R 1: host memory has no symmetric kind" if register == 2 else ""
+    return [f"-R {register}: buffers are memory that all ranks of a host map{symmetric}"] if register else []
 
 
 def ignored(flags: dict[str, int]) -> list[str]:

@@ -5,20 +5,22 @@ import contextlib
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import inf
+from math import inf, prod
 from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import FaultySender
+from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, uses
+from railgauge.collectives.rails import Rails, interfaces
+from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.work import Work, WorkQueue
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.collectives.zero_copy import zero_copy_sizes
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import (
     AbortedError,
     MismatchError,
@@ -33,6 +35,8 @@ from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import sharing_memory
+from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
 SPIN_S = 2e-3
@@ -96,21 +100,29 @@ class Communicator(Collectives):
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
         self._failure: RunError | None = None
-        setting = Setting.of(peers, rings=len(rings), trees=len(trees), only=self._only, net_gb_per_s=net_gb_per_s)
+        nets = nets or [[None] * len(ring) for ring in rings]
+        setting = Setting.of(
+            peers,
+            rings=len(rings),
+            trees=len(trees),
+            only=self._only,
+            net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces(nets),
+        )
         self.host_ranks = setting.host_ranks
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._connections = Connections(group, peers, fault)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
-        self._native = self._connect(
-            rings, nets or [[None] * len(ring) for ring in rings], trees[: self.trees], setting
-        )
+        self._board: Board | None = None
+        self._native = self._connect(rings, nets, trees[: self.trees], choices)
         self._connections.engine = self._native
         if self.size > 1:
             for collective, found in choices.items():
-                told = [(one.up_to_bytes, ALGORITHMS.index(one.algorithm), one.channels) for one in found]
-                self._native.choose(NUMBERS[collective], told)
+                self._native.choose(NUMBERS[collective], [one.numbers for one in found])
+            for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
+                self.run_zero_copy(collective, *sizes)
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -155,6 +167,49 @@ class Communicator(Collectives):
             raise
         self._parts.append(made)
         return made
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> Any:
+        """Make a NumPy array in memory that all ranks of the host map, so that collectives need not copy it.
+
+        All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
+        this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
+        communicator over several hosts, or of one rank, it is an array like any other. docs/shared-memory.md has more.
+
+        Args:
+            shape: of the array, as NumPy takes it; may have no elements.
+            dtype: as NumPy takes it, ml_dtypes' too.
+
+        Returns:
+            The array, zeroed, C-contiguous, aligned to a page. Its memory is freed after it and all its views are
+            gone on all ranks, by a later call or with the communicator.
+
+        Raises:
+            UsageError: no shape or dtype, one of Python objects, or the communicator is closed.
+            UnavailableError: there is not as much memory, on any rank; all raise it, and the communicator goes on.
+            RunError: a rank was lost meanwhile.
+        """
+        import numpy as np
+
+        try:
+            kind = np.dtype(dtype)
+            sizes = [operator.index(one) for one in (shape if isinstance(shape, Sequence) else [shape])]
+            if kind.hasobject or any(size < 0 for size in sizes):
+                raise TypeError
+        except TypeError:
+            raise UsageError(f"empty: shape {shape!r}, dtype {dtype!r}: whole numbers, and a type of numbers") from None
+        memory = self.memory(prod(sizes) * kind.itemsize)
+        return np.frombuffer(memory, np.uint8).view(kind).reshape(sizes)
+
+    def memory(self, size: int) -> memoryview:
+        """The bytes under `empty()`: as many as `size` says, of ranks that may each say another.
+
+        Raises:
+            UsageError, UnavailableError, RunError: as there.
+        """
+        self._wait_for_queue()
+        if self._board is None:
+            return memoryview(bytearray(size))
+        return allocate(self._group, self._board, size)
 
     @contextlib.contextmanager
     def group(self) -> Iterator[None]:
@@ -210,12 +265,33 @@ class Communicator(Collectives):
             lambda: self._native.run(number, source, destination, count, int(dtype), int(op), root, ahead, times)
         )
 
-    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int]:
-        """The algorithm that runs such an operation, and how many channels it uses."""
+    def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int, Protocol]:
+        """The algorithm that runs such an operation, how many channels it uses, and by which protocol."""
         if self.size == 1:
-            return ALGORITHMS[0], 1
-        algorithm, channels = self._native.choice(NUMBERS[collective], count, int(dtype))
-        return ALGORITHMS[algorithm], channels
+            return ALGORITHMS[0], 1, Protocol.SIMPLE
+        algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
+        return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
+
+    def run_zero_copy(
+        self, collective: Collective, windows_from: int, cross_memory_from: int, cross_memory_below: int
+    ) -> None:
+        """Say of how many bytes a collective is run on the arrays themselves (zero_copy.py); all ranks the same.
+
+        A communicator of several hosts, or of one rank, never does.
+        """
+        self._native.zero_copy(NUMBERS[collective], windows_from, cross_memory_from, cross_memory_below)
+
+    @property
+    def window_bytes(self) -> tuple[int, int]:
+        """How many bytes of this rank lie in windows (`empty`), and how many of them in huge pages."""
+        windows = self._board and self._board.windows
+        return (windows.bytes, windows.bytes_in_huge_pages) if windows else (0, 0)
+
+    @property
+    def ran_zero_copy(self) -> bool:
+        """Whether the last operation ran on the arrays themselves instead of as `choice` says: they lay well for it."""
+        operations = self._native.operations
+        return bool(operations) and operations[-1].algorithm == RUN_BY.index(Algorithm.ZERO_COPY)
 
     @property
     def ends(self) -> dict[Wire, End]:
@@ -237,6 +313,8 @@ class Communicator(Collectives):
         if self._queue:
             self._queue.close()
         self._connections.close()
+        if self._board:
+            self._board.windows.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -316,12 +394,26 @@ class Communicator(Collectives):
             self._native.connect_pairs(self._failing(lambda: self._connections.pairs(self.rings + self.trees)))
 
     def _connect(
-        self, rings: list[list[int]], nets: list[list[Nets]], trees: Sequence[Tree], setting: Setting
+        self,
+        rings: list[list[int]],
+        nets: list[list[Nets]],
+        trees: Sequence[Tree],
+        choices: Mapping[Collective, list[Choice]],
     ) -> native.Communicator:
         made = self._connections
         channels = self._failing(lambda: made.rings(rings, nets))
         tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
-        board = self._failing(made.board) if setting.one_host and self.size > 1 else None
+        hosts = sharing_memory(self.peers)
+        rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
+        cube = across = board = None
+        if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
+            cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
+        if uses(choices, Algorithm.HIERARCHICAL):
+            across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
+        if self.size > 1 and (len(hosts) == 1 or uses(choices, Algorithm.HIERARCHICAL)):
+            here = next(ranks for ranks in hosts if self.rank in ranks)
+            board = self._failing(lambda: made.board(here))
+            self._board = board if len(hosts) == 1 else None  # windows are of all ranks
         return native.Communicator(
             self.rank,
             self.size,
@@ -329,9 +421,11 @@ class Communicator(Collectives):
             channels,
             tree_channels,
             board,
+            hosts if len(hosts) > 1 else [],
+            cube,
+            across,
             timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
-            min_channel_bytes=1,  # the choices say how many channels
             stream_bytes=STREAM_BYTES,
         )
 

@@ -4,7 +4,7 @@
 from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
-from railgauge.collectives.tuning import ALGORITHMS
+from railgauge.collectives.tuning import RUN_BY
 from railgauge.transports.group import Group
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
@@ -28,7 +28,7 @@ def _operation(recorded: native.Recorded) -> Operation:
         dtype=Dtype(recorded.dtype).label,
         op=Redop(recorded.op).label if recorded.op >= 0 else "",
         root=recorded.root,
-        algorithm=str(ALGORITHMS[recorded.algorithm]) if recorded.algorithm >= 0 else COPY,
+        algorithm=str(RUN_BY[recorded.algorithm]) if recorded.algorithm >= 0 else COPY,
         channels=recorded.channels,
         began_s=recorded.began_s,
         took_us=recorded.took_us,

@@ -40,6 +40,8 @@ class Job:
     json: bool
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
+    register: bool = False
+    """Whether buffers are of the communicator (`Communicator.memory`), so that ranks of a host work on each other's."""
     record: bool = False
     """Whether the flight record is wanted at the end."""
 
@@ -60,6 +62,7 @@ class Job:
             "-N": str(self.cycles),
             "--tune": str(self.tune),
             "-c": str(self.check),
+            "-R": str(int(self.register)),
         }
 
     @property

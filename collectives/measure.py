@@ -10,6 +10,7 @@ import ctypes
 import itertools
 import mmap
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, count_of, extent
 from railgauge.collectives.verification import Verdict, verify
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.predict.host_cost import host_cost
 from railgauge.transports.bootstrap import Bootstrap
@@ -85,16 +86,22 @@ def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algor
     return size / time_us / 1e3 * collective.factor(comm.size)
 
 
-class Buffer:
-    """Page-aligned memory, in huge pages where the system has them; the engine takes it as bytes."""
+def own_memory(size: int) -> mmap.mmap:
+    """Memory of this process, in huge pages where the system has them; UnavailableError where there is too little."""
+    try:
+        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
+    with contextlib.suppress(OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
-    def __init__(self, size: int) -> None:
-        try:
-            self.memory: Any = mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except OSError:
-            raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
-        with contextlib.suppress(OSError):
-            self.memory.madvise(mmap.MADV_HUGEPAGE)
+
+class Buffer:
+    """Page-aligned memory; the engine takes it as bytes."""
+
+    def __init__(self, size: int, allocate: Callable[[int], Any] = own_memory) -> None:
+        self.memory = allocate(max(size, 1))
 
     def at(self, element: int, dtype: Dtype) -> Any:
         """From that element on."""
@@ -112,7 +119,8 @@ class Meter:
         self._comm = comm
         self._bootstrap = bootstrap
         self._job = job
-        self._source, self._destination = (Buffer(max(job.sizes)) for _ in range(2))
+        allocate = comm.memory if job.register else own_memory
+        self._source, self._destination = (Buffer(max(job.sizes), allocate) for _ in range(2))
         self._armed = False
         self.first_wrong: str | None = None
 
@@ -127,7 +135,9 @@ class Meter:
         everybody = [[Sample.received(way) for way in each[1:]] for each in told]
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
-        algorithm, channels = self._comm.choice(collective, count, dtype)
+        algorithm, channels, protocol = self._comm.choice(collective, count, dtype)
+        if self._comm.ran_zero_copy:
+            algorithm, channels, protocol = Algorithm.ZERO_COPY, 1, Protocol.SIMPLE
         return Row(
             bytes=case.bytes(ranks),
             count=count,
@@ -137,7 +147,7 @@ class Meter:
             out_of_place=timings[0],
             in_place=timings[1],
             algorithm=str(algorithm),
-            protocol="simple",
+            protocol=str(protocol),
             channels=channels,
             predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
             floor_us=None if floor is None else max(each[0] for each in told) * 1e6,

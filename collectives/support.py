@@ -18,6 +18,8 @@ from railgauge.topo.predict import host_cost
 from railgauge.transports.available import OF_GPUS, Available
 from railgauge.transports.select import SHM
 
+ONE_HOST, TWO_HOSTS = (2,), (2, 2)
+"""Ranks of each host, where all go over shared memory, and where some have to go over another transport."""
 RANKS, ELEMENTS = 3, 257
 """Of the trial of a kernel: more than two inputs, and a tail after all vectors."""
 
@@ -68,7 +70,7 @@ def reductions() -> dict[Dtype, list[Redop]]:
 
 def _support(collective: Collective, device: Device, transport: Available) -> Support:
     why_not = NO_ENGINE.get(device) or transport.why_not
-    algorithms = [] if why_not else _algorithms(collective, one_host=transport.name == SHM)
+    algorithms = [] if why_not else _algorithms(collective, ONE_HOST if transport.name == SHM else TWO_HOSTS)
     return Support(
         collective=collective,
         device=device,
@@ -78,8 +80,8 @@ def _support(collective: Collective, device: Device, transport: Available) -> Su
     )
 
 
-def _algorithms(collective: Collective, *, one_host: bool) -> list[Algorithm]:
-    there = host_cost.algorithms(collective, one_host=one_host)
+def _algorithms(collective: Collective, hosts: Sequence[int]) -> list[Algorithm]:
+    there = host_cost.algorithms(collective, hosts)
     return [algorithm for algorithm in ALGORITHMS if algorithm in there]
 
 

@@ -1,25 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each collective is run, by size: which algorithm, over how many channels.
+"""How each collective is run, by size: which algorithm, over how many channels, by which protocol.
 
 The quickest is chosen, by the cost model that `graph predict` shows too or by what `run --tune` has measured, among
 what can run it here and what NCCL_ALGO leaves. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS bound the channels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from railgauge.collectives.operation import NUMBERS
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
-from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks
+from railgauge.topo.predict.host_cost import ON_BOARDS, ll_up_to
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
 from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import why_not_shm
+from railgauge.transports.select import sharing_memory
 
-ALGORITHMS = (Algorithm.RING, Algorithm.TREE, Algorithm.ONE_SHOT, Algorithm.TWO_SHOT, Algorithm.PAIRS)
+ALGORITHMS = (
+    Algorithm.RING,
+    Algorithm.TREE,
+    Algorithm.ONE_SHOT,
+    Algorithm.TWO_SHOT,
+    Algorithm.PAIRS,
+    Algorithm.RECURSIVE_DOUBLING,
+    Algorithm.RECURSIVE_HALVING,
+    Algorithm.HIERARCHICAL,
+)
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
+RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
+"""The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
+PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
+"""In the order of the native engine's numbers (collectives/native/direct.h)."""
 NO_SETTINGS = read_allowed({})
 
 
@@ -30,6 +44,12 @@ class Choice:
     up_to_bytes: int
     algorithm: Algorithm
     channels: int
+    protocol: Protocol = Protocol.SIMPLE
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """As the native engine takes it."""
+        return self.up_to_bytes, ALGORITHMS.index(self.algorithm), self.channels, PROTOCOLS.index(self.protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +60,16 @@ class Setting:
     nodes: int
     rings: int
     trees: int
-    one_host: bool
-    """All ranks share memory."""
+    hosts: tuple[int, ...]
+    """How many ranks share memory, of each host."""
     only: Algorithm | None
     """Where it can, this one runs everything."""
     cores: int
     """That the ranks of a node have together."""
     net_gb_per_s: float
     """What all channels together pass on from one node to the next."""
+    interfaces: int = 1
+    """Over how many interfaces of a node."""
 
     @classmethod
     def of(
@@ -58,6 +80,7 @@ class Setting:
         trees: int,
         only: Algorithm | None = None,
         net_gb_per_s: float = inf,
+        interfaces: int = 1,
     ) -> "Setting":
         """Of ranks that know each other; the node with the fewest cores counts."""
         cores: dict[str, set[int]] = {}
@@ -68,16 +91,28 @@ class Setting:
             nodes=len(cores),
             rings=rings,
             trees=trees,
-            one_host=all(why_not_shm(peers[0], peer) is None for peer in peers),
+            hosts=tuple(len(host) for host in sharing_memory(peers)),
             only=only,
             cores=max(1, min(len(each) for each in cores.values())),
             net_gb_per_s=net_gb_per_s,
+            interfaces=interfaces,
         )
+
+    @property
+    def one_host(self) -> bool:
+        """Whether all ranks share memory."""
+        return len(self.hosts) == 1
 
     @property
     def host_ranks(self) -> HostRanks:
         """As the cost model takes it."""
-        return HostRanks(ranks=self.ranks, nodes=self.nodes, cores=self.cores, net_gb_per_s=self.net_gb_per_s)
+        return HostRanks(
+            ranks=self.ranks,
+            nodes=self.nodes,
+            cores=self.cores,
+            net_gb_per_s=self.net_gb_per_s,
+            interfaces=self.interfaces,
+        )
 
 
 def choose(
@@ -98,8 +133,23 @@ def choose(
         known = (measured or {}).get(collective, {})
         times = {one: known[one] for one in usable if known.get(one)}
         runs = quickest(times or modelled(setting.host_ranks, collective, usable))
-        found[collective] = list(_with_channels(runs, setting, steering))
+        by_ll = Algorithm.ONE_SHOT in usable and allowed.protocol(collective, Protocol.LL, trusted=True)
+        short = ll_up_to(collective, setting.ranks) if by_ll else 0
+        if short and not allowed.protocol(collective, Protocol.SIMPLE, trusted=True):
+            runs = [(short, Algorithm.ONE_SHOT), *(run for run in runs if run[0] > short)]
+        found[collective] = list(_with_protocol(_with_channels(runs, setting, steering), short))
     return found
+
+
+def _with_protocol(choices: Iterable[Choice], short: int) -> Iterator[Choice]:
+    """Exchanges over boards of up to `short` bytes go by LL."""
+    start = 1
+    for choice in choices:
+        if choice.algorithm is Algorithm.ONE_SHOT and start <= short:
+            yield replace(choice, up_to_bytes=min(choice.up_to_bytes, short), protocol=Protocol.LL)
+        if choice.algorithm is not Algorithm.ONE_SHOT or choice.up_to_bytes > short:
+            yield choice
+        start = choice.up_to_bytes + 1
 
 
 def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, steering: Steering) -> Iterator[Choice]:
@@ -119,10 +169,10 @@ def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, stee
 
 def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
     """What may run it: `only` that one where it can, or else one like it; never nothing."""
-    one_host, trees = setting.one_host, setting.trees > 0
+    trees = setting.trees > 0
     if setting.only is None:
-        return candidates(collective, allowed, one_host=one_host, trees=trees)
-    there = candidates(collective, NO_SETTINGS, one_host=one_host, trees=trees)
+        return candidates(collective, allowed, setting.hosts, trees=trees)
+    there = candidates(collective, NO_SETTINGS, setting.hosts, trees=trees)
     like = [one for one in there if (one in ON_BOARDS) == (setting.only in ON_BOARDS)]
     return [setting.only] if setting.only in there else (like or there)[:1]
 

@@ -10,7 +10,7 @@ from railgauge.topo.settings.algorithms import read_allowed
 ALWAYS = {
     "NCCL_PROTOS": "NCCL has no such setting, and passes over it: NCCL_PROTO is meant",
     "NCCL_NTHREADS": "threads of a GPU's block; a rank on host memory is one thread",
-    "NCCL_LL_BUFFSIZE": "LL is a protocol of GPUs",
+    "NCCL_LL_BUFFSIZE": "on host memory LL needs no buffer of its own",
     "NCCL_LL128_BUFFSIZE": "LL128 is a protocol of GPUs",
 }
 
@@ -23,9 +23,15 @@ def without_effect(settings: Mapping[str, str]) -> list[str]:
     """
     found = [f"{name}={settings[name]} has no effect: {why}" for name, why in ALWAYS.items() if settings.get(name)]
     allowed = read_allowed(settings)
-    if any(names is not None and Protocol.SIMPLE not in names for names in allowed.protocols.values()):
+    protocols = [names for names in allowed.protocols.values() if names is not None and Protocol.SIMPLE not in names]
+    if any(Protocol.LL not in names for names in protocols):
         found.append(
-            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out simple, the one protocol on host memory: no effect"
+            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out LL and simple, all that host memory has: simple runs it"
+        )
+    elif protocols:
+        found.append(
+            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out simple, which runs what LL cannot: all but a few bytes "
+            "within a host"
         )
     without = [
         str(collective)

@@ -34,7 +34,9 @@ class Algorithm(StrEnum):
     """How the ranks are joined.
 
     `direct` is a message to each peer; in memory that all share it is done in one step or two. `pairs` is a connection
-    with each peer.
+    with each peer. `recursive_doubling` and `recursive_halving` go by twice as many peers, or half as much data, with
+    every step; `hierarchical` is within each host, then across hosts, then within each host;
+    `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory.
     """
 
     RING = "ring"
@@ -43,6 +45,10 @@ class Algorithm(StrEnum):
     ONE_SHOT = "one-shot"
     TWO_SHOT = "two-shot"
     PAIRS = "pairs"
+    RECURSIVE_DOUBLING = "recursive_doubling"
+    RECURSIVE_HALVING = "recursive_halving"
+    HIERARCHICAL = "hierarchical"
+    ZERO_COPY = "zero-copy"
 
 
 class Protocol(StrEnum):

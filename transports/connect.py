@@ -5,11 +5,12 @@ memory or a socket. The bootstrap carries the offers.
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
+from railgauge.topo.settings.parameter import parameter
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
@@ -64,20 +65,29 @@ class Connector:
         finally:
             listener.close()
 
-    def board(self, place_bytes: int) -> native.Board:
-        """Make this rank's board, and open those of all others, which share memory with it. All ranks do it together.
+    def board(self, place_bytes: int, sharing: Sequence[int]) -> native.Board:
+        """Make this rank's board, and open those of the ranks that share memory with it. All ranks do it together.
+
+        `sharing` are those by their numbers in the group, this one among them, in one order on all of them.
+
+        Where the kernel lets all of them, they may read each other's memory too, unless RAILGAUGE_CMA is 0 for one.
 
         Raises:
             PeerLostError: another's memory cannot be opened.
         """
         board = native.Board(place_bytes)
         self._tell_doorbells()
+        cross_memory = bool(parameter(os.environ, "RAILGAUGE_CMA", 1))
+        if cross_memory:
+            native.permit_cross_memory()
         descriptors = self._group.all_gather(board.descriptor)
         peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
-            for rank, peer in enumerate(self._group.members)
+            for rank, peer in ((rank, self._group.members[rank]) for rank in sharing)
         ]
         opened(None, lambda: board.open(peers))
+        if all(self._group.all_gather(cross_memory and board.reads_peers)):
+            board.allow_cross_memory()
         return board
 
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which transport two ranks use, and why not the others: SHM where they can share memory, else NET/Socket."""
 
+from collections.abc import Sequence
+
 from railgauge.topo.settings.parameter import parameter
 from railgauge.transports.peer import Peer
 
@@ -25,6 +27,18 @@ def why_not_shm(a: Peer, b: Peer) -> str | None:
     if a.shm_device != b.shm_device:
         return f"on {a.host} they have different /dev/shm, as two containers have"
     return None
+
+
+def sharing_memory(peers: Sequence[Peer]) -> list[list[int]]:
+    """The places in `peers` of those that share memory with one another, groups by their first ones."""
+    groups: list[list[int]] = []
+    for place, peer in enumerate(peers):
+        group = next((one for one in groups if why_not_shm(peers[one[0]], peer) is None), None)
+        if group is None:
+            groups.append([place])
+        else:
+            group.append(place)
+    return groups
 
 
 def transport_name(nets: list[int] | None) -> str:

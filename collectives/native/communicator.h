@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "collectives/native/channel.h"
+#include "collectives/native/cube.h"
+#include "collectives/native/direct.h"
 #include "collectives/native/executor.h"
+#include "collectives/native/hierarchical.h"
 #include "collectives/native/operation.h"
 #include "collectives/native/pairs.h"
 #include "collectives/native/primitives.h"
 #include "collectives/native/recorder.h"
 #include "collectives/native/reduction.h"
+#include "collectives/native/zero_copy.h"
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/board.h"
 #include "transports/native/waiting.h"
@@ -21,20 +25,36 @@ namespace railgauge {
 
 // The numbers are part of the Python binding (collectives/tuning.py).
 // kAlone is a copy, of a rank that is alone.
-enum class Algorithm : int { kAlone = -1, kRing, kTree, kOneShot, kTwoShot, kPairs };
+// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
+enum class Algorithm : int {
+  kAlone = -1,
+  kRing,
+  kTree,
+  kOneShot,
+  kTwoShot,
+  kPairs,
+  kRecursiveDoubling,
+  kRecursiveHalving,
+  kHierarchical,
+  kZeroCopy,
+};
 
 // How operations of up to `up_to_bytes` are run.
 struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
-  int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+  int channels;  // of a ring or tree, as far as there are so many
+  Protocol protocol = Protocol::kSimple;
 };
 
 // What a rank is connected with; a part that is not there cannot be chosen.
 struct Wiring {
   std::vector<RingChannel> rings;
   std::vector<TreeChannel> trees;
-  std::shared_ptr<shm::Board> board;  // null unless all ranks are on one host
+  std::shared_ptr<shm::Board> board;  // of this host's ranks
+  Hosts hosts;                        // empty where all ranks are on one
+  Cube cube;                          // of all ranks
+  Cube across;                        // of the ranks of this position, one of each host
   std::vector<Pair> pairs;
 };
 
@@ -42,8 +62,7 @@ class Communicator {
  public:
   struct Options {
     Waiting::Policy waiting;
-    std::size_t min_channel_bytes;  // a channel is used from this many bytes on
-    std::size_t stream_bytes;       // results this large, out of place, bypass the caches
+    std::size_t stream_bytes;  // results this large, out of place, bypass the caches
   };
 
   Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,
@@ -55,6 +74,10 @@ class Communicator {
   // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
   // Throws Error(kInvalid) for what is not connected.
   void choose(Collective collective, std::vector<Choice> choices);
+  // Of which sizes its arrays are looked at, whether it can be run on them as they lie.
+  void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
+    zero_copy_[static_cast<int>(collective)] = sizes;
+  }
   void connect_pairs(std::vector<Pair> pairs) { wiring_.pairs = std::move(pairs); }
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
@@ -78,22 +101,32 @@ class Communicator {
   Subject begin(const Operation& operation, const Choice& choice);
   void end();
   void run_alone(const Operation& operation);
-  void run_direct(const Operation& operation, bool two_shot, const Subject& subject);
+  void run_direct(const Operation& operation, const Choice& choice, const Subject& subject);
   void run_channels(const Operation& operation, const Choice& choice, const Subject& subject);
+  void run_recursive(const Operation& operation, bool doubling, const Subject& subject);
+  void run_hierarchical(const Operation& operation, const Subject& subject);
   void run_pairs(const Operation& operation, const Subject& subject);
   void exchange_parts(const Operation& operation, const std::vector<Part>& to,
                       const std::vector<Part>& from, const Subject& subject);
   Task ring_task(const Operation& operation, const Primitives& moves, const RingChannel& ring,
                  const Share& share) const;
-  bool streams(const Operation& operation) const;
+  bool run_zero_copy(const Operation& operation, const Subject& subject);
+  bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
+  bool has_hierarchy(Collective collective) const;
+  // The number by which others know what comes after all rings and trees: pairs, then cubes.
+  std::size_t channel_after_trees(std::size_t number) const {
+    return wiring_.rings.size() + wiring_.trees.size() + number;
+  }
 
   int rank_, ranks_;
   Wiring wiring_;
   Options options_;
   Waiting waiting_;
   std::vector<Choice> choices_[kCollectives];
+  ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace railgauge

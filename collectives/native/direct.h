@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "collectives/native/operation.h"
 #include "collectives/native/reduce.h"
@@ -15,16 +16,21 @@
 
 namespace railgauge {
 
+// How others learn that data is there: by a flag after it, or, of few bytes, in it. The numbers are
+// part of the Python binding (collectives/tuning.py).
+enum class Protocol : int { kSimple, kLl };
+
 class Direct {
  public:
   static constexpr int kMostRanks = 512;
 
   Direct(shm::Board& board, Waiting& waiting, const Operation& operation, const Subject& subject,
-         bool stream)
+         Protocol protocol, bool stream)
       : element(operation.element_bytes()),
         ranks(board.size()),
         position(board.position()),
         stream(stream),
+        protocol_(protocol),
         board_(board),
         waiting_(waiting),
         subject_(subject),
@@ -60,16 +66,27 @@ class Direct {
     compose(0);
     post(0);
   }
-  std::byte* compose(std::size_t count) {
-    return board_.compose(count * element, first_, waiting_);
-  }
+  std::byte* compose(std::size_t count) { return board_.compose(room(count), first_, waiting_); }
   void post(std::size_t count) { board_.post(count * element, subject_); }
 
   // What the rank at `peer` shows in this round.
   const std::byte* seen(int peer, std::size_t count) {
-    auto [data, subject] = board_.read(peer, read_, count * element, first_, waiting_);
+    auto [data, subject] = board_.read(peer, read_, room(count), first_, waiting_);
     if (subject != subject_) mismatch(peer, subject);
     return data;
+  }
+  // A round of a few bytes: tells all one thing, and hears theirs, by position.
+  template <class T>
+  void exchange(const T& own, std::vector<T>& told) {
+    static_assert(sizeof(T) <= shm::kShort);
+    std::memcpy(board_.compose(sizeof(T), first_, waiting_), &own, sizeof(T));
+    board_.post(sizeof(T), subject_);
+    for (int peer = 0; peer < ranks; ++peer) {
+      auto [data, subject] = board_.read(peer, read_, sizeof(T), first_, waiting_);
+      if (subject != subject_) mismatch(peer, subject);
+      std::memcpy(&told[peer], data, sizeof(T));
+    }
+    next_round();
   }
   // Ends a round: nothing that was shown in it is needed any more.
   void next_round() { board_.done(++read_); }
@@ -88,6 +105,13 @@ class Direct {
                                           describe(subject_));
   }
 
+  // What a board goes by to decide where a message lies: one that is short beside its number, in
+  // the cache line that says it is there, unless the protocol keeps it away from there.
+  std::size_t room(std::size_t count) const {
+    return std::max(count * element, protocol_ == Protocol::kLl ? 0 : shm::kShort + 1);
+  }
+
+  const Protocol protocol_;
   shm::Board& board_;
   Waiting& waiting_;
   const Subject subject_;

@@ -45,6 +45,12 @@ void Recorder::begin(const Subject& subject, int algorithm, int channels, bool e
   exactly_ = exactly;
 }
 
+void Recorder::ran_by(int algorithm, int channels) {
+  Entry& entry = entry_of(begun());
+  entry.algorithm.store(static_cast<std::uint32_t>(algorithm), kRelaxed);
+  entry.channels.store(static_cast<std::uint32_t>(channels), kRelaxed);
+}
+
 void Recorder::end(Clock::time_point waited_since) {
   Entry& entry = entry_of(begun());
   const bool waited = waited_since != Clock::time_point{};

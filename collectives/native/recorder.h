@@ -33,6 +33,8 @@ class Recorder {
   std::uint64_t begun() const { return claimed_.load(std::memory_order_relaxed); }
   // An operation begins; `exactly`: it is long enough for an exact clock not to matter.
   void begin(const Subject& subject, int algorithm, int channels, bool exactly);
+  // It is run otherwise than it began.
+  void ran_by(int algorithm, int channels);
   // It is over; `waited_since` is when it first had to wait, zero if it had not.
   void end(Clock::time_point waited_since);
 

@@ -326,3 +326,16 @@ def test_the_document_can_go_to_a_file(tmp_path):
     result = run("--ranks", "2", *SMALL, "-J", str(path))
     assert "# Avg bus bandwidth" in result.stdout
     assert json.loads(path.read_text())["status"] == "ok"
+
+
+def test_registered_buffers_are_worked_on_where_they_lie():
+    asked = ("--ranks", "2", "-b", "4M", "-e", "4M", "-n", "2", "--json")
+    result = run(*asked, "-R", "1")
+    assert result.returncode == 0, result.stderr
+    assert "-R 1: buffers are memory that all ranks of a host map" in result.stderr
+    assert json.loads(result.stdout)["rows"][0]["algorithm"] == "zero-copy"
+    assert "as -R 1: host memory has no symmetric kind" in run(*asked, "-R", "2").stderr
+
+
+def test_flags_of_gpus_alone_are_told_to_do_nothing():
+    assert "-z, -G: no effect in host memory" in run("--ranks", "1", *SMALL, "-z", "1", "-G", "1").stderr

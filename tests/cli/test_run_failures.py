@@ -165,6 +165,17 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
     assert got["rows"] == got["connections"] == []
 
 
+def test_a_rank_that_was_stopped_for_a_second_goes_on():
+    launcher, ranks = start_long_run("-n", "300", "--timeout", "5")
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        os.kill(ranks[1], number)
+        time.sleep(1)
+    out, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0, err
+    row = json.loads(out)["rows"][0]
+    assert [row[way]["wrong"] for way in ("out_of_place", "in_place")] == [0, 0]
+
+
 def shared_memory():
     """What is in /dev/shm, but for the semaphores of other programs' multiprocessing."""
     return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}

@@ -3,6 +3,7 @@
 what goes wrong on the way is named on every host, with nothing left behind.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -42,10 +43,15 @@ def place(rank: int, ranks: int, address: str, port: int = 29500, **more: str) -
 
 
 def start(
-    hosts: Hosts, layout: tuple[int, ...], *args: str, by_rank: tuple[dict[str, str], ...] = (), **env: str
+    hosts: Hosts,
+    layout: tuple[int, ...],
+    *args: str,
+    by_rank: tuple[dict[str, str], ...] = (),
+    master: str | None = None,
+    **env: str,
 ) -> list[subprocess.Popen]:
     """A process on each host of `layout`, started by hand as with PyTorch; `by_rank` is what each has of its own."""
-    master = hosts.addresses[layout[0]]
+    master = master or hosts.addresses[layout[0]]
     own = by_rank or ({},) * len(layout)
     return [
         hosts.start(
@@ -124,6 +130,32 @@ def test_processes_of_several_ranks_each_are_joined_in_the_same_way(hosts):
     assert vias(got, (0, 0, 1, 1)) == {True: {"SHM"}, False: {"NET/Socket/0"}}
 
 
+def test_channels_are_spread_over_all_interfaces_and_each_carries_its_part():
+    with make_hosts(2) as own:
+        peer = ("type", "veth", "peer", "name", "eth1", "netns", own.namespaces[1])
+        ip(own, 0, "link", "add", "eth1", *peer)
+        for host, address in enumerate(("10.78.0.1", "10.78.0.2")):
+            ip(own, host, "address", "add", f"{address}/24", "dev", "eth1")
+            ip(own, host, "link", "set", "eth1", "up")
+        got = document(start(own, (0, 1), "-b", "1M", "-e", "1M", "--json", NCCL_SOCKET_IFNAME="eth0,eth1"))
+        carried = [sent_by(own, 0, interface) for interface in ("eth0", "eth1")]
+    assert_right(got, 2, 2)
+    for device, on_wire in enumerate(carried):
+        ends = [c for c in got["connections"] if (c["from"], c["via"]) == (0, f"NET/Socket/{device}")]
+        sent = sum(c["bytes_sent"] for c in ends)
+        assert sent > 10 << 20
+        assert sent < on_wire < 1.1 * sent + (1 << 20)
+
+
+def test_hosts_without_ipv4_meet_and_run_over_ipv6():
+    with make_hosts(2) as own:
+        for host in (0, 1):
+            ip(own, host, "-4", "address", "flush", "dev", "eth0")
+            ip(own, host, "-4", "address", "flush", "dev", "lo")
+        got = document(start(own, (0, 1), *SMALL, "--json", master="fd77::1"))
+    assert_right(got, 2, 2)
+
+
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 def test_the_log_has_nccls_lines_of_both_ends(hosts, family):
     asked = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET", "NCCL_SOCKET_FAMILY": family}
@@ -146,17 +178,27 @@ def test_each_node_dumps_under_its_own_name_what_can_be_read_again(hosts, tmp_pa
     assert graph_xml.load(str(tmp_path / "graph.rg-node2.txt"), system).ring.channels[0].nets == (0, 0)
 
 
-def test_a_rank_that_is_killed_is_named_on_all_hosts(hosts):
-    ranks = start(hosts, (0, 1, 2), *ENDLESS, "--timeout", "20")
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGKILL, "(is gone|stopped answering|closed the connection|connection broke)"),
+        (signal.SIGSTOP, "stopped answering"),
+    ],
+)
+def test_a_rank_that_is_killed_or_stopped_is_named_on_all_hosts(hosts, number, words):
+    ranks = start(hosts, (0, 1, 2), *ENDLESS, "--timeout", "5")
     wait_for_rows(ranks[0])
-    killed = next(pid for pid in hosts.pids(2) if b"all_reduce" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    hit = pid_of_rank(hosts, 2)
     began = time.monotonic()
-    os.kill(killed, signal.SIGKILL)
-    first, second, _ = ended(ranks)
-    assert time.monotonic() - began < 20
+    os.kill(hit, number)
+    first, second = ended(ranks[:2])
+    assert time.monotonic() - began < 15
     for status, _, errors in (first, second):
         assert status == 4
-        assert re.search(r"rank 2\b.* (is gone|stopped answering|closed the connection|connection broke)", errors)
+        assert re.search(rf"rank 2\b.* {words}", errors)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(hit, signal.SIGCONT)
+    assert ended(ranks[2:])[0][0] != 0
     assert_nothing_left(hosts)
 
 
@@ -177,8 +219,7 @@ def test_a_cable_pulled_in_the_middle_ends_everywhere_within_the_timeout(hosts):
 def test_ctrl_c_on_one_host_ends_the_others(hosts):
     ranks = start(hosts, (0, 1), *ENDLESS, "--timeout", "20")
     wait_for_rows(ranks[0])
-    pid = next(pid for pid in hosts.pids(1) if b"all_reduce" in Path(f"/proc/{pid}/cmdline").read_bytes())
-    os.kill(pid, signal.SIGINT)
+    os.kill(pid_of_rank(hosts, 1), signal.SIGINT)
     first, second = ended(ranks)
     assert (first[0], second[0]) == (4, 130)
     assert "interrupted" in first[2]
@@ -195,8 +236,8 @@ def test_a_flipped_bit_on_the_wire_is_found(hosts):
 def test_an_interface_that_no_other_host_reaches_is_named_with_both_addresses():
     with make_hosts(2) as own:
         for step in ("link add ib0 type veth peer name nowhere", "link set ib0 up", "address add 10.88.0.2/24 dev ib0"):
-            subprocess.run(["ip", "-n", own.namespaces[1], *step.split()], check=True, timeout=20)
-        subprocess.run(["ip", "-n", own.namespaces[1], *["link", "set", "nowhere", "up"]], check=True, timeout=20)
+            ip(own, 1, *step.split())
+        ip(own, 1, "link", "set", "nowhere", "up")
         results = ended(start(own, (0, 1), *SMALL, "--timeout", "6", by_rank=({}, {"NCCL_SOCKET_IFNAME": "=ib0"})))
     for status, _, errors in results:
         assert status == 4
@@ -234,6 +275,21 @@ def test_without_shared_memory_a_host_runs_over_sockets():
     got = json.loads(result.stdout)
     assert_right(got, 3, 1)
     assert {c["via"] for c in got["connections"]} == {"NET/Socket/0"}
+
+
+def ip(hosts: Hosts, host: int, *arguments: str) -> None:
+    """Change the network of a host."""
+    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=20)
+
+
+def sent_by(hosts: Hosts, host: int, interface: str) -> int:
+    """Bytes that went out by an interface."""
+    return int(hosts.run(host, ["cat", f"/sys/class/net/{interface}/statistics/tx_bytes"]).stdout)
+
+
+def pid_of_rank(hosts: Hosts, host: int) -> int:
+    """The process of the one rank on a host."""
+    return next(pid for pid in hosts.pids(host) if b"all_reduce" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
 
 def wait_for_rows(rank: subprocess.Popen) -> None:

@@ -2,9 +2,10 @@
 """Every collective as NumPy does it: what each rank gives and has to get, and one case run and checked on a rank."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -23,8 +24,6 @@ SPLIT = (Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL, Collective.SCATTER)
 JOINED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.GATHER)
 """Whose destination has a part from every rank."""
 ALL_TO_ALL_V = "alltoallv"
-GUARD = 5
-"""Elements around every buffer that nobody may write."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,8 @@ class Case:
     count: int
     in_place: bool
     root: str
+    guard: int = 5
+    """Elements around every buffer that nobody may write; they also decide how it is aligned."""
 
     def root_of(self, ranks: int) -> int:
         return {"first": 0, "last": ranks - 1, "middle": ranks // 2}[self.root]
@@ -137,37 +138,59 @@ def reduced(arrays: list[np.ndarray], op: Redop) -> np.ndarray:
     return result.astype(dtype)
 
 
-def run(comm: Communicator, case: Case, seed: int) -> None:
-    """Run a case on one rank, and check what it wrote and what it left alone."""
+Lay: TypeAlias = Callable[[np.ndarray], np.ndarray]
+
+
+def where_it_is(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def run(comm: Communicator, case: Case, seed: int, lay: Lay = where_it_is) -> None:
+    """Run a case on one rank, and check what it wrote and what it left alone; `lay` copies arrays to other memory."""
+    begin(comm, case, seed, lay)[1]()
+
+
+def begin(
+    comm: Communicator, case: Case, seed: int, lay: Lay = where_it_is, **how: Any
+) -> tuple[Any, Callable[[], None]]:
+    """Call a case's collective on one rank; what the call gave, and the check for when it has ended."""
     sources = given(case, comm.size, seed)
     source, want = sources[comm.rank], due(case, sources, comm.rank)
     if case.in_place and case.collective not in (Collective.ALL_TO_ALL, Collective.SEND_RECV, ALL_TO_ALL_V):
-        run_in_place(comm, case, source, want)
-    else:
-        run_out_of_place(comm, case, source, want)
+        return begin_in_place(comm, case, source, want, lay, **how)
+    return begin_out_of_place(comm, case, source, want, lay, **how)
 
 
-def run_out_of_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None) -> None:
-    held = guarded(source)
-    held[GUARD:-GUARD] = source
+def begin_out_of_place(
+    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay, **how: Any
+) -> tuple[Any, Callable[[], None]]:
+    inner = slice(case.guard, -case.guard)
+    held = lay(guarded(source, case.guard))
+    held[inner] = source
     length = len(source) if want is None else len(want)
-    into = guarded(np.zeros(length, source.dtype))
+    into = lay(guarded(np.zeros(length, source.dtype), case.guard))
     expected = into.copy()
     if want is not None:
-        expected[GUARD:-GUARD] = want
+        expected[inner] = want
     kept = held.copy()
-    call(comm, case, held[GUARD:-GUARD], None if want is None and case.count % 2 else into[GUARD:-GUARD])
-    same(held, kept, comm, case, "the source was changed")
-    same(into, expected, comm, case, "out of place")
+    called = call(comm, case, held[inner], None if want is None and case.count % 2 else into[inner], **how)
+
+    def check() -> None:
+        same(held, kept, comm, case, "the source was changed")
+        same(into, expected, comm, case, "out of place")
+
+    return called, check
 
 
-def run_in_place(comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None) -> None:
+def begin_in_place(
+    comm: Communicator, case: Case, source: np.ndarray, want: np.ndarray | None, lay: Lay, **how: Any
+) -> tuple[Any, Callable[[], None]]:
     """Source and destination lie where NCCL has them in place; who gets nothing gives nothing to be written."""
     rank, count, is_root = comm.rank, case.count, comm.rank == case.root_of(comm.size)
     joins = case.collective == Collective.ALL_GATHER or (case.collective == Collective.GATHER and is_root)
     splits = case.collective == Collective.REDUCE_SCATTER or (case.collective == Collective.SCATTER and is_root)
-    memory = guarded(np.zeros(len(want) if joins else len(source), source.dtype))
-    inner = memory[GUARD:-GUARD]
+    memory = lay(guarded(np.zeros(len(want) if joins else len(source), source.dtype), case.guard))
+    inner = memory[case.guard : -case.guard]
     part = inner[rank * count : (rank + 1) * count]
     give, take = (part, inner) if joins else (inner, part) if splits else (inner, inner)
     give[:] = source
@@ -175,36 +198,39 @@ def run_in_place(comm: Communicator, case: Case, source: np.ndarray, want: np.nd
         give, take = None, inner[:count]
     expected = memory.copy()
     if want is not None and not splits:
-        expected[GUARD : GUARD + len(want)] = want
-    call(comm, case, give, None if want is None else take)
-    if splits:
-        same(take, want, comm, case, "in place")
-        same(memory[:GUARD], expected[:GUARD], comm, case, "before the buffer")
-        same(memory[-GUARD:], expected[-GUARD:], comm, case, "behind the buffer")
-    else:
-        same(memory, expected, comm, case, "in place")
+        expected[case.guard : case.guard + len(want)] = want
+    called = call(comm, case, give, None if want is None else take, **how)
+
+    def check() -> None:
+        if splits:
+            same(take, want, comm, case, "in place")
+            same(memory[: case.guard], expected[: case.guard], comm, case, "before the buffer")
+            same(memory[-case.guard :], expected[-case.guard :], comm, case, "behind the buffer")
+        else:
+            same(memory, expected, comm, case, "in place")
+
+    return called, check
 
 
-def call(comm: Communicator, case: Case, source: np.ndarray | None, into: np.ndarray | None) -> None:
+def call(comm: Communicator, case: Case, source: np.ndarray | None, into: np.ndarray | None, **how: Any) -> Any:
     root = case.root_of(comm.size)
     if case.collective == ALL_TO_ALL_V:
         counts = counts_v(case, comm.size)
-        comm.alltoallv(source, counts[comm.rank], into, [row[comm.rank] for row in counts])
-    elif case.collective == Collective.ALL_REDUCE:
-        comm.all_reduce(source, into, case.op)
-    elif case.collective == Collective.REDUCE_SCATTER:
-        comm.reduce_scatter(source, into, case.op)
-    elif case.collective == Collective.REDUCE:
-        comm.reduce(source, into, case.op, root)
-    elif case.collective in (Collective.BROADCAST, Collective.GATHER, Collective.SCATTER):
-        getattr(comm, case.collective)(source, into, root)
-    else:
-        getattr(comm, case.collective)(source, into)
+        return comm.alltoallv(source, counts[comm.rank], into, [row[comm.rank] for row in counts], **how)
+    if case.collective == Collective.ALL_REDUCE:
+        return comm.all_reduce(source, into, case.op, **how)
+    if case.collective == Collective.REDUCE_SCATTER:
+        return comm.reduce_scatter(source, into, case.op, **how)
+    if case.collective == Collective.REDUCE:
+        return comm.reduce(source, into, case.op, root, **how)
+    if case.collective in (Collective.BROADCAST, Collective.GATHER, Collective.SCATTER):
+        return getattr(comm, case.collective)(source, into, root, **how)
+    return getattr(comm, case.collective)(source, into, **how)
 
 
-def guarded(like: np.ndarray) -> np.ndarray:
+def guarded(like: np.ndarray, guard: int) -> np.ndarray:
     """Memory for such an array, poisoned, with room before and behind."""
-    return np.full(len(like) + 2 * GUARD, 77).astype(like.dtype)
+    return np.full(len(like) + 2 * guard, 77).astype(like.dtype)
 
 
 def same(got: np.ndarray, want: np.ndarray, comm: Communicator, case: Case, where: str) -> None:

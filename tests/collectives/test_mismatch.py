@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that do not do the same, over boards and rings: named to all of them within the timeout, never wrong data.
+"""Ranks that do not do the same, over boards, rings and hosts: named to all within the timeout, never wrong data.
 
 A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet.
 """
@@ -8,11 +8,13 @@ import time
 
 import numpy as np
 import pytest
+from tests.collectives.hosts import over_hosts
 from tests.collectives.wiring import everybody, over_rings
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
+from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 
 TIMEOUT_S = 2.0
@@ -29,6 +31,23 @@ MAKERS = {
     "rings": lambda bootstrap: over_rings(bootstrap, [list(range(bootstrap.world_size))], "SHM"),
 }
 over_both = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def two_hosts(bootstrap):
+    """The ranks of even number on one host, those of odd number on another."""
+    return [list(range(first, bootstrap.world_size, 2)) for first in (0, 1)]
+
+
+OVER_HOSTS = {
+    one.value: lambda bootstrap, one=one: over_hosts(bootstrap, two_hosts(bootstrap), one)
+    for one in (Algorithm.RECURSIVE_DOUBLING, Algorithm.RECURSIVE_HALVING, Algorithm.HIERARCHICAL)
+}
+over_hosts_too = pytest.mark.parametrize("make", [*MAKERS.values(), *OVER_HOSTS.values()], ids=[*MAKERS, *OVER_HOSTS])
+
+
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
 
 
 def told_to_all(ranks, make, body):
@@ -50,7 +69,7 @@ def told_to_all(ranks, make, body):
     return got[0]
 
 
-@over_both
+@over_hosts_too
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 def test_different_counts_are_named(make, ranks):
     def body(comm):
@@ -76,7 +95,7 @@ def test_different_types_are_named(make):
     assert "types differ" in message
 
 
-@over_both
+@over_hosts_too
 def test_different_operators_are_named(make):
     def body(comm):
         comm.all_reduce(np.ones(8, np.float32), op=Redop.MAX if comm.rank == 0 else Redop.SUM)
@@ -96,7 +115,7 @@ def test_different_roots_are_named(make):
     assert "roots differ" in message
 
 
-@over_both
+@over_hosts_too
 def test_different_collectives_are_named(make):
     def body(comm):
         buffer = np.ones(8, np.float32)
@@ -135,7 +154,7 @@ def test_one_call_too_many_is_told_with_where_the_others_stand(make):
     assert "which has called none since all_reduce #3" in message
 
 
-@over_both
+@over_hosts_too
 def test_a_rank_that_never_calls_is_told(make):
     def body(comm):
         if comm.rank:

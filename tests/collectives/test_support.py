@@ -49,7 +49,13 @@ def test_algorithms_are_those_that_the_engine_has():
     listed = found()
     reduced = listed[Collective.ALL_REDUCE, Device.CPU, "SHM"]
     assert {Algorithm.RING, Algorithm.TREE, Algorithm.ONE_SHOT, Algorithm.TWO_SHOT} == {*reduced.algorithms}
-    assert {*listed[Collective.ALL_REDUCE, Device.CPU, "NET/Socket"].algorithms} == {Algorithm.RING, Algorithm.TREE}
+    assert {*listed[Collective.ALL_REDUCE, Device.CPU, "NET/Socket"].algorithms} == {
+        Algorithm.RING,
+        Algorithm.TREE,
+        Algorithm.RECURSIVE_DOUBLING,
+        Algorithm.RECURSIVE_HALVING,
+        Algorithm.HIERARCHICAL,
+    }
     assert {*listed[Collective.ALL_TO_ALL, Device.CPU, "NET/Socket"].algorithms} == {Algorithm.PAIRS}
     assert {key[0] for key, one in listed.items() if one.reduces} == {*REDUCING}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, usable_for, uses
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UsageError
 from railgauge.topo.predict.host_choice import ANY_SIZE
 from railgauge.topo.predict.host_cost import algorithms
@@ -27,12 +27,13 @@ NONE_OR_ONE = st.sampled_from([None, *ALGORITHMS])
 @st.composite
 def any_setting(draw, only=NONE_OR_ONE):
     nodes = draw(st.integers(1, 16))
+    ranks = nodes * draw(st.integers(1 if nodes > 1 else 2, 16))
     return Setting(
-        ranks=nodes * draw(st.integers(1 if nodes > 1 else 2, 16)),
+        ranks=ranks,
         nodes=nodes,
         rings=draw(st.integers(1, 8)),
         trees=draw(st.integers(0, 8)),
-        one_host=nodes == 1 and draw(st.booleans()),
+        hosts=draw(st.sampled_from([(ranks // nodes,) * nodes, (1,) * ranks, (ranks - 1, 1)])),
         only=draw(only),
         cores=draw(st.integers(1, 64)),
         net_gb_per_s=draw(st.floats(0.1, 100)),
@@ -40,7 +41,7 @@ def any_setting(draw, only=NONE_OR_ONE):
 
 
 def can_run(collective, algorithm, setting):
-    there = algorithms(collective, one_host=setting.one_host)
+    there = algorithms(collective, setting.hosts)
     return algorithm in there and (algorithm is not Algorithm.TREE or setting.trees > 0)
 
 
@@ -71,6 +72,26 @@ def test_a_size_uses_another_channel_for_each_64_kib_and_never_less_than_asked(s
     assert choice.channels == max(min(least, setting.rings), min(setting.rings, max(1, size >> 16)))
 
 
+def test_few_bytes_over_boards_go_by_ll_unless_nccl_proto_leaves_it_out():
+    def begins(**setting):
+        return [(c.up_to_bytes, c.algorithm, c.protocol) for c in choose(four_ranks(), setting)[ALL_REDUCE]][:2]
+
+    assert begins()[0] == (40, Algorithm.ONE_SHOT, Protocol.LL)
+    assert begins()[1][1:] == (Algorithm.ONE_SHOT, Protocol.SIMPLE)
+    for without in ("Simple", "^LL", "LL128", "allreduce:simple"):
+        assert begins(NCCL_PROTO=without)[0][1:] == (Algorithm.ONE_SHOT, Protocol.SIMPLE)
+    assert {c.protocol for c in choose(four_ranks(), {"NCCL_ALGO": "Ring"})[ALL_REDUCE]} == {Protocol.SIMPLE}
+
+
+def test_nccl_proto_prefers_ll_where_it_is():
+    times = {Algorithm.ONE_SHOT: {8: 2.0, 1024: 9.0}, Algorithm.RING: {8: 1.0, 1024: 3.0}}
+    found = choose(four_ranks(rings=1), {"NCCL_PROTO": "LL"}, {ALL_REDUCE: times})[ALL_REDUCE]
+    assert [(c.up_to_bytes, c.algorithm, c.protocol) for c in found] == [
+        (40, Algorithm.ONE_SHOT, Protocol.LL),
+        (ANY_SIZE, Algorithm.RING, Protocol.SIMPLE),
+    ]
+
+
 @settings(deadline=None)
 @given(any_setting(only=st.none()), MEASURED)
 def test_nccl_algo_counts_over_what_was_measured(setting, measured):
@@ -89,7 +110,7 @@ def test_the_only_algorithm_runs_all_that_it_can(setting, measured, by_hand):
 
 
 def four_ranks(**others):
-    known = {"ranks": 4, "nodes": 1, "rings": 2, "trees": 4, "one_host": True, "only": None, "cores": 4}
+    known = {"ranks": 4, "nodes": 1, "rings": 2, "trees": 4, "hosts": (4,), "only": None, "cores": 4}
     return Setting(**known | {"net_gb_per_s": 10.0} | others)
 
 
@@ -108,7 +129,7 @@ def test_measured_times_count_instead_of_the_model():
 
 def test_times_of_what_is_not_there_say_nothing():
     times = {Algorithm.ONE_SHOT: {8: 0.1}}
-    apart = four_ranks(nodes=2, one_host=False)
+    apart = four_ranks(nodes=2, hosts=(2, 2))
     assert choose(apart, {}, {ALL_REDUCE: times}) == choose(apart, {})
 
 
@@ -132,7 +153,7 @@ def test_a_setting_knows_the_cores_of_the_poorest_node():
     assert Setting.of([one, other], rings=1, trees=0).cores == 4
     object.__setattr__(other, "host_id", "another")
     found = Setting.of([one, other], rings=1, trees=0)
-    assert (found.cores, found.nodes, found.one_host) == (2, 2, False)
+    assert (found.cores, found.nodes, found.hosts) == (2, 2, (1, 1))
 
 
 def test_what_nccl_refuses_is_a_usage_error():

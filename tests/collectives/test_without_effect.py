@@ -13,6 +13,7 @@ from railgauge.collectives.without_effect import without_effect
         ({"NCCL_NTHREADS": "512"}, "NCCL_NTHREADS=512 has no effect"),
         ({"NCCL_PROTO": "LL,LL128"}, "leaves out simple"),
         ({"NCCL_PROTO": "broadcast:LL"}, "leaves out simple"),
+        ({"NCCL_PROTO": "LL128"}, "leaves out LL and simple"),
         ({"NCCL_ALGO": "NVLS"}, "leaves broadcast, reduce, all_gather, reduce_scatter, all_reduce nothing"),
         ({"NCCL_ALGO": "Tree"}, "leaves broadcast, reduce, all_gather, reduce_scatter nothing"),
     ],

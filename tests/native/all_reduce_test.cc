@@ -2,18 +2,30 @@
 // All-reduce without Python, a thread per rank, over each transport and by each algorithm: every
 // dtype and operator, 1 to 5 ranks, channels in other orders, a stalled channel, a deadline, an
 // abort. Made for sanitizers.
+#include <cmath>
+
 #include "tests/native/world.h"
 
 namespace railgauge {
 namespace {
 
-void all_dtypes_and_operators(Transport transport, int ranks, Algorithm algorithm) {
-  World world(transport, ranks, 2, 128);
+// Everything that an algorithm may need; a hierarchy is of two hosts, the even ranks and the odd.
+void wire(World& world, Algorithm algorithm) {
+  const int ranks = world.ranks();
   for (int first : {0, 1}) {
     world.add_ring(iota(ranks, first));
     world.add_tree(tree_over(iota(ranks, first)));
   }
-  world.add_boards(256);
+  if (ranks > 1) world.add_cube(iota(ranks, 0));
+  if (ranks == 1 || algorithm != Algorithm::kHierarchical) return world.add_boards(256);
+  std::vector<std::vector<int>> hosts(2);
+  for (int rank = 0; rank < ranks; ++rank) hosts[rank % 2].push_back(rank);
+  world.add_hosts(256, hosts);
+}
+
+void all_dtypes_and_operators(Transport transport, int ranks, Algorithm algorithm) {
+  World world(transport, ranks, 2, 128);
+  wire(world, algorithm);
   on_every_rank(ranks, [&](int rank) {
     auto comm = world.communicator(rank, algorithm);
     for (int dtype = 0; dtype < kDtypes; ++dtype) {
@@ -61,15 +73,30 @@ void a_stalled_channel_does_not_hold_the_other(Transport transport) {
   REQUIRE(other_at_half == kCount / 2 * sizeof(float));
 }
 
-void wire(World& world) {
-  world.add_ring(iota(2, 0));
-  world.add_tree({-1, 0});
-  world.add_boards(256);
+// Floats that come to other sums in another order.
+void all_ranks_get_the_same_bits(Transport transport, int ranks, Algorithm algorithm) {
+  constexpr std::size_t kCount = 777;
+  World world(transport, ranks, 2, 128);
+  wire(world, algorithm);
+  std::vector<std::vector<float>> results(ranks, std::vector<float>(kCount));
+  on_every_rank(ranks, [&](int rank) {
+    auto comm = world.communicator(rank, algorithm);
+    std::vector<float>& data = results[rank];
+    for (std::size_t i = 0; i < kCount; ++i) {
+      data[i] = std::sin(static_cast<float>(rank * kCount + i)) * std::pow(10.f, i % 7);
+    }
+    comm->run(all_reduce_of(data.data(), data.data(), kCount, Dtype::kFloat32, Redop::kSum));
+    const float zero = rank % 2 ? 0.f : -0.f;
+    comm->run(all_reduce_of(&zero, data.data(), 1, Dtype::kFloat32, Redop::kMax));
+  });
+  for (const auto& result : results) {
+    REQUIRE(std::memcmp(result.data(), results[0].data(), kCount * sizeof(float)) == 0);
+  }
 }
 
 void a_lonely_rank_reaches_its_deadline(Transport transport, Algorithm algorithm) {
   World world(transport, 2, 2, 128);
-  wire(world);
+  wire(world, algorithm);
   auto comm = world.communicator(0, algorithm, 100ms);
   float x = 1;
   REQUIRE(code_of([&] { comm->run(all_reduce_of(&x, &x, 1, Dtype::kFloat32, Redop::kSum)); }) ==
@@ -79,7 +106,7 @@ void a_lonely_rank_reaches_its_deadline(Transport transport, Algorithm algorithm
 
 void an_abort_ends_a_sleeping_rank(Transport transport, Algorithm algorithm) {
   World world(transport, 2, 2, 128);
-  wire(world);
+  wire(world, algorithm);
   auto comm = world.communicator(0, algorithm, 60s);
   std::thread other([&] {
     std::this_thread::sleep_for(50ms);
@@ -93,7 +120,7 @@ void an_abort_ends_a_sleeping_rank(Transport transport, Algorithm algorithm) {
 
 void different_counts_are_found(Transport transport, Algorithm algorithm) {
   World world(transport, 2, 8, 128);
-  wire(world);
+  wire(world, algorithm);
   std::atomic<int> found{0};
   on_every_rank(2, [&](int rank) {
     auto comm = world.communicator(rank, algorithm, 500ms);
@@ -112,11 +139,17 @@ void different_counts_are_found(Transport transport, Algorithm algorithm) {
 
 int main() {
   using namespace railgauge;
-  constexpr Algorithm kAll[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kOneShot,
-                                Algorithm::kTwoShot};
+  constexpr Algorithm kAll[] = {Algorithm::kRing,
+                                Algorithm::kTree,
+                                Algorithm::kOneShot,
+                                Algorithm::kTwoShot,
+                                Algorithm::kRecursiveDoubling,
+                                Algorithm::kRecursiveHalving,
+                                Algorithm::kHierarchical};
   for (Transport transport : {Transport::kShm, Transport::kSocket}) {
     for (Algorithm algorithm : kAll) {
       for (int ranks : {1, 2, 3, 5}) all_dtypes_and_operators(transport, ranks, algorithm);
+      for (int ranks : {2, 3, 7}) all_ranks_get_the_same_bits(transport, ranks, algorithm);
       a_lonely_rank_reaches_its_deadline(transport, algorithm);
       an_abort_ends_a_sleeping_rank(transport, algorithm);
       different_counts_are_found(transport, algorithm);

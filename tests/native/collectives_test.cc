@@ -1,115 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every collective by every algorithm that runs it, a thread per rank, out of place and in place,
 // from every root, for counts around the sizes of slots and places. Made for sanitizers.
-#include "tests/native/world.h"
+#include "tests/native/case.h"
 
 namespace railgauge {
 namespace {
 
-using Values = std::vector<std::int32_t>;
-constexpr std::int32_t kUntouched = 0x5a5a5a5a;
-
-std::int32_t given(int rank, std::size_t index) {
-  return static_cast<std::int32_t>(rank * 1000003 + index * 7 + 1);
-}
-
-std::int32_t sum(int ranks, std::size_t index) {
-  std::int32_t total = 0;
-  for (int rank = 0; rank < ranks; ++rank) total += given(rank, index);
-  return total;
-}
-
-struct Case {
-  Collective collective;
-  int ranks, rank, root;
-  std::size_t count;
-
-  bool is_root() const { return rank == root; }
-  std::size_t input_count() const {
-    switch (collective) {
-      case Collective::kReduceScatter:
-      case Collective::kAllToAll:
-        return ranks * count;
-      case Collective::kScatter:
-        return is_root() ? ranks * count : 0;
-      default:
-        return count;
-    }
-  }
-  std::size_t output_count() const {
-    switch (collective) {
-      case Collective::kAllGather:
-      case Collective::kAllToAll:
-        return ranks * count;
-      case Collective::kGather:
-        return is_root() ? ranks * count : 0;
-      case Collective::kReduce:
-        return is_root() ? count : 0;
-      default:
-        return count;
-    }
-  }
-  std::int32_t expected(std::size_t i) const {
-    switch (collective) {
-      case Collective::kAllReduce:
-      case Collective::kReduce:
-        return sum(ranks, i);
-      case Collective::kReduceScatter:
-        return sum(ranks, rank * count + i);
-      case Collective::kBroadcast:
-        return given(root, i);
-      case Collective::kAllGather:
-      case Collective::kGather:
-        return given(static_cast<int>(i / count), i % count);
-      case Collective::kAllToAll:
-        return given(static_cast<int>(i / count), rank * count + i % count);
-      case Collective::kScatter:
-        return given(root, rank * count + i);
-      default:
-        return given((rank + ranks - 1) % ranks, i);
-    }
-  }
-  bool may_be_in_place() const {
-    return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
-  }
-  // Where the input lies within the output, or the output within the input, in place.
-  std::size_t input_at() const {
-    bool gathers =
-        collective == Collective::kAllGather || (collective == Collective::kGather && is_root());
-    return gathers ? rank * count : 0;
-  }
-  std::size_t output_at() const {
-    bool scatters = collective == Collective::kReduceScatter ||
-                    (collective == Collective::kScatter && is_root());
-    return scatters ? rank * count : 0;
-  }
-
-  void run(Communicator& comm, bool in_place) const {
-    Values input(input_count()), output(output_count() + 16, kUntouched);
-    for (std::size_t i = 0; i < input.size(); ++i) input[i] = given(rank, i);
-    Values shared(std::max(input_at() + input.size(), output_at() + output_count()) + 16,
-                  kUntouched);
-    std::copy(input.begin(), input.end(), shared.begin() + input_at());
-    const std::int32_t* from = in_place ? shared.data() + input_at() : input.data();
-    std::int32_t* to = in_place ? shared.data() + output_at() : output.data();
-    comm.run({collective, reinterpret_cast<const std::byte*>(from),
-              reinterpret_cast<std::byte*>(to), count, Dtype::kInt32, Redop::kSum, root});
-    for (std::size_t i = 0; i < output_count(); ++i) REQUIRE(to[i] == expected(i));
-    if (!in_place) {
-      for (std::size_t i = output_count(); i < output.size(); ++i) REQUIRE(output[i] == kUntouched);
-      for (std::size_t i = 0; i < input.size(); ++i) REQUIRE(input[i] == given(rank, i));
-    }
-  }
-};
-
-void every_collective(Transport transport, int ranks, Algorithm algorithm) {
-  World world(transport, ranks, 2, 128);
-  for (int first : {0, 1}) {
-    world.add_ring(iota(ranks, first));
-    world.add_tree(tree_over(iota(ranks, first)));
-  }
-  world.add_boards(512);
-  world.add_pairs();
+void every_collective_in(World& world, Algorithm algorithm) {
+  const int ranks = world.ranks();
   on_every_rank(ranks, [&](int rank) {
     auto comm = world.communicator(rank, algorithm);
     for (int collective = 0; collective < kCollectives; ++collective) {
@@ -129,6 +27,30 @@ void every_collective(Transport transport, int ranks, Algorithm algorithm) {
       }
     }
   });
+}
+
+void every_collective(Transport transport, int ranks, Algorithm algorithm,
+                      Protocol protocol = Protocol::kLl) {
+  World world(transport, ranks, 2, 128);
+  world.protocol = protocol;
+  for (int first : {0, 1}) {
+    world.add_ring(iota(ranks, first));
+    world.add_tree(tree_over(iota(ranks, first)));
+  }
+  world.add_boards(512);
+  world.add_pairs();
+  if (ranks > 1) world.add_cube(iota(ranks, 0));
+  every_collective_in(world, algorithm);
+}
+
+// Several hosts, of these ranks each.
+void every_collective_by_hierarchy(Transport transport,
+                                   const std::vector<std::vector<int>>& hosts) {
+  std::size_t ranks = 0;
+  for (const auto& host : hosts) ranks += host.size();
+  World world(transport, static_cast<int>(ranks), 2, 128);
+  world.add_hosts(512, hosts);
+  every_collective_in(world, Algorithm::kHierarchical);
 }
 
 // Rank r sends r + p elements to rank p.
@@ -186,14 +108,30 @@ void another_operation_is_named(Operation mine, Operation theirs, const std::str
 
 int main() {
   using namespace railgauge;
-  constexpr Algorithm kAll[] = {Algorithm::kRing, Algorithm::kTree, Algorithm::kOneShot,
-                                Algorithm::kTwoShot, Algorithm::kPairs};
+  constexpr Algorithm kAll[] = {Algorithm::kRing,
+                                Algorithm::kTree,
+                                Algorithm::kOneShot,
+                                Algorithm::kTwoShot,
+                                Algorithm::kPairs,
+                                Algorithm::kRecursiveDoubling,
+                                Algorithm::kRecursiveHalving};
   for (Algorithm algorithm : kAll) {
     for (int ranks : {1, 2, 3, 5, 8}) every_collective(Transport::kShm, ranks, algorithm);
   }
-  for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs}) {
+  for (Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kPairs,
+                              Algorithm::kRecursiveDoubling, Algorithm::kRecursiveHalving}) {
     for (int ranks : {2, 3, 5}) every_collective(Transport::kSocket, ranks, algorithm);
     for (int ranks : {2, 3}) every_collective(Transport::kSocketHelpers, ranks, algorithm);
+  }
+  for (int ranks : {2, 5}) {
+    every_collective(Transport::kShm, ranks, Algorithm::kOneShot, Protocol::kSimple);
+  }
+  for (Transport transport : {Transport::kShm, Transport::kSocket}) {
+    every_collective_by_hierarchy(transport, {{0}, {1}});
+    every_collective_by_hierarchy(transport, {{0, 1}, {2, 3}});
+    every_collective_by_hierarchy(transport, {{0, 2}, {1, 3}, {5, 4}});
+    every_collective_by_hierarchy(transport, {{0, 1}, {2}});
+    every_collective_by_hierarchy(transport, {{3, 0, 1}, {2, 4}});
   }
   for (int ranks : {1, 2, 5}) parts_of_any_length(Transport::kShm, ranks);
   Operation float_sum{Collective::kAllReduce, nullptr, nullptr, 8, Dtype::kFloat32, Redop::kSum, 0};

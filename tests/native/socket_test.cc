@@ -174,6 +174,21 @@ std::string lost_after(const void* bytes, std::size_t size) {
   return lost([&] { return rank.wait([&] { return rank.connection->front().data != nullptr; }); });
 }
 
+// As when the peer's host has rebooted, or something in between forgot the connection.
+void a_reset_in_the_middle_of_a_message_ends_it() {
+  Pair pair;
+  Rank<SocketReceiver> rank(pair.right, 7);
+  std::uint32_t begun[4] = {htonl(socket::kMagic), 0, htonl(shape.slot_bytes), 0};
+  REQUIRE(::send(pair.left[0], begun, sizeof begun, 0) == sizeof begun);
+  auto ready = [&] { return rank.connection->front().data != nullptr; };
+  REQUIRE(!rank.wait(ready, 50ms));
+  linger at_once{1, 0};
+  REQUIRE(setsockopt(pair.left[0], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
+  close(pair.left[0]);
+  REQUIRE(says(lost([&] { return rank.wait(ready); }), "connection broke: Connection reset"));
+  close_all({pair.left.begin() + 1, pair.left.end()});
+}
+
 void what_is_no_message_ends_the_connection() {
   REQUIRE(says(lost_after("GET / HTTP/1.1\r\n\r\n", 18), "no message"));
   std::uint32_t too_long[3] = {htonl(socket::kMagic), 0, htonl(shape.slot_bytes + 1)};
@@ -335,6 +350,7 @@ void run_all() {
   messages_arrive_whole_and_in_order(0us);
   messages_arrive_whole_and_in_order(500us);
   what_is_no_message_ends_the_connection();
+  a_reset_in_the_middle_of_a_message_ends_it();
   a_message_before_the_end_is_still_read();
   a_sender_learns_at_once_that_its_peer_closed();
   what_was_posted_is_sent_before_the_end();

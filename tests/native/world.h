@@ -29,12 +29,19 @@ namespace railgauge {
 
 using namespace std::chrono_literals;
 
+inline std::vector<int> iota(int ranks, int first) {
+  std::vector<int> ring(ranks);
+  for (int i = 0; i < ranks; ++i) ring[i] = (i + first) % ranks;
+  return ring;
+}
+
 enum class Transport { kShm, kSocket, kSocketHelpers };
 
 class World {
  public:
   std::vector<std::shared_ptr<Doorbell>> doorbells;
   std::vector<Wiring> wirings;  // by rank
+  Protocol protocol = Protocol::kLl;
 
   World(Transport transport, int ranks, std::uint32_t slots, std::uint32_t slot_bytes)
       : wirings(ranks), transport_(transport), slots_(slots), slot_bytes_(slot_bytes) {
@@ -78,16 +85,32 @@ class World {
     }
   }
 
-  void add_boards(std::size_t place_bytes) {
-    for (Wiring& wiring : wirings) wiring.board = std::make_shared<shm::Board>(place_bytes);
-    for (int rank = 0; rank < ranks(); ++rank) {
-      std::vector<shm::Board::Peer> peers;
-      for (int peer = 0; peer < ranks(); ++peer) {
-        bool own = peer == rank;
-        peers.push_back({peer, peer, own ? "" : wirings[peer].board->descriptor(),
-                         own ? nullptr : doorbells[peer]});
+  void add_boards(std::size_t place_bytes) { add_boards(place_bytes, {iota(ranks(), 0)}); }
+
+  // Hosts of these ranks, each with its boards, joined by position.
+  void add_hosts(std::size_t place_bytes, const std::vector<std::vector<int>>& hosts) {
+    add_boards(place_bytes, hosts);
+    for (int own = 0; own < static_cast<int>(hosts.size()); ++own) {
+      for (int rank : hosts[own]) wirings[rank].hosts = {hosts, own};
+    }
+    for (int lane = 0; lane < wirings[0].hosts.lanes(); ++lane) {
+      std::vector<int> order;
+      for (const auto& host : hosts) order.push_back(host[lane]);
+      add_cube(order, &Wiring::across);
+    }
+  }
+
+  // These ranks as a hypercube.
+  void add_cube(const std::vector<int>& order, Cube Wiring::* member = &Wiring::cube) {
+    const int size = static_cast<int>(order.size());
+    for (int at = 0; at < size; ++at) {
+      wirings[order[at]].*member = {order, at, std::vector<Pair>(order.size())};
+    }
+    for (int at = 0; at < size; ++at) {
+      for (int peer : CubePlace{at, size}.neighbours()) {
+        Cube &from = wirings[order[at]].*member, &to = wirings[order[peer]].*member;
+        std::tie(from.peers[peer].to, to.peers[at].from) = connect(order[at], order[peer]);
       }
-      wirings[rank].board->open(peers);
     }
   }
 
@@ -95,10 +118,10 @@ class World {
   std::unique_ptr<Communicator> communicator(int rank, Algorithm algorithm,
                                              std::chrono::nanoseconds timeout = 20s) {
     auto comm = std::make_unique<Communicator>(rank, ranks(), doorbells[rank], wirings[rank],
-                                               Communicator::Options{{timeout, 5us}, 64, 4096});
+                                               Communicator::Options{{timeout, 5us}, 4096});
     for (int collective = 0; collective < kCollectives; ++collective) {
       try {
-        comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10}});
+        comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10, protocol}});
       } catch (const Error&) {  // not by this algorithm
       }
     }
@@ -124,6 +147,21 @@ class World {
   }
 
  private:
+  void add_boards(std::size_t place_bytes, const std::vector<std::vector<int>>& hosts) {
+    for (Wiring& wiring : wirings) wiring.board = std::make_shared<shm::Board>(place_bytes);
+    for (const auto& host : hosts) {
+      for (int rank : host) {
+        std::vector<shm::Board::Peer> peers;
+        for (int peer : host) {
+          bool own = peer == rank;
+          peers.push_back({peer, peer, own ? "" : wirings[peer].board->descriptor(),
+                           own ? nullptr : doorbells[peer]});
+        }
+        wirings[rank].board->open(peers);
+      }
+    }
+  }
+
   Transport transport_;
   std::uint32_t slots_, slot_bytes_;
   std::vector<std::shared_ptr<socket::Proxy>> proxies_;
@@ -133,12 +171,6 @@ inline void on_every_rank(int ranks, const std::function<void(int)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(body, rank);
   for (auto& thread : threads) thread.join();
-}
-
-inline std::vector<int> iota(int ranks, int first) {
-  std::vector<int> ring(ranks);
-  for (int i = 0; i < ranks; ++i) ring[i] = (i + first) % ranks;
-  return ring;
 }
 
 // A balanced binary tree over `order`: the parent of its i-th is its (i-1)/2-th.

@@ -143,6 +143,15 @@ def test_a_link_that_is_down_for_a_second_costs_time_only(start, hosts, shape):
 
 
 @each_shape
+def test_packets_of_another_size_change_no_data(start, hosts, shape):
+    pair = start(shape)
+    for mtu in ("1280", "9000", "1500"):
+        for host in (0, 1):
+            ip(hosts, host, "link", "set", "eth0", "mtu", mtu)
+        pair.lines([0, 1], count=10)
+
+
+@each_shape
 def test_a_link_that_stays_down_ends_both_ranks_within_the_timeout(start, shape):
     with make_hosts(2) as own:
         pair = Pair(own, shape, timeout_s=3.0)

@@ -25,9 +25,12 @@ PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers,
 # of 2 cores (AMD EPYC Turin), the least of four runs; docs/tuning.md has the table.
 HOST_STEP_US = 0.1  # from one core to another: 8 B by one-shot take 0.11, by two-shot 0.17
 HOST_WIRE_US = 0.1  # before the first step of an operation on a connection: 0.22 for one step, 0.35 for two
+HOST_SHORT_BYTES = 40  # of a message in one cache line: kShort in transports/native/shm/board.h
 HOST_MESSAGE_US = 0.02  # each further message of another rank that is looked at; assumed
 HOST_SWITCH_US = 5.0  # a step where ranks share cores, for each that does: one sleeps, the next wakes
 HOST_NET_STEP_US = 20.0  # a step over TCP
+# What a core puts into sockets while it takes as much out: an all_reduce of 1 MiB between 2 ranks over loopback.
+HOST_SOCKET_GB_PER_S = 4.7
 # Boards pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: they were 5 to 20%
 # quicker from 512 KiB on, which is this much for each round after the first few.
 HOST_PLACE_BYTES = 64 << 10

@@ -8,7 +8,7 @@ from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.predict import host_choice
 from railgauge.topo.predict.cost import Cost, cost
-from railgauge.topo.predict.host_cost import host_cost
+from railgauge.topo.predict.host_cost import host_cost, ll_up_to
 from railgauge.topo.predict.host_plan import host_ranks, switches_us
 from railgauge.topo.predict.limit import Limit, Limits
 from railgauge.topo.predict.nccl_model import channels_used, choose
@@ -63,11 +63,13 @@ def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: 
 def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
     """Rows of ranks on host memory: railgauge's own engine, which chooses by the same model."""
     plan, where = passing.plan, host_ranks(passing, collective)
-    usable = host_choice.candidates(collective, allowed, one_host=plan.nodes == 1, trees=True)
+    usable = host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True)
     runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
+    by_ll = allowed.protocol(collective, Protocol.LL, trusted=True)
 
     def row(size: int) -> Row:
         algorithm = host_choice.chosen(runs, size)
+        is_short = algorithm is Algorithm.ONE_SHOT and size <= ll_up_to(collective, plan.ranks)
         found = host_cost(where, collective, algorithm, size)
         found = replace(found, latency_us=found.latency_us + switches_us(plan, collective, algorithm))
         channels = len(plan.graphs.ring.channels) if algorithm in (Algorithm.RING, Algorithm.TREE) else 1
@@ -76,7 +78,7 @@ def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits
             cost=found,
             busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
             algorithm=algorithm,
-            protocol=Protocol.SIMPLE,
+            protocol=Protocol.LL if is_short and by_ll else Protocol.SIMPLE,
             channels=host_choice.channels_used(size, channels),
             limit=limits.on_host(found, where, algorithm, size),
         )

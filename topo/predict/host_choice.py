@@ -4,12 +4,13 @@
 The times are the cost model's (host_cost.py), or measured ones (collectives/tuning_file.py).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks, algorithms, host_cost
+from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.settings.algorithms import Allowed
 
 Times: TypeAlias = Mapping[Algorithm, Mapping[int, float]]
@@ -24,13 +25,13 @@ WORTH_A_CHANGE = 0.95
 differ by as much, and a list of choices stays short."""
 
 
-def candidates(collective: Collective, allowed: Allowed, *, one_host: bool, trees: bool) -> list[Algorithm]:
-    """What may run it, by NCCL_ALGO too; never nothing.
+def candidates(collective: Collective, allowed: Allowed, hosts: Sequence[int], *, trees: bool) -> list[Algorithm]:
+    """What may run it, by NCCL_ALGO too; never nothing. `hosts` are the numbers of ranks that share memory.
 
-    NCCL_ALGO names rings and trees, so that it leaves the exchanges over boards out; where it leaves nothing that the
-    collective has, it is passed over.
+    NCCL_ALGO names rings and trees, so that it leaves all others out; where it leaves nothing that the collective has,
+    it is passed over.
     """
-    there = [one for one in algorithms(collective, one_host=one_host) if trees or one is not Algorithm.TREE]
+    there = [one for one in algorithms(collective, hosts) if trees or one is not Algorithm.TREE]
     if allowed.algorithms.get(collective) is None:
         return there
     on_wires = [one for one in there if one not in ON_BOARDS]

@@ -3,74 +3,69 @@
 bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tuning.py), and each row of `run` has it.
 """
 
-from dataclasses import dataclass, replace
-from math import ceil, inf
+from collections.abc import Sequence
+from dataclasses import replace
 
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
+from railgauge.topo.predict.host_across import hierarchical, recursive
+from railgauge.topo.predict.host_ranks import HostRanks, Moves
 
 ON_BOARDS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
 """The algorithms of ranks that all share memory."""
 IN_TWO_SHOTS = (Collective.ALL_REDUCE, Collective.REDUCE)
 IN_TREES = (Collective.ALL_REDUCE,)
+BY_DOUBLING = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.BROADCAST)
+BY_HALVING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
+OF_EQUAL_HOSTS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
+"""What is done in a hierarchy only where every host has as many ranks."""
+MOST_PARTS = 1024
+"""Ranks whose parts a place of a board holds, each on a line of its own."""
 
 
-def algorithms(collective: Collective, *, one_host: bool) -> tuple[Algorithm, ...]:
-    """All that the engine has for it; `one_host` says whether all ranks share memory."""
+def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm, ...]:
+    """All that the engine has for it; `hosts` are the numbers of ranks that share memory."""
     boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)]
-    wires = [Algorithm.PAIRS] if collective.in_pairs else [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
-    return (*(boards if one_host else []), *wires)
+    if collective.in_pairs:
+        return (*(boards if len(hosts) == 1 else []), Algorithm.PAIRS)
+    wires = [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
+    if len(hosts) == 1:
+        return (*boards, *wires)
+    recursive = [Algorithm.RECURSIVE_DOUBLING] * (collective in BY_DOUBLING)
+    recursive += [Algorithm.RECURSIVE_HALVING] * (collective in BY_HALVING)
+    return (*wires, *recursive, *[Algorithm.HIERARCHICAL] * _has_hierarchy(collective, hosts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRanks:
-    """Ranks on equal nodes; `cores` are those that the ranks of one node have together.
-
-    `net_gb_per_s`: what all channels together pass on from one node to the next.
+def ll_up_to(collective: Collective, ranks: int) -> int:
+    """Up to how many bytes (nccl-tests' count) one-shot goes by LL: the data of a message lies in the cache line that
+    says that it is there; 0: never.
     """
-
-    ranks: int
-    nodes: int = 1
-    cores: int
-    net_gb_per_s: float = inf
-
-    @property
-    def per_node(self) -> int:
-        """Ranks of a node, of the fullest one."""
-        return ceil(self.ranks / self.nodes)
-
-    @property
-    def turns(self) -> int:
-        """How many ranks share a core."""
-        return max(1, ceil(self.per_node / self.cores))
+    match collective:
+        case Collective.ALL_GATHER | Collective.GATHER:
+            return calibration.HOST_SHORT_BYTES * ranks
+        case Collective.REDUCE_SCATTER | Collective.ALL_TO_ALL | Collective.SCATTER:
+            return calibration.HOST_SHORT_BYTES // max(1, ranks - 1) * ranks
+        case _:
+            return calibration.HOST_SHORT_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moves:
-    """What one operation comes to for the rank that has most to do.
-
-    steps: that follow one another, `crossings` of them between nodes. messages: of other ranks, to look at. passed:
-    bytes that it puts out and takes in, and `leaving`: bytes that leave a node, both over nccl-tests' size. rounds: how
-    often all ranks wait for one another while the size grows by what a board's place holds.
-    """
-
-    steps: int
-    crossings: int = 0
-    messages: int = 0
-    passed: float
-    leaving: float = 0.0
-    rounds: float = 0.0
+def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
+    if max(hosts) == 1:
+        return False
+    return collective not in OF_EQUAL_HOSTS or (len(set(hosts)) == 1 and sum(hosts) <= MOST_PARTS)
 
 
 def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Cost:
     """The time of `size` bytes (nccl-tests' count); `algorithm` is one that the collective has."""
-    moves = moves_of(where, collective, algorithm)
+    moves = moves_of(where, collective, algorithm, size)
     start = 0.0 if algorithm in ON_BOARDS else calibration.HOST_WIRE_US
     within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
     steps = within + moves.crossings * calibration.HOST_NET_STEP_US
     latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
-    return Cost(latency_us=latency, transfer_us=max(copying_us(where, moves, size), between_us(where, moves, size)))
+    apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
+    together = max(copying_us(where, moves, size), between_us(where, moves, size))
+    return Cost(latency_us=latency, transfer_us=together + apart)
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
@@ -82,8 +77,10 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the network takes."""
-    return size * moves.leaving / where.net_gb_per_s / 1e3
+    """What the network takes, or those that put it there and take it from there."""
+    senders = moves.senders or min(where.interfaces, where.per_node)
+    passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
+    return size * moves.leaving / min(passes, senders * calibration.HOST_SOCKET_GB_PER_S) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:
@@ -91,9 +88,13 @@ def _or_switch(where: HostRanks, alone_us: float) -> float:
     return alone_us if where.turns == 1 else calibration.HOST_SWITCH_US * where.turns
 
 
-def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
-    """What an operation comes to by an algorithm that the collective has."""
+def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Moves:
+    """What an operation of `size` bytes comes to by an algorithm that the collective has."""
     match algorithm:
+        case Algorithm.HIERARCHICAL:
+            return hierarchical(where, collective, size)
+        case Algorithm.RECURSIVE_DOUBLING | Algorithm.RECURSIVE_HALVING:
+            return recursive(where, collective, algorithm)
         case Algorithm.RING:
             return _ring(where, collective)
         case Algorithm.TREE:
@@ -103,6 +104,8 @@ def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm) -> 
         case Algorithm.ONE_SHOT:
             moves, by_part = _to_each(where, collective), collective in (Collective.ALL_GATHER, Collective.GATHER)
             return replace(moves, rounds=1 / where.ranks if by_part else 1.0)
+        case Algorithm.ZERO_COPY:
+            return _zero_copy(where, collective)
         case _:
             return _to_each(where, collective)
 
@@ -137,6 +140,20 @@ def _two_shot(where: HostRanks) -> Moves:
     """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
     return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
+
+
+def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
+    """What each rank takes out of the others' arrays, or puts there, between two rounds of a word from each."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    passed = {
+        Collective.ALL_REDUCE: 2 * peers * part,
+        Collective.REDUCE: 1.0,
+        Collective.BROADCAST: 1.0,
+        Collective.GATHER: part,
+        Collective.SCATTER: part,
+        Collective.SEND_RECV: 1.0,
+    }.get(collective, peers * part)
+    return Moves(steps=2, messages=2 * peers, passed=passed)
 
 
 def _to_each(where: HostRanks, collective: Collective) -> Moves:

@@ -3,7 +3,7 @@
 
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict import network, pairs
-from railgauge.topo.predict.host_cost import HostRanks
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import Plan
 
@@ -16,6 +16,7 @@ def host_ranks(passing: Passing, collective: Collective) -> HostRanks:
         ranks=plan.ranks,
         nodes=plan.nodes,
         cores=len({core for rank in plan.system.ranks for core in rank.cpus}) or plan.per_node,
+        interfaces=len({channel.nets[-1] for channel in plan.graphs.ring.channels if channel.nets}) or 1,
         net_gb_per_s=min(passing.planned(ring, spines), passing.fullest(ring).gb_per_s),
     )
 

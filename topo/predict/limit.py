@@ -9,7 +9,8 @@ from railgauge.topo.model import Link, Node, NodeKind, System
 from railgauge.topo.predict import pairs
 from railgauge.topo.predict.calibration import HOST_GB_PER_S
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.host_cost import HostRanks, Moves, between_us, copying_us, moves_of
+from railgauge.topo.predict.host_cost import between_us, copying_us, moves_of
+from railgauge.topo.predict.host_ranks import HostRanks, Moves
 from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import channels_most, ring_steps
 from railgauge.topo.predict.network import spine_share
@@ -54,7 +55,7 @@ class Limits:
 
     def on_host(self, cost: Cost, where: HostRanks, algorithm: Algorithm, size: int) -> Limit:
         """The limit of one size."""
-        moves = moves_of(where, self._collective, algorithm)
+        moves = moves_of(where, self._collective, algorithm, size)
         if cost.latency_us > cost.transfer_us:
             return Limit(by=LATENCY, what=_in_turn(moves.steps))
         if between_us(where, moves, size) < copying_us(where, moves, size):

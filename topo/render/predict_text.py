@@ -7,21 +7,26 @@ from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.predict.forecast import Forecast, Row
 from railgauge.topo.predict.plan import Plan
 
-HEADER = f"# {'size':>12}  {'time':>10}  {'algbw':>8}  {'busbw':>8}  {'algo':<6} {'proto':<6} {'channels':>8}"
-UNITS = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {'(GB/s)':>8}  {'':<6} {'':<6} {'':>8}"
-OLD = (
-    f"  {'old time':>10}  {'old busbw':>9}  {'old algo':<8}  {'change':>7}",
-    f"  {'(us)':>10}  {'(GB/s)':>9}  {'':<8}  {'(time)':>7}",
-)
+LEAST_WIDTH = 6
+"""Of the column of algorithms: what GPUs have fits it."""
 
 
 def lines(found: Forecast, compared: Comparison | None = None) -> list[str]:
     """The whole text."""
-    old = compared.before.rows if compared else (None,) * len(found.rows)
-    columns = OLD if compared else ("", "")
-    table = [_row(row, was) for row, was in zip(found.rows, old, strict=True)]
-    head = [*_header(found), f"{HEADER}{columns[0]}  limit", f"{UNITS}{columns[1]}".rstrip()]
+    old = compared.before.rows if compared else ()
+    width = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*found.rows, *old)))
+    table = [_row(row, was, width) for row, was in zip(found.rows, old or (None,) * len(found.rows), strict=True)]
+    head = [*_header(found), *_columns(width, compared is not None)]
     return [*([compared.statement] if compared else []), *head, *table, *_limits(found), *_notes(found)]
+
+
+def _columns(width: int, compares: bool) -> list[str]:
+    names = f"# {'size':>12}  {'time':>10}  {'algbw':>8}  {'busbw':>8}  {'algo':<{width}} {'proto':<6} {'channels':>8}"
+    units = f"# {'(B)':>12}  {'(us)':>10}  {'(GB/s)':>8}  {'(GB/s)':>8}  {'':<{width}} {'':<6} {'':>8}"
+    if compares:
+        names += f"  {'old time':>10}  {'old busbw':>9}  {'old algo':<{width + 2}}  {'change':>7}"
+        units += f"  {'(us)':>10}  {'(GB/s)':>9}  {'':<{width + 2}}  {'(time)':>7}"
+    return [f"{names}  limit", units.rstrip()]
 
 
 def _header(found: Forecast) -> list[str]:
@@ -42,14 +47,14 @@ def _graph(plan: Plan, name: str) -> str:
     return f"# {name}: {len(graph.channels)} channels x {speeds} GB/s, {types}"
 
 
-def _row(row: Row, was: Row | None) -> str:
+def _row(row: Row, was: Row | None, width: int) -> str:
     figures = f"{row.time_us:>10.2f}  {row.algbw_gb_per_s:>8.2f}  {row.busbw_gb_per_s:>8.2f}"
     old = ""
     if was is not None:
         change = row.time_us / was.time_us - 1
-        old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<8}  {change:>+7.0%}"
+        old = f"  {was.time_us:>10.2f}  {was.busbw_gb_per_s:>9.2f}  {was.algorithm:<{width + 2}}  {change:>+7.0%}"
     limit = row.limit.device or row.limit.by
-    return f"  {row.size:>12}  {figures}  {row.algorithm:<6} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
+    return f"  {row.size:>12}  {figures}  {row.algorithm:<{width}} {row.protocol:<6} {row.channels:>8}{old}  {limit}"
 
 
 def _limits(found: Forecast) -> list[str]:

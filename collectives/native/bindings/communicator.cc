@@ -151,43 +151,74 @@ void bind_communicator(nb::module_& m) {
           },
           "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
 
+  nb::class_<Cube>(m, "Cube", "Ranks joined as a hypercube, as one of them sees it.")
+      .def(
+          "__init__",
+          [](Cube* self, std::vector<int> order, int position, std::vector<Pair> peers) {
+            new (self) Cube{std::move(order), position, std::move(peers)};
+          },
+          "order"_a, "position"_a, "peers"_a);
+  m.def(
+      "cube_neighbours",
+      [](int position, int size) { return CubePlace{position, size}.neighbours(); }, "position"_a,
+      "size"_a, "The positions that one is joined with in a hypercube.");
+
   nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
       .def(
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, double timeout_s, double spin_s,
-             std::size_t min_channel_bytes, std::size_t stream_bytes) {
-            new (self) Communicator(
-                rank, ranks, std::move(doorbell),
-                {std::move(rings), std::move(trees), std::move(board), {}},
-                {{nanoseconds(timeout_s), nanoseconds(spin_s)}, min_channel_bytes, stream_bytes});
+             std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
+             std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
+             std::size_t stream_bytes) {
+            new (self) Communicator(rank, ranks, std::move(doorbell),
+                                    {std::move(rings),
+                                     std::move(trees),
+                                     std::move(board),
+                                     {hosts, Hosts{hosts}.of(rank)},
+                                     std::move(cube).value_or(Cube{}),
+                                     std::move(across).value_or(Cube{}),
+                                     {}},
+                                    {{nanoseconds(timeout_s), nanoseconds(spin_s)}, stream_bytes});
           },
-          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "timeout_s"_a,
-          "spin_s"_a, "min_channel_bytes"_a, "stream_bytes"_a)
+          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
+          "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
       .def(
           "choose",
           [](Communicator& self, int collective,
-             const std::vector<std::tuple<std::size_t, int, int>>& choices) {
+             const std::vector<std::tuple<std::size_t, int, int, int>>& choices) {
             std::vector<Choice> all;
-            for (auto [bytes, algorithm, channels] : choices) {
-              all.push_back({bytes, static_cast<Algorithm>(algorithm), channels});
+            for (auto [bytes, algorithm, channels, protocol] : choices) {
+              all.push_back({bytes, static_cast<Algorithm>(algorithm), channels,
+                             static_cast<Protocol>(protocol)});
             }
             self.choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
-          "How to run a collective: (up to so many bytes, algorithm, most channels), the last one "
-          "for all above.")
+          "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
+          "last one for all above.")
+      .def(
+          "zero_copy",
+          [](Communicator& self, int collective, std::size_t windows_from,
+             std::size_t cross_memory_from, std::size_t cross_memory_below) {
+            self.zero_copy(static_cast<Collective>(collective),
+                           {windows_from, cross_memory_from, cross_memory_below});
+          },
+          "collective"_a, "windows_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
+          "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
+          "in windows, and where some of it does not.")
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
             Choice choice = self.choice({static_cast<Collective>(collective), nullptr, nullptr,
                                          count, dtype_from(dtype), Redop::kSum, 0});
-            return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels);
+            return std::make_tuple(static_cast<int>(choice.algorithm), choice.channels,
+                                   static_cast<int>(choice.protocol));
           },
-          "collective"_a, "count"_a, "dtype"_a, "(algorithm, channels) for so many elements")
+          "collective"_a, "count"_a, "dtype"_a,
+          "(algorithm, channels, protocol) for so many elements")
       .def(
           "prepare",
           [](const Communicator& self, int collective, nb::handle source, nb::handle destination,

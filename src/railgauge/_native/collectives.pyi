@@ -93,23 +93,36 @@ class Pair:
 
     def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
 
+class Cube:
+    """Ranks joined as a hypercube, as one of them sees it."""
+
+    def __init__(self, order: Sequence[int], position: int, peers: Sequence[Pair]) -> None: ...
+
+def cube_neighbours(position: int, size: int) -> list[int]:
+    """The positions that one is joined with in a hypercube."""
+
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, timeout_s: float, spin_s: float, min_channel_bytes: int, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, stream_bytes: int) -> None: ...
 
     def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
 
     @property
     def has_pairs(self) -> bool: ...
 
-    def choose(self, collective: int, choices: Sequence[tuple[int, int, int]]) -> None:
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
-        How to run a collective: (up to so many bytes, algorithm, most channels), the last one for all above.
+        How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
         """
 
-    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int]:
-        """(algorithm, channels) for so many elements"""
+    def zero_copy(self, collective: int, windows_from: int, cross_memory_from: int, cross_memory_below: int) -> None:
+        """
+        Of how many bytes a collective is run on the arrays themselves: where all it needs lies in windows, and where some of it does not.
+        """
+
+    def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
+        """(algorithm, channels, protocol) for so many elements"""
 
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
         """

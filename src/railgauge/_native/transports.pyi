@@ -48,6 +48,48 @@ class ShmReceiver(Receiver):
 class ShmSender(Sender):
     def __init__(self, peer: int, peer_doorbell: Doorbell, descriptor: str) -> None: ...
 
+class Windows:
+    """Memory of each rank that all ranks of the host map, for arrays."""
+
+    def make(self, size: int) -> str:
+        """
+        Begin the next window, with so many bytes of this rank's; their descriptor.
+        """
+
+    def open(self, descriptors: list[str]) -> memoryview:
+        """Map the others' parts of it,  for the own; this rank's memory."""
+
+    def settle(self) -> None:
+        """All have opened the last window."""
+
+    def drop(self) -> None:
+        """Some rank could not make or open the last window."""
+
+    @property
+    def unused(self) -> list[int]:
+        """numbers of windows that nobody here holds"""
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Unmap those that no rank holds."""
+
+    def close(self) -> None:
+        """Unmap all but what is held here."""
+
+    @property
+    def bytes(self) -> int:
+        """of this rank's memory in windows"""
+
+    @property
+    def bytes_in_huge_pages(self) -> int: ...
+
+def memory_left() -> int:
+    """How many bytes shared memory may still take here."""
+
+def permit_cross_memory() -> None:
+    """
+    Let all processes of this user read this one's memory (PR_SET_PTRACER).
+    """
+
 class Board:
     """Where the ranks of a host show each other data."""
 
@@ -60,6 +102,20 @@ class Board:
         """
         Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """
+
+    @property
+    def windows(self) -> Windows: ...
+
+    @property
+    def reads_peers(self) -> bool:
+        """whether the kernel lets this rank read all others' memory"""
+
+    def allow_cross_memory(self) -> None:
+        """All ranks can do that."""
+
+    @property
+    def cross_memory(self) -> bool:
+        """whether that was said"""
 
     @property
     def bytes(self) -> int:

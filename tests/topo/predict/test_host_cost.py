@@ -4,10 +4,11 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict.host_across import DOUBLING_UP_TO
 from railgauge.topo.predict.host_choice import (
     ANY_SIZE,
     MODEL_SIZES,
@@ -17,7 +18,8 @@ from railgauge.topo.predict.host_choice import (
     modelled,
     quickest,
 )
-from railgauge.topo.predict.host_cost import ON_BOARDS, HostRanks, algorithms, host_cost, moves_of
+from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost, moves_of
+from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.settings.algorithms import read_allowed
 
 COLLECTIVES = st.sampled_from(list(Collective))
@@ -34,13 +36,18 @@ def ranks(draw, nodes=NODES):
     return HostRanks(ranks=over * per_node, nodes=over, cores=cores, net_gb_per_s=draw(st.floats(0.1, 100)))
 
 
+def hosts_of(where):
+    return [where.per_node] * where.nodes
+
+
 def of(where, collective):
-    return algorithms(collective, one_host=where.nodes == 1)
+    return algorithms(collective, hosts_of(where))
 
 
 @settings(deadline=None)
 @given(ranks(), COLLECTIVES, SIZES)
 def test_every_algorithm_takes_some_time_and_more_bytes_never_less(where, collective, size):
+    assume((size <= DOUBLING_UP_TO) == (2 * size <= DOUBLING_UP_TO))
     for algorithm in of(where, collective):
         less, more = (host_cost(where, collective, algorithm, some) for some in (size, 2 * size))
         assert 0 < less.latency_us == more.latency_us
@@ -76,7 +83,7 @@ def test_boards_are_for_one_host_and_every_collective_has_something(where, colle
 @settings(deadline=None)
 @given(ranks(), COLLECTIVES, SIZES)
 def test_no_other_algorithm_is_much_quicker_than_the_one_chosen(where, collective, size):
-    usable = candidates(collective, ANY, one_host=where.nodes == 1, trees=True)
+    usable = candidates(collective, ANY, hosts_of(where), trees=True)
     runs = quickest(modelled(where, collective, usable))
     for power in MODEL_SIZES:
         took = host_cost(where, collective, chosen(runs, power), power).time_us
@@ -128,16 +135,44 @@ def test_equals_do_not_take_turns():
     ],
 )
 def test_steps_and_bytes_of_four_ranks(collective, algorithm, steps, passed):
-    moves = moves_of(HostRanks(ranks=4, cores=4), collective, algorithm)
+    moves = moves_of(HostRanks(ranks=4, cores=4), collective, algorithm, 0)
     assert (moves.steps, moves.passed) == (steps, pytest.approx(passed))
 
 
 def test_a_tree_over_many_nodes_has_fewer_steps_than_a_ring():
     where = HostRanks(ranks=32, nodes=8, cores=4, net_gb_per_s=10)
-    ring, tree = (moves_of(where, Collective.ALL_REDUCE, one) for one in (Algorithm.RING, Algorithm.TREE))
+    ring, tree = (moves_of(where, Collective.ALL_REDUCE, one, 0) for one in (Algorithm.RING, Algorithm.TREE))
     assert (ring.steps, ring.crossings, tree.steps, tree.crossings) == (62, 14, 12, 6)
     runs = quickest(modelled(where, Collective.ALL_REDUCE, [Algorithm.RING, Algorithm.TREE]))
     assert chosen(runs, 8) is Algorithm.TREE
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "collective", "size", "steps", "crossings", "leaving"),
+    [
+        (Algorithm.RECURSIVE_DOUBLING, Collective.ALL_REDUCE, 8, 3, 2, 4),
+        (Algorithm.RECURSIVE_HALVING, Collective.ALL_REDUCE, 8, 6, 4, 3),
+        (Algorithm.RECURSIVE_DOUBLING, Collective.ALL_GATHER, 8, 3, 2, 3 / 2),
+        (Algorithm.RECURSIVE_HALVING, Collective.REDUCE_SCATTER, 8, 3, 2, 3 / 2),
+        (Algorithm.RECURSIVE_DOUBLING, Collective.BROADCAST, 8, 3, 2, 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_REDUCE, DOUBLING_UP_TO, 4, 2, 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_REDUCE, DOUBLING_UP_TO + 1, 6, 4, 3 / 2),
+        (Algorithm.HIERARCHICAL, Collective.ALL_GATHER, 8, 3, 2, 3 / 4),
+    ],
+)
+def test_steps_and_bytes_of_four_hosts_of_two_ranks(algorithm, collective, size, steps, crossings, leaving):
+    moves = moves_of(HostRanks(ranks=8, nodes=4, cores=2), collective, algorithm, size)
+    assert (moves.steps, moves.crossings, moves.leaving) == (steps, crossings, pytest.approx(leaving))
+
+
+def test_one_rank_a_host_leaves_large_sizes_to_the_rings_of_all_interfaces():
+    def at(size, interfaces):
+        where = HostRanks(ranks=4, nodes=4, cores=4, net_gb_per_s=2, interfaces=interfaces)
+        usable = candidates(Collective.ALL_REDUCE, ANY, hosts_of(where), trees=False)
+        return chosen(quickest(modelled(where, Collective.ALL_REDUCE, usable)), size)
+
+    assert at(8, 4) is Algorithm.RECURSIVE_DOUBLING
+    assert at(64 << 20, 4) is Algorithm.RING
 
 
 @pytest.mark.parametrize(
@@ -153,4 +188,4 @@ def test_a_tree_over_many_nodes_has_fewer_steps_than_a_ring():
     ],
 )
 def test_nccl_algo_narrows_what_may_run(setting, collective, found):
-    assert candidates(collective, read_allowed({"NCCL_ALGO": setting}), one_host=True, trees=True) == found
+    assert candidates(collective, read_allowed({"NCCL_ALGO": setting}), [4], trees=True) == found

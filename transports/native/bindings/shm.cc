@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +9,8 @@
 #include "transports/native/fault.h"
 #include "transports/native/shm/board.h"
 #include "transports/native/shm/connection.h"
+#include "transports/native/shm/cross_memory.h"
+#include "transports/native/shm/memory_left.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -35,6 +38,35 @@ void bind_shm(nb::module_& m) {
           },
           "peer"_a, "peer_doorbell"_a, "descriptor"_a);
 
+  nb::class_<shm::Windows>(m, "Windows",
+                           "Memory of each rank that all ranks of the host map, for arrays.")
+      .def("make", &shm::Windows::make, "size"_a,
+           "Begin the next window, with so many bytes of this rank's; their descriptor.")
+      .def(
+          "open",
+          [](shm::Windows& self, const std::vector<std::string>& descriptors) {
+            std::shared_ptr<shm::Segment> own = self.open(descriptors);
+            nb::capsule owner(new std::shared_ptr<shm::Segment>(own), [](void* held) noexcept {
+              delete static_cast<std::shared_ptr<shm::Segment>*>(held);
+            });
+            return nb::ndarray<nb::memview, std::uint8_t>(own->data(), {own->size()}, owner);
+          },
+          "descriptors"_a, nb::sig("def open(self, descriptors: list[str]) -> memoryview"),
+          "Map the others' parts of it, "
+          " for the own; this rank's memory.")
+      .def("settle", &shm::Windows::settle, "All have opened the last window.")
+      .def("drop", &shm::Windows::drop, "Some rank could not make or open the last window.")
+      .def_prop_ro("unused", &shm::Windows::unused, "numbers of windows that nobody here holds")
+      .def("release", &shm::Windows::release, "numbers"_a, "Unmap those that no rank holds.")
+      .def("close", &shm::Windows::close, "Unmap all but what is held here.")
+      .def_prop_ro("bytes", &shm::Windows::bytes, "of this rank's memory in windows")
+      .def_prop_ro("bytes_in_huge_pages", &shm::Windows::bytes_in_huge_pages);
+  m.def(
+      "memory_left", [] { return shm::memory_left(); },
+      "How many bytes shared memory may still take here.");
+  m.def("permit_cross_memory", &shm::permit_cross_memory,
+        "Let all processes of this user read this one's memory (PR_SET_PTRACER).");
+
   nb::class_<shm::Board>(m, "Board", "Where the ranks of a host show each other data.")
       .def(nb::init<std::size_t>(), "place_bytes"_a)
       .def_prop_ro("descriptor", &shm::Board::descriptor)
@@ -54,6 +86,11 @@ void bind_shm(nb::module_& m) {
           "Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; \"\" and "
           "None for "
           "the own.")
+      .def_prop_ro("windows", &shm::Board::windows, nb::rv_policy::reference_internal)
+      .def_prop_ro("reads_peers", &shm::Board::reads_peers,
+                   "whether the kernel lets this rank read all others' memory")
+      .def("allow_cross_memory", &shm::Board::allow_cross_memory, "All ranks can do that.")
+      .def_prop_ro("cross_memory", &shm::Board::cross_memory, "whether that was said")
       .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
 
   nb::class_<FaultySender, Sender>(m, "FaultySender")

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/shm/board.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <random>
 
 #include "transports/native/error.h"
+#include "transports/native/shm/cross_memory.h"
 
 namespace railgauge::shm {
 
@@ -11,13 +18,11 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kData = kLine + kPlaces * sizeof(Head);
-static_assert(sizeof(Head) == kLine);
+static_assert(sizeof(Front) == kLine && sizeof(Head) == kLine);
 
 std::size_t board_size(std::size_t place_bytes) { return kData + kPlaces * place_bytes; }
 
-std::atomic<std::uint64_t>* done_of(std::byte* base) {
-  return reinterpret_cast<std::atomic<std::uint64_t>*>(base);
-}
+Front& front_of(std::byte* base) { return *reinterpret_cast<Front*>(base); }
 
 // Where a rank waits on boards: at the message that it is at, counted from the operation's first.
 BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64_t first) {
@@ -31,18 +36,22 @@ BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64
 Board::Board(std::size_t place_bytes)
     : place_bytes_(place_bytes),
       own_(Segment::create(board_size(place_bytes))),
-      done_(done_of(own_->data())) {
+      done_(&front_of(own_->data()).done) {
   if (place_bytes % kLine != 0) {
     throw Error(ErrorCode::kInvalid, "a board's places take a multiple of 64 bytes");
   }
+  std::random_device draw;
+  front_of(own_->data()).token = std::uint64_t{draw()} << 32 | draw();
+  front_of(own_->data()).address = reinterpret_cast<std::uint64_t>(own_->data());
 }
 
 void Board::open(const std::vector<Peer>& peers) {
   peers_.clear();
   for (const Peer& peer : peers) {
-    Opened opened{peer.rank, peer.world_rank, nullptr, own_->data(), peer.doorbell, 0};
+    Opened opened{peer.rank, peer.world_rank, getpid(), nullptr, own_->data(), peer.doorbell, 0};
     if (peer.doorbell) {
       opened.segment = Segment::open(peer.segment);
+      opened.pid = Segment::owner(peer.segment);
       opened.base = opened.segment->data();
       if (opened.segment->size() != own_->size()) {
         throw Error(ErrorCode::kInvalid, "a peer's board has another size: ranks of two versions?");
@@ -74,13 +83,34 @@ bool Board::all_done(std::uint64_t number) {
   std::uint64_t least = ~std::uint64_t{0};
   for (Opened& peer : peers_) {
     if (peer.done_seen < number) {
-      peer.done_seen = done_of(peer.base)->load(std::memory_order_acquire);
+      peer.done_seen = front_of(peer.base).done.load(std::memory_order_acquire);
     }
     if (peer.done_seen < number) return false;
     least = std::min(least, peer.done_seen);
   }
   free_below_ = least + kPlaces;
   return true;
+}
+
+bool Board::reads_peers() const {
+  for (const Opened& peer : peers_) {
+    const Front& shared = front_of(peer.base);
+    std::uint64_t token = 0;
+    if (!read_cross_memory(peer.pid, reinterpret_cast<std::byte*>(&token),
+                           shared.address + offsetof(Front, token), sizeof token) ||
+        token != shared.token) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Board::fetch(int position, const Reference& from, std::byte* to, std::size_t bytes) const {
+  const Opened& peer = peers_[position];
+  if (read_cross_memory(peer.pid, to, from.at, bytes)) return;
+  throw PeerLost("rank " + std::to_string(peer.world_rank) + "'s memory cannot be read: " +
+                     std::strerror(errno) + "; if it lives, try RAILGAUGE_CMA=0",
+                 peer.world_rank);
 }
 
 std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiting) {

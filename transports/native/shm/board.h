@@ -3,12 +3,15 @@
 // shared memory, and maps the others'. It posts messages there, numbered from 0; any peer reads
 // them.
 //
-//   | done | head 0 | head 1 | ... | data 0 | data 1 | ... |        message m is in place m %
+//   | front | head 0 | head 1 | ... | data 0 | data 1 | ... |        message m is in place m %
 //   places
 //     ^ how many messages of every board the owner needs no more: the readers' leave to overwrite
-//            ^ number, subject, and a short message's data: one cache line travels, and all is said
+//             ^ number, subject, and a short message's data: one cache line travels, and all is
+//             said
 //
 // All ranks post equally many messages in the same order, so that one counter serves all boards.
+// Beside messages, ranks reach each other's memory where it is: in windows, and, where the kernel
+// lets them, anywhere (cross_memory.h).
 #pragma once
 
 #include <atomic>
@@ -19,6 +22,7 @@
 
 #include "transports/native/doorbell.h"
 #include "transports/native/shm/segment.h"
+#include "transports/native/shm/windows.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge::shm {
@@ -31,6 +35,12 @@ struct Subject {
   std::uint64_t what;
   std::uint64_t count;
   bool operator==(const Subject&) const = default;
+};
+
+struct Front {
+  alignas(64) std::atomic<std::uint64_t> done;
+  std::uint64_t token;    // drawn by the owner
+  std::uint64_t address;  // of this in the owner's process
 };
 
 struct Head {
@@ -78,12 +88,28 @@ class Board {
   std::uint64_t next() const { return posted_; }
   // This rank needs no message below `number` any more.
   void done(std::uint64_t number) { done_->store(number, std::memory_order_release); }
+
+  Windows& windows() { return windows_; }
+  // Whether this rank can read all others' memory: tried on their boards.
+  bool reads_peers() const;
+  // All ranks can, so that references into no window may be read.
+  void allow_cross_memory() { cross_memory_ = true; }
+  bool cross_memory() const { return cross_memory_; }
+  // Copies from where the peer at `position` referred to, outside its windows. Throws PeerLost.
+  void fetch(int position, const Reference& from, std::byte* to, std::size_t bytes) const;
+
+  // Memory for what is fetched, the same in every call.
+  std::byte* room(std::size_t bytes) {
+    if (room_.size() < bytes) room_.resize(bytes);
+    return room_.data();
+  }
+
   // Bytes that this rank has posted.
   std::uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Opened {
-    int rank, world_rank;
+    int rank, world_rank, pid;
     std::unique_ptr<Segment> segment;  // null for the own one
     std::byte* base;
     std::shared_ptr<Doorbell> doorbell;
@@ -97,6 +123,9 @@ class Board {
   std::size_t place_bytes_;
   std::unique_ptr<Segment> own_;
   std::atomic<std::uint64_t>* done_;
+  Windows windows_;
+  bool cross_memory_ = false;
+  std::vector<std::byte> room_;
   int position_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t free_below_ = kPlaces;  // messages below may be composed without asking

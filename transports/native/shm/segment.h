@@ -14,10 +14,17 @@ class Segment {
  public:
   // `size` zeroed bytes. Throws Error(kSystem).
   static std::unique_ptr<Segment> create(std::size_t size);
+  // At least `size` bytes, all there at once: no write to them ends by SIGBUS. In huge pages where
+  // some are reserved (hugetlbfs) or shared memory may have them (shmem_enabled of
+  // transparent_hugepage says advise, within_size or always), and on the NUMA node of this thread's
+  // cores. Throws Error(kSystem).
+  static std::unique_ptr<Segment> create_resident(std::size_t size);
   // A peer's segment, by its descriptor(). Throws Error(kSystem) when it cannot be reached (another
   // pid namespace, another user, the process is gone) and Error(kInvalid) when it is not the one
   // described.
   static std::unique_ptr<Segment> open(const std::string& descriptor);
+  // The process that made the segment of a descriptor. Throws Error(kInvalid).
+  static int owner(const std::string& descriptor);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -27,9 +34,13 @@ class Segment {
   // "pid:fd:size:inode", for open() in another process of this host. For the one that create()
   // made.
   std::string descriptor() const;
+  // All peers have opened it that ever will: it takes no file descriptor any more.
+  void close_descriptor();
 
  private:
   Segment(int fd, std::size_t size);
+  static std::unique_ptr<Segment> create_in_huge_pages(std::size_t size);
+  void settle();
 
   int fd_;  // -1 in a segment that was opened
   std::size_t size_;

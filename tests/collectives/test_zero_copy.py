@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives on the ranks' own memory: arrays of `Communicator.empty`, arrays anywhere, and some so and some so."""
+
+import gc
+import multiprocessing
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tests.collectives import oracle
+from tests.collectives.wiring import everybody, nets
+from tests.transports.ranks import meet_on, on_ranks
+
+from railgauge.collectives import communicator
+from railgauge.collectives.communicator import STREAM_BYTES, Communicator
+from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.operation import NUMBERS
+from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, IN_WINDOWS_FROM, Sizes
+from railgauge.topo.algorithm import Collective
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.transports.store.file_store import FileStore
+
+ARENA_BYTES = 32 << 20
+
+
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+
+
+@pytest.fixture
+def _at_any_size(monkeypatch):
+    sizes = dict.fromkeys(NUMBERS, Sizes(1, 1, 1 << 62))
+    monkeypatch.setattr(communicator, "zero_copy_sizes", lambda *_: sizes)
+
+
+def whole(bootstrap, **others) -> Communicator:
+    return Communicator(bootstrap, everybody(bootstrap), [list(range(bootstrap.world_size))], **others)
+
+
+class Arena:
+    """Lays arrays one behind the other into memory that all ranks map."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._memory = comm.empty(ARENA_BYTES, np.uint8)
+        self._used = 0
+
+    def lay(self, array: np.ndarray) -> np.ndarray:
+        if self._used + array.nbytes > ARENA_BYTES:
+            self._used = 0
+        there = self._memory[self._used : self._used + array.nbytes].view(array.dtype)
+        there[:] = array
+        self._used += -(-array.nbytes // 8) * 8
+        return there
+
+
+@pytest.mark.usefixtures("_at_any_size")
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+@pytest.mark.parametrize("lies", ["in windows", "anywhere", "mixed"])
+def test_against_numpy(lies, ranks):
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        arena = Arena(comm)
+        ways = set()
+        for number, case in enumerate(oracle.cases(NUMBERS, seed=ranks)):
+            in_window = lies == "in windows" or (lies == "mixed" and (number + comm.rank) % 2)
+            oracle.run(comm, case, ranks * 10000 + number, arena.lay if in_window else oracle.where_it_is)
+            if case.count:
+                ways.add(comm.ran_zero_copy)
+        comm.close()
+        return ways
+
+    can_read = all(on_ranks(2, lambda bootstrap: whole(bootstrap)._board.cross_memory))
+    for ways in on_ranks(ranks, body):
+        assert True in ways or (lies == "anywhere" and not can_read)
+        assert len(ways) == 1 or lies == "mixed" or not can_read
+
+
+def rank_main(rank: int, ranks: int, path: str, results) -> None:
+    try:
+        os.environ["NCCL_SOCKET_IFNAME"] = "lo"
+        meeting = meet_on(FileStore(path, ranks, timedelta(seconds=40)), rank, ranks, timeout_s=40)
+        bootstrap = meeting.join(rank)
+        comm = whole(bootstrap)
+        arena = Arena(comm)
+        ran = {}
+        for number, collective in enumerate(NUMBERS):
+            for place, lay in {"windows": arena.lay, "anywhere": oracle.where_it_is}.items():
+                for in_place in (False, True):
+                    case = oracle.Case(collective, "float32", oracle.Redop.SUM, 300_007, in_place, "last")
+                    oracle.run(comm, case, number, lay)
+                    ran[collective, place] = comm.ran_zero_copy
+        results.put((rank, (ran, comm._board.cross_memory)))
+        comm.close()
+        bootstrap.close()
+        meeting.close()
+    except BaseException as error:
+        results.put((rank, repr(error)))
+
+
+def test_ranks_that_are_processes_read_each_others_memory_where_it_is_quicker(tmp_path):
+    ranks = 3
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    arguments = (ranks, str(tmp_path / "store"), results)
+    processes = [context.Process(target=rank_main, args=(rank, *arguments)) for rank in range(ranks)]
+    for process in processes:
+        process.start()
+    got = dict(results.get(timeout=50) for _ in processes)
+    for process in processes:
+        process.join()
+    for ran, cross_memory in got.values():
+        quicker = {c for c in NUMBERS if c not in oracle.REDUCING and c is not Collective.GATHER}
+        assert {c for c in NUMBERS if ran[c, "windows"]} == set(NUMBERS)
+        assert {c for c in NUMBERS if ran[c, "anywhere"]} == (quicker if cross_memory else set())
+
+
+def all_gather(comm, count, lay=oracle.where_it_is):
+    """How it ran, `count` floats of all ranks together."""
+    out = comm.all_gather(lay(np.full(count // comm.size, comm.rank, np.float32)), lay(np.zeros(count, np.float32)))
+    assert out.reshape(comm.size, -1).tolist() == [[rank] * (count // comm.size) for rank in range(comm.size)]
+    return comm.ran_zero_copy
+
+
+def test_small_operations_and_those_that_pass_the_caches_are_not_run_so():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        if not comm._board.cross_memory:
+            pytest.skip("the kernel lets no process read another's memory here")
+        anywhere = [all_gather(comm, size // 4) for size in (IN_WINDOWS_FROM, CROSS_MEMORY_FROM - 8, CROSS_MEMORY_FROM)]
+        large = bytearray(STREAM_BYTES)
+        comm.repeat(Collective.BROADCAST, large, large, len(large), Dtype.UINT8)
+        streamed = comm.ran_zero_copy
+        arena = Arena(comm)
+        in_windows = [all_gather(comm, size // 4, arena.lay) for size in (IN_WINDOWS_FROM - 8, IN_WINDOWS_FROM)]
+        return anywhere, streamed, in_windows
+
+    assert on_ranks(2, body) == [([False, False, True], False, [False, True])] * 2
+
+
+def test_it_is_turned_off(monkeypatch):
+    monkeypatch.setenv("RAILGAUGE_CMA", "0")
+
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        return all_gather(comm, CROSS_MEMORY_FROM), all_gather(comm, CROSS_MEMORY_FROM, Arena(comm).lay)
+
+    assert on_ranks(2, body) == [(False, True)] * 2
+
+
+@pytest.mark.parametrize("setting", [{"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "^Tree"}])
+def test_an_algorithm_that_is_asked_for_runs(setting):
+    def body(bootstrap):
+        comm = whole(bootstrap, environ=setting)
+        return all_gather(comm, CROSS_MEMORY_FROM, Arena(comm).lay)
+
+    assert on_ranks(2, body) == [False] * 2
+
+
+def test_arrays_are_as_numpy_has_them():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        table = comm.empty((3, comm.rank, 5), ml_dtypes.bfloat16)
+        none = comm.empty([0, 7], "int8")
+        scalar = comm.empty((), np.int32)
+        line = comm.empty(1000)
+        assert not line.any()
+        assert line.flags.c_contiguous
+        assert line.flags.writeable
+        assert line.ctypes.data % 4096 == 0
+        comm.all_reduce(line)
+        return [(one.shape, one.dtype.name) for one in (table, none, scalar, line)]
+
+    assert on_ranks(2, body) == [
+        [((3, rank, 5), "bfloat16"), ((0, 7), "int8"), ((), "int32"), ((1000,), "float64")] for rank in range(2)
+    ]
+
+
+def test_where_ranks_share_no_memory_it_is_memory_like_any_other():
+    def over_a_socket(bootstrap):
+        off = {"NCCL_SHM_DISABLE": "1"}
+        peers = [
+            type(peer)(**{name: getattr(peer, name) for name in peer.__slots__} | {"settings": off})
+            for peer in everybody(bootstrap)
+        ]
+        comm = Communicator(bootstrap, peers, [[0, 1]], nets("NET/Socket", [[0, 1]]))
+        return comm.all_reduce(comm.empty(10, np.int32) + comm.rank).tolist()
+
+    assert on_ranks(2, over_a_socket) == [[1] * 10] * 2
+    assert on_ranks(1, lambda bootstrap: whole(bootstrap).empty(3).tolist()) == [[0, 0, 0]]
+
+
+def test_parts_of_a_communicator_have_memory_of_their_own():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        part = comm.split(comm.rank % 2)
+        ours, theirs = Arena(part), Arena(comm)
+        size = IN_WINDOWS_FROM
+        return all_gather(part, size, ours.lay), all_gather(part, size, theirs.lay), all_gather(comm, size, theirs.lay)
+
+    assert on_ranks(4, body) == [(True, False, True)] * 4
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [(-1, "int8"), ("x", "int8"), (2, "no type"), (2, object), (1.5, "int8")])
+def test_what_is_no_array_is_refused(shape, dtype):
+    def body(bootstrap):
+        with pytest.raises(UsageError, match="whole numbers, and a type of numbers"):
+            whole(bootstrap).empty(shape, dtype)
+
+    assert on_ranks(1, body) == [None]
+
+
+def test_after_the_end_there_is_no_more():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        kept = comm.empty(1_000_000, np.int32)
+        mapped, in_huge_pages = comm.window_bytes
+        assert mapped == 4 << 20
+        assert 0 <= in_huge_pages <= mapped
+        comm.close()
+        assert comm.window_bytes == (0, 0)
+        kept[:] = 5
+        with pytest.raises(UsageError, match="closed"):
+            comm.empty(1)
+        return int(kept.sum())
+
+    assert on_ranks(2, body) == [5_000_000] * 2
+
+
+def test_too_much_is_refused_on_all_ranks_and_leaves_all_as_it_was():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        with pytest.raises(UnavailableError, match=f"{(1 << 50) + 8} bytes of shared memory for 2 ranks.*has .* left"):
+            comm.empty(1 << 50 if comm.rank else 8, np.uint8)
+        return all_gather(comm, IN_WINDOWS_FROM, Arena(comm).lay)
+
+    assert on_ranks(2, body) == [True] * 2
+
+
+def test_one_rank_that_cannot_make_or_map_it_is_named():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        windows = comm._board.windows
+        before = mappings()
+        for broken in ("make", "open"):
+            if comm.rank == 1:
+                comm._board = BrokenBoard(windows, broken)
+            with pytest.raises(UnavailableError, match=f"rank 1: no {broken}"):
+                comm.empty(1 << 20, np.uint8)
+            assert windows.bytes == 0
+        comm._board = BrokenBoard(windows, None)
+        bootstrap.barrier()
+        assert mappings() <= before
+        return all_gather(comm, IN_WINDOWS_FROM, Arena(comm).lay)
+
+    assert on_ranks(2, body) == [True] * 2
+
+
+class BrokenBoard:
+    """A board on one rank of which one step of making memory fails."""
+
+    def __init__(self, windows, broken) -> None:
+        self.windows = self
+        self._windows, self._broken = windows, broken
+
+    def __getattr__(self, name):
+        if name == self._broken:
+            return self._fail
+        return getattr(self._windows, name)
+
+    def _fail(self, _argument):
+        raise UnavailableError(f"no {self._broken}")
+
+
+def mappings() -> int:
+    return Path("/proc/self/maps").read_text().count("memfd:railgauge")
+
+
+def test_memory_that_nobody_holds_goes_back():
+    def body(bootstrap):
+        comm = whole(bootstrap)
+        kept = comm.empty(5000, np.uint8)
+        kept[:] = comm.rank
+        before = mappings(), len(os.listdir("/proc/self/fd"))
+        bootstrap.barrier()
+        for number in range(1000):
+            array = comm.empty(10_000, np.uint8)
+            array[:] = number % 100
+            comm.all_reduce(array)
+            assert array[-1] == 2 * (number % 100)
+            view = array[5:]
+            del array
+        del view
+        last = comm.empty(1, np.uint8)
+        bootstrap.barrier()
+        after = mappings(), len(os.listdir("/proc/self/fd"))
+        bootstrap.barrier()
+        held = comm._board.windows.bytes
+        del last
+        return before[0] + 2 * 2 >= after[0], abs(after[1] - before[1]) < 4, held, int(kept.sum())
+
+    gc.collect()
+    assert on_ranks(2, body) == [(True, True, 3 * 4096, 5000 * rank) for rank in range(2)]

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process holds: compared at two times, it shows what is never given back."""
+
+import ctypes
+import gc
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+SLACK = {"resident_bytes": 4 << 20, "files": 0, "mappings": 16, "threads": 0}
+"""How much more is no growth: the allocator keeps pieces, and does so for each thread that there was."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Of one process at one time."""
+
+    resident_bytes: int
+    files: int
+    mappings: int
+    threads: int
+
+    @classmethod
+    def now(cls) -> "Footprint":
+        """This process's, after what is free was given back."""
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return cls(
+            resident_bytes=pages * os.sysconf("SC_PAGE_SIZE"),
+            files=len(os.listdir("/proc/self/fd")),
+            mappings=len(Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()),
+            threads=len(os.listdir("/proc/self/task")),
+        )
+
+    @classmethod
+    def folded(cls, fold: Callable[[Iterable[int]], int], looks: Iterable["Footprint"]) -> "Footprint":
+        """The largest or smallest figures of several."""
+        return cls(*map(fold, zip(*map(astuple, looks), strict=True)))
+
+    def growth_since(self, before: "Footprint") -> str | None:
+        """What has grown, in words; None if nothing has."""
+        grown = [
+            f"{field.name} from {old} to {new}"
+            for field, old, new in zip(fields(self), astuple(before), astuple(self), strict=True)
+            if new - old > SLACK[field.name]
+        ]
+        return ", ".join(grown) or None
