@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from railgauge.topo.cpuset import from_list
 from railgauge.topo.logs.catalogue import OTHERS, WARN, Entry, entry_of
 from railgauge.topo.logs.connections import Connections
 from railgauge.topo.logs.line import Line, messages
@@ -26,18 +27,18 @@ DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
 NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
-CHANNELS = re.compile(r"\b(\d+) coll channels(?:, (?:\d+ collnet channels, )?(\d+) nvls channels)?")
+CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
 HCA_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
 PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
-RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d+ +)*\d+)$")
-TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d+)->(-?\d+))")
+RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
+TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
 PATTERN = re.compile(
-    r"Pattern (\d+), crossNic \d+, nChannels (\d+), (?:bw|speed) ([\d.]+)/([\d.]+), "
+    r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
 )
-BRIDGE = re.compile(r"\+ PCI\[([\d.]+)\] - (?:PCI|NIC|GPU)/(\S+)")
-AFFINITY = re.compile(r"Affinity for GPU (\d+) is ([\d,-]+)\. \(GPU affinity = ([\d,-]+)")
-FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d+) healthMask (\w+)")
+BRIDGE = re.compile(r"\+ PCI\[([\d.]{1,16})\] - (?:PCI|NIC|GPU)/(\S+)")
+AFFINITY = re.compile(r"Affinity for GPU (\d{1,4}) is ([\d,-]+)\. \(GPU affinity = ([\d,-]+)")
+FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
 
 SLOW_BRIDGE_GB_PER_S = 1.0
 """Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a bridge that a hypervisor makes up has 0.2."""
@@ -97,7 +98,7 @@ class Log:
         self.trees: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.searches: dict[Search, None] = {}
         self.slow_bridges: dict[tuple[str, str], float] = {}
-        self.narrowed: dict[tuple[str, int], tuple[str, str]] = {}
+        self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
         self.sightings: dict[str, Sighting] = {}
         self.connections = Connections()
@@ -181,9 +182,9 @@ class Log:
             if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
                 self.slow_bridges[host, found[2]] = _figure(found[1])
         elif found := AFFINITY.search(text):
-            self.narrowed[host, int(found[1])] = found[2], found[3]
+            self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
         elif found := FABRIC.search(text):
-            self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16) if found[3].startswith("0x") else 0
+            self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
         elif not line.level:
             self._others(text)
 
@@ -233,6 +234,14 @@ class Log:
         if entry.id == OTHERS and len(self.sightings) >= MOST_MESSAGES:
             return None
         return self.sightings.setdefault(name, Sighting(entry, text))
+
+
+def _cores(text: str) -> int:
+    """How many cores a list has; 0 where it is none."""
+    try:
+        return len(from_list(text))
+    except ValueError:
+        return 0
 
 
 def _figure(text: str) -> float:

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from railgauge.topo.cpuset import from_list
 from railgauge.topo.findings import LEVELS, Finding, Level
 from railgauge.topo.logs.connections import GDR, Traffic, transport
 from railgauge.topo.logs.log import Log
@@ -224,10 +223,9 @@ def _machine(log: Log) -> Iterator[Finding]:
             message = f"{host} uses software RDMA: {' '.join(soft)}"
             remedy = "NCCL_IB_HCA=^rxe,siw, or rdma link delete NAME"
             yield _finding("soft-rdma-present", Level.WARN, f"{host} {soft[0]}", message, remedy)
-    for (host, gpu), (cpus, near) in sorted(log.narrowed.items()):
-        left, all_near = len(from_list(cpus)), len(from_list(near))
-        if 2 * left < all_near:
-            message = f"the rank of GPU {gpu} on {host} may run on {left} of the {all_near} CPUs beside its GPU"
+    for (host, gpu), (left, near) in sorted(log.narrowed.items()):
+        if 0 < 2 * left < near:
+            message = f"the rank of GPU {gpu} on {host} may run on {left} of the {near} CPUs beside its GPU"
             remedy = "mpirun --bind-to none or numa, and a container's cpuset of the GPU's socket"
             yield _finding("numa-misbound", Level.INFO, f"{host} GPU {gpu}", message, remedy)
     for (host, bus_id), (state, mask) in sorted(log.fabrics.items()):

@@ -3,10 +3,10 @@
 
 import re
 
-AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d+(?:\.\d+)?)")
+AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d{1,9}(?:\.\d{1,9})?)")
 MISMATCH = re.compile(r"^#\S+ \((\w+)\) +MISMATCH")
-LAUNCHED = re.compile(r"^(\d+|[\d,]+) ranks? ha(?:ve|s) launched up to operation (\d+)")
-BEHIND = re.compile(r"^Rank (\d+) -- GPU (\S+) managed by process \d+ on node (\S+)")
+LAUNCHED = re.compile(r"^(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18})")
+BEHIND = re.compile(r"^Rank (\d{1,9}) -- GPU (\S+) managed by process \d+ on node (\S+)")
 
 
 class Outputs:

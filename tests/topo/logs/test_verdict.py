@@ -158,3 +158,19 @@ def test_blocks_may_end_anywhere(block):
 def test_no_prefix_changes_the_verdict(prefix):
     wrapped = "".join(f"{prefix} {line}\n" for line in HEALTHY.splitlines())
     assert judged(wrapped)[:2] == ("yes", "yes")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MNNVL busId 0x1906000 fabric UUID 1.2 cliqueId 0xd26 state 3 healthMask 0x1ceive",
+        f"{'9' * 5000} coll channels, 0 nvls channels",
+        f"Channel 00/02 :    0   {'1' * 5000}",
+        f"Pattern 4, crossNic 0, nChannels 1, bw {'9' * 400}/5.0, type SYS/PIX, sameChannels 1",
+        "Pattern 4, crossNic 0, nChannels 1, bw 1.2.3/5.0, type SYS/PIX, sameChannels 1",
+        "ncclTopoGetCpuAffinity: Affinity for GPU 1 is 9-3,-. (GPU affinity = 0-999999999 ; CPU affinity = 1).",
+        f"{'a' * 30000} NCCL INFO",
+    ],
+)
+def test_figures_that_are_none(text):
+    whole(read(said("a", text, "Using network IB")))
