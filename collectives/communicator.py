@@ -122,7 +122,7 @@ class Communicator(Collectives):
             for collective, found in choices.items():
                 self._native.choose(NUMBERS[collective], [one.numbers for one in found])
             for collective, sizes in zero_copy_sizes(setting, self._environ, STREAM_BYTES).items():
-                self._native.zero_copy(NUMBERS[collective], *sizes)
+                self.run_zero_copy(collective, *sizes)
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
@@ -272,6 +272,21 @@ class Communicator(Collectives):
         algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
         return ALGORITHMS[algorithm], channels, PROTOCOLS[protocol]
 
+    def run_zero_copy(
+        self, collective: Collective, windows_from: int, cross_memory_from: int, cross_memory_below: int
+    ) -> None:
+        """Say of how many bytes a collective is run on the arrays themselves (zero_copy.py); all ranks the same.
+
+        A communicator of several hosts, or of one rank, never does.
+        """
+        self._native.zero_copy(NUMBERS[collective], windows_from, cross_memory_from, cross_memory_below)
+
+    @property
+    def window_bytes(self) -> tuple[int, int]:
+        """How many bytes of this rank lie in windows (`empty`), and how many of them in huge pages."""
+        windows = self._board and self._board.windows
+        return (windows.bytes, windows.bytes_in_huge_pages) if windows else (0, 0)
+
     @property
     def ran_zero_copy(self) -> bool:
         """Whether the last operation ran on the arrays themselves instead of as `choice` says: they lay well for it."""
@@ -389,33 +404,28 @@ class Communicator(Collectives):
         channels = self._failing(lambda: made.rings(rings, nets))
         tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
         hosts = sharing_memory(self.peers)
-        rails = Rails(hosts, rings, nets)
-        host = next(number for number, ranks in enumerate(hosts) if self.rank in ranks)
-        after_trees = self.rings + self.trees  # the pairs' channel
-        hierarchy = uses(choices, Algorithm.HIERARCHICAL)
-        cube = across = None
+        rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
+        cube = across = board = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
-            in_order = [rank for ranks in hosts for rank in ranks]
-            cube = self._failing(lambda: made.cube([in_order], after_trees + 1, rails))
-        if hierarchy:
-            lanes = [list(ranks) for ranks in zip(*hosts, strict=False)]
-            across = self._failing(lambda: made.cube(lanes, after_trees + 2, rails))
-        if self.size > 1 and (hierarchy or len(hosts) == 1):
-            self._board = self._failing(lambda: made.board(hosts[host]))
+            cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
+        if uses(choices, Algorithm.HIERARCHICAL):
+            across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
+        if self.size > 1 and (len(hosts) == 1 or uses(choices, Algorithm.HIERARCHICAL)):
+            here = next(ranks for ranks in hosts if self.rank in ranks)
+            board = self._failing(lambda: made.board(here))
+            self._board = board if len(hosts) == 1 else None  # windows are of all ranks
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            self._board,
+            board,
             hosts if len(hosts) > 1 else [],
-            host,
             cube,
             across,
             timeout_s=self._job.timeout_s,
             spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
-            min_channel_bytes=1,  # the choices say how many channels
             stream_bytes=STREAM_BYTES,
         )
 

@@ -72,20 +72,15 @@ class Connections:
         """Open the boards of the ranks that share memory with this one, itself among them."""
         return self._connector.board(PLACE_BYTES, sharing)
 
-    def cube(self, cubes: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
-        """Connect hypercubes of ranks, which have no rank in common; that of this rank, None where it is in none."""
-        wires = [
-            wire(channel, order[at], order[peer], rails.step(order[at], order[peer]))
-            for order in cubes
-            for at in range(len(order))
-            for peer in native.cube_neighbours(at, len(order))
-        ]
-        self._connect(wires)
-        own = next((order for order in cubes if self._rank in order), None)
-        if own is None:
-            return None
-        peers = [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in own]
-        return native.Cube(own, own.index(self._rank), peers)
+    def cube(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
+        """Connect all ranks as a hypercube, host by host."""
+        return self._cubes([[rank for ranks in hosts for rank in ranks]], channel, rails)
+
+    def across(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
+        """Connect the ranks of equal position on their hosts as a hypercube each; None at one whose position not all
+        hosts have.
+        """
+        return self._cubes([list(ranks) for ranks in zip(*hosts, strict=False)], channel, rails)
 
     def standing(self) -> Standing:
         """Where this rank stands here, by its number in the job; for any thread."""
@@ -103,6 +98,21 @@ class Connections:
         """Send what the others still have to get, and end; harmless when called twice."""
         if self._connector.proxy:
             self._connector.proxy.close()
+
+    def _cubes(self, cubes: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
+        """Connect hypercubes, which have no rank in common; that of this rank, None where it is in none."""
+        wires = [
+            wire(channel, order[at], order[peer], rails.step(order[at], order[peer]))
+            for order in cubes
+            for at in range(len(order))
+            for peer in native.cube_neighbours(at, len(order))
+        ]
+        self._connect(wires)
+        own = next((order for order in cubes if self._rank in order), None)
+        if own is None:
+            return None
+        peers = [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in own]
+        return native.Cube(own, own.index(self._rank), peers)
 
     def _connect(self, wires: Iterable[Wire]) -> None:
         named = [replace(one, source=self._members[one.source], target=self._members[one.target]) for one in wires]

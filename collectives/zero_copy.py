@@ -13,6 +13,7 @@ from railgauge.topo.algorithm import Collective
 from railgauge.topo.predict.host_cost import ON_BOARDS
 from railgauge.topo.settings.algorithms import read_allowed
 
+NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10
 """Arrays in memory of `Communicator.empty`: two rounds take 0.6 us, one copy less saves as much from 4 to 32 KiB on, by
 collective (docs/shared-memory.md)."""

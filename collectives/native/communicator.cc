@@ -97,11 +97,7 @@ Choice Communicator::choice(const Operation& operation) const {
   const std::size_t bytes = operation.bytes(ranks_);
   auto found = std::find_if(choices.begin(), choices.end() - 1,
                             [&](const Choice& choice) { return bytes <= choice.up_to_bytes; });
-  Choice choice = *found;
-  std::size_t worth = bytes / std::max<std::size_t>(1, options_.min_channel_bytes);
-  choice.channels =
-      static_cast<int>(std::clamp<std::size_t>(worth, 1, std::max(1, choice.channels)));
-  return choice;
+  return *found;
 }
 
 void Communicator::run(const Operation& operation) {
@@ -161,7 +157,9 @@ bool Communicator::streams(const Operation& operation, std::size_t from_bytes) c
 bool Communicator::run_zero_copy(const Operation& operation, const Subject& subject) {
   const ZeroCopySizes& sizes = zero_copy_[static_cast<int>(operation.collective)];
   shm::Board* board = wiring_.board.get();
-  if (!board || ranks_ == 1 || !ZeroCopy::worth_asking(operation, sizes, *board)) return false;
+  if (!board || board->size() < ranks_ || ranks_ == 1 ||
+      !ZeroCopy::worth_asking(operation, sizes, *board))
+    return false;
   // Measured: worth while from half the size on. 16 MiB took 0.8 of the time (two ranks of an EPYC
   // Turin with 32 MiB of third-level cache).
   const bool stream = streams(operation, options_.stream_bytes / 2);

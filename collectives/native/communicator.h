@@ -43,7 +43,7 @@ enum class Algorithm : int {
 struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
-  int channels;  // of a ring or tree: the most; each carries Options::min_channel_bytes at least
+  int channels;  // of a ring or tree, as far as there are so many
   Protocol protocol = Protocol::kSimple;
 };
 
@@ -62,8 +62,7 @@ class Communicator {
  public:
   struct Options {
     Waiting::Policy waiting;
-    std::size_t min_channel_bytes;  // a channel is used from this many bytes on
-    std::size_t stream_bytes;       // results this large, out of place, bypass the caches
+    std::size_t stream_bytes;  // results this large, out of place, bypass the caches
   };
 
   Communicator(int rank, int ranks, std::shared_ptr<Doorbell> doorbell, Wiring wiring,

@@ -140,9 +140,9 @@ def test_channels_are_spread_over_all_interfaces_and_each_carries_its_part():
         got = document(start(own, (0, 1), "-b", "1M", "-e", "1M", "--json", NCCL_SOCKET_IFNAME="eth0,eth1"))
         carried = [sent_by(own, 0, interface) for interface in ("eth0", "eth1")]
     assert_right(got, 2, 2)
-    moved = {c["via"]: c["bytes_sent"] for c in got["connections"] if c["from"] == 0}
-    assert moved.keys() == {"NET/Socket/0", "NET/Socket/1"}
-    for sent, on_wire in zip((moved["NET/Socket/0"], moved["NET/Socket/1"]), carried, strict=True):
+    for device, on_wire in enumerate(carried):
+        ends = [c for c in got["connections"] if (c["from"], c["via"]) == (0, f"NET/Socket/{device}")]
+        sent = sum(c["bytes_sent"] for c in ends)
         assert sent > 10 << 20
         assert sent < on_wire < 1.1 * sent + (1 << 20)
 

@@ -64,3 +64,9 @@ def test_rows_have_what_the_model_says_of_what_ran():
             time_us = host_cost(where, Collective.ALL_REDUCE, Algorithm(row["algorithm"]), row["bytes"]).time_us
             assert row["algorithm"] == name
             assert row["predicted_busbw_gb_per_s"] == pytest.approx(row["bytes"] / time_us / 1e3)
+
+
+@pytest.mark.parametrize(("setting", "protocols"), [("", ["ll", "simple"]), ("Simple", ["simple", "simple"])])
+def test_rows_have_the_protocol_and_nccl_proto_leaves_it_out(setting, protocols):
+    rows = document(*TWO, RAILGAUGE_TUNING_FILE="/dev/null", NCCL_PROTO=setting)["rows"]
+    assert [row["protocol"] for row in rows[:2]] == protocols

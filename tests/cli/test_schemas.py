@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
+from tests.topo.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
@@ -99,6 +100,13 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         check("findings", document)
     for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
         check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
+
+
+@pytest.mark.parametrize("names", [LOGS, ["healthy"], ["2.8 on one node"]], ids=len)
+def test_log_document_is_as_its_schema_says(tmp_path, names):
+    path = tmp_path / "log.txt"
+    path.write_text("".join(LOGS[name][0] for name in names))
+    check("log", json.loads(railgauge("log", "explain", str(path), "--json").stdout))
 
 
 @pytest.mark.parametrize("timeout", [(), ("-T", "1", "--fault", "stall")])

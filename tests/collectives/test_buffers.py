@@ -326,10 +326,6 @@ def test_every_view_is_taken_just_when_it_is_contiguous(shape, data):
 def looked_at(value):
     """Have the engine look at an array, and do nothing with it."""
     engine = collectives.Communicator(
-        *(0, 1, transports.Doorbell(), [], [], None, [], 0, None, None),
-        timeout_s=1,
-        spin_s=0,
-        min_channel_bytes=1,
-        stream_bytes=1,
+        0, 1, transports.Doorbell(), [], [], None, [], None, None, timeout_s=1, spin_s=0, stream_bytes=1
     )
     return engine.prepare(0, value, value, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/collectives.md run, and its tables name what there is."""
+"""The examples of docs/collectives.md and docs/shared-memory.md run, and tables name what there is."""
 
 import inspect
 import re
@@ -17,8 +17,12 @@ import railgauge
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype
 
-DOCS = (Path(__file__).parents[2] / "docs" / "collectives.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
+FOLDER = Path(__file__).parents[2] / "docs"
+DOCS = (FOLDER / "collectives.md").read_text()
+EXAMPLES = {
+    name: re.findall(r"```python\n(.*?)```", (FOLDER / name).read_text(), re.DOTALL)
+    for name in ("collectives.md", "shared-memory.md")
+}
 PROGRAMS = re.findall(r"```python program\n(.*?)```", DOCS, re.DOTALL)
 
 
@@ -27,14 +31,15 @@ def _loopback(monkeypatch):
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
 
 
-def test_the_examples_run_on_four_ranks():
+@pytest.mark.parametrize(("name", "examples"), [("collectives.md", 5), ("shared-memory.md", 1)])
+def test_the_examples_run_on_four_ranks(name, examples):
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [list(range(4))])
-        for example in EXAMPLES:
-            exec(compile(example, "docs/collectives.md", "exec"), {"np": np, "comm": comm, "railgauge": railgauge})
-        return len(EXAMPLES)
+        for example in EXAMPLES[name]:
+            exec(compile(example, f"docs/{name}", "exec"), {"np": np, "comm": comm, "railgauge": railgauge})
+        return len(EXAMPLES[name])
 
-    assert on_ranks(4, body) == [5] * 4
+    assert on_ranks(4, body) == [examples] * 4
 
 
 def test_the_program_runs_as_two_processes():

@@ -105,6 +105,16 @@ def test_a_part_of_a_communicator_has_its_own_hosts():
     assert on_ranks(4, body) == [(3, 5, 15), (3, 10, 15), (12, 5, 15), (12, 10, 15)]
 
 
+def test_memory_of_the_communicator_is_a_ranks_own_between_hosts():
+    def body(bootstrap):
+        comm = over_hosts(bootstrap, HOSTS["2x2"], Algorithm.HIERARCHICAL)
+        data = comm.empty(1000, np.int32)
+        data[:] = comm.rank
+        return type(comm.memory(8).obj), comm.all_reduce(data).tolist() == [6] * 1000
+
+    assert on_ranks(4, body) == [(bytearray, True)] * 4
+
+
 def test_ranks_of_one_position_go_by_one_rail():
     """Two rings, which leave and enter the hosts by other interfaces; the third position shares the first one."""
     hosts = [[0, 1, 2], [3, 4, 5]]

@@ -216,15 +216,18 @@ def test_what_is_no_array_is_refused(shape, dtype):
 def test_after_the_end_there_is_no_more():
     def body(bootstrap):
         comm = whole(bootstrap)
-        kept = comm.empty(100_000, np.int32)
+        kept = comm.empty(1_000_000, np.int32)
+        mapped, in_huge_pages = comm.window_bytes
+        assert mapped == 4 << 20
+        assert 0 <= in_huge_pages <= mapped
         comm.close()
-        assert comm._board.windows.bytes == 0
+        assert comm.window_bytes == (0, 0)
         kept[:] = 5
         with pytest.raises(UsageError, match="closed"):
             comm.empty(1)
         return int(kept.sum())
 
-    assert on_ranks(2, body) == [500_000] * 2
+    assert on_ranks(2, body) == [5_000_000] * 2
 
 
 def test_too_much_is_refused_on_all_ranks_and_leaves_all_as_it_was():

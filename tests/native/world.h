@@ -118,7 +118,7 @@ class World {
   std::unique_ptr<Communicator> communicator(int rank, Algorithm algorithm,
                                              std::chrono::nanoseconds timeout = 20s) {
     auto comm = std::make_unique<Communicator>(rank, ranks(), doorbells[rank], wirings[rank],
-                                               Communicator::Options{{timeout, 5us}, 64, 4096});
+                                               Communicator::Options{{timeout, 5us}, 4096});
     for (int collective = 0; collective < kCollectives; ++collective) {
       try {
         comm->choose(static_cast<Collective>(collective), {{0, algorithm, 1 << 10, protocol}});

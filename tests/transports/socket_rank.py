@@ -27,7 +27,7 @@ from railgauge.transports.tcp import peer_name
 
 SECRET = b"of this test"
 SLOTS, SLOT_BYTES = 4, 256 << 10
-RING, ALL_REDUCE = 0, 0
+RING, SIMPLE, ALL_REDUCE = 0, 0, 0
 
 
 def main(rank, timeout_s, count, *rails):
@@ -80,9 +80,9 @@ def connected(rank, timeout_s, interfaces):
         rings.append(collectives.RingChannel(rank, [0, 1], end(transports.SocketSender, socks), receiver))
     listener.close()
     comm = collectives.Communicator(
-        rank, 2, doorbell, rings, [], None, timeout_s=timeout_s, spin_s=5e-5, min_channel_bytes=1, stream_bytes=1 << 60
+        rank, 2, doorbell, rings, [], None, [], None, None, timeout_s=timeout_s, spin_s=5e-5, stream_bytes=1 << 60
     )
-    comm.choose(ALL_REDUCE, [(1 << 60, RING, len(rings))])
+    comm.choose(ALL_REDUCE, [(1 << 60, RING, len(rings), SIMPLE)])
     return comm, proxy
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finding is, in full: of a rule about machines, or about files."""
+"""What a finding is, in full: of a rule about machines, about files, or about logs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,14 @@ from typing import Any
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
+from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.rules.rules import RULES
 
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*GRAPH_RULES, *FILE_RULES, *RULES)
+    rules: tuple[FileRule[Any], ...] = (*LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES)
     return {rule.id: rule for rule in rules}
 
 

@@ -168,23 +168,21 @@ void bind_communicator(nb::module_& m) {
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, std::vector<std::vector<int>> hosts, int host,
+             std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
              std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
-             std::size_t min_channel_bytes, std::size_t stream_bytes) {
-            new (self) Communicator(
-                rank, ranks, std::move(doorbell),
-                {std::move(rings),
-                 std::move(trees),
-                 std::move(board),
-                 {std::move(hosts), host},
-                 std::move(cube).value_or(Cube{}),
-                 std::move(across).value_or(Cube{}),
-                 {}},
-                {{nanoseconds(timeout_s), nanoseconds(spin_s)}, min_channel_bytes, stream_bytes});
+             std::size_t stream_bytes) {
+            new (self) Communicator(rank, ranks, std::move(doorbell),
+                                    {std::move(rings),
+                                     std::move(trees),
+                                     std::move(board),
+                                     {hosts, Hosts{hosts}.of(rank)},
+                                     std::move(cube).value_or(Cube{}),
+                                     std::move(across).value_or(Cube{}),
+                                     {}},
+                                    {{nanoseconds(timeout_s), nanoseconds(spin_s)}, stream_bytes});
           },
           "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
-          "host"_a, "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a,
-          "min_channel_bytes"_a, "stream_bytes"_a)
+          "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
       .def(
