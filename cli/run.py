@@ -4,12 +4,15 @@ is one of them. `railgauge run --list` runs nothing.
 """
 
 import os
+import shlex
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from railgauge.cli.run_answer import Answer, parse_outputs, parse_tolerance
+from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
 from railgauge.cli.run_start import Start, ranks_arguments, start
 from railgauge.collectives.device import AUTO, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
@@ -85,8 +88,12 @@ def run(
     step: Annotated[str, option("Sizes", "-i", "--stepbytes", help="next size: plus this")] = "1M",
     factor: Annotated[float, option("Sizes", "-f", "--stepfactor", help="next size: times this")] = 1.0,
     iterations: Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
-    warmup: Annotated[int, option(HOW, "-w", "--warmup_iters", min=0, help="untimed iterations before")] = 1,
-    aggregate: Annotated[int, option(HOW, "-m", "--agg_iters", min=1, help="operations per iteration")] = 1,
+    warmup: Annotated[
+        int, option(HOW, "-w", "--warmup_iters", min=0, max=MOST_ITERATIONS, help="untimed iterations before")
+    ] = 1,
+    aggregate: Annotated[
+        int, option(HOW, "-m", "--agg_iters", min=1, max=MOST_ITERATIONS, help="operations per iteration")
+    ] = 1,
     cycles: Annotated[int, option(HOW, "-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
     check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
@@ -111,14 +118,16 @@ def run(
     world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="of so many processes")] = None,
     local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on this host")] = None,
     min_busbw: Annotated[
-        float, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
-    ] = -1.0,
+        float | None, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
+    ] = None,
     expect_transport: Annotated[str, option(DEMANDS, "--expect-transport", help="what all has to go via")] = "",
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
-    tolerance: Annotated[float, option(DEMANDS, "--tolerance", help="percent of the speed that may be lost")] = 10.0,
+    tolerance: Annotated[
+        float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of the speed that may be lost")
+    ] = None,
     output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document here too")] = "",
     tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm, for later runs to choose by")] = False,
-    record: Annotated[str, option("Answer", "--record", help="write all ranks' last operations here")] = "",
+    record: Annotated[str | None, option("Answer", "--record", help="write all ranks' last operations here")] = None,
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
     list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
 ) -> int:
@@ -126,6 +135,8 @@ def run(
     if list_all:
         from railgauge.cli import run_list
 
+        if others := [word for word in ctx.obj if word not in ("--list", "--json")]:
+            raise UsageError(f"--list runs nothing, and has no use for {shlex.join(others)}")
         return run_list.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
         raise UsageError(
@@ -138,10 +149,22 @@ def run(
         raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:
         raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
+    if max(iterations, warmup) * aggregate > MOST_ITERATIONS:
+        raise UsageError(f"-n or -w times -m: more than {MOST_ITERATIONS} operations for a size")
+    if tolerance is not None and not compare:
+        raise UsageError("--tolerance is of --compare: say with what to compare")
+    if record == "":
+        raise UsageError("--record wants the name of a file")
     check_device(device)
     redop, files = parse_outputs(outputs or [], output)
     unused = ignored({"-z": blocking, "-G": cudagraph})
     remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
+    if tune:
+        check_tune(
+            {"--min-busbw": min_busbw, "--expect-transport": expect_transport, "--compare": compare}
+            | {"--fault": fault, "--record": record},
+            files,
+        )
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
     job = Job(
         collective=Collective(collective),
@@ -165,7 +188,7 @@ def run(
         timeout_s=timeout,
         graph_file=graph or None,
         fault=parse_fault(fault) if fault else None,
-        min_busbw=least_busbw(min_busbw),
+        min_busbw=None if tune else least_busbw(min_busbw),
         expect_transport=expect_transport or None,
         json=as_json,
         tune=tune,
@@ -185,7 +208,8 @@ def run(
         local_rank=local_rank,
         for_ranks=ctx.obj,
     )
-    answer = Answer(files=files, record=record or None, compare=compare or None, tolerance=parse_tolerance(tolerance))
+    lost = parse_tolerance(10.0 if tolerance is None else tolerance)
+    answer = Answer(files=files, record=record, compare=compare or None, tolerance=lost)
     return start(job, asked, answer, remarks)
 
 
@@ -216,14 +240,39 @@ def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
     return tuple(found)
 
 
-def least_busbw(flag: float) -> float | None:
-    """The bandwidth asked for: --min-busbw, or nccl-tests' NCCL_TESTS_MIN_BW, which allows a tenth less."""
-    if flag >= 0:
-        return flag
+def check_tune(given: Mapping[str, object], files: Sequence[ResultFile]) -> None:
+    """--tune measures algorithms, and no rows that something could be asked of or drawn from.
+
+    Raises:
+        UsageError: flags that want rows, or a setting that would distort what is measured.
+    """
+    wants_rows = [flag for flag, value in given.items() if value not in (None, "")]
+    wants_rows += [f"-o {file.path}" for file in files if file.format != JSON]
+    if wants_rows:
+        raise UsageError(f"--tune measures no rows for {', '.join(wants_rows)}: leave it out, or --tune")
+    from railgauge.collectives.tune import check_undistorted
+
+    check_undistorted(os.environ)
+
+
+def least_busbw(flag: float | None) -> float | None:
+    """The bandwidth asked for: --min-busbw, or nccl-tests' NCCL_TESTS_MIN_BW, which allows a tenth less.
+
+    Raises:
+        UsageError: it is no finite number from 0.
+    """
+    if flag is not None:
+        return _bandwidth("--min-busbw", flag)
     text = os.environ.get("NCCL_TESTS_MIN_BW")
     if not text:
         return None
     try:
-        return float(text) * 0.9
+        return _bandwidth("NCCL_TESTS_MIN_BW", float(text)) * 0.9
     except ValueError:
         raise UsageError(f"NCCL_TESTS_MIN_BW={text} is not a number") from None
+
+
+def _bandwidth(name: str, value: float) -> float:
+    if not 0 <= value < inf:
+        raise UsageError(f"{name} {value:g}: a bandwidth is a number of GB/s from 0")
+    return value

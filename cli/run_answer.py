@@ -39,6 +39,11 @@ class Answer:
     tolerance: float = 0.0
     """The share of its speed that may be lost."""
 
+    @property
+    def paths(self) -> list[str]:
+        """All that is to be written."""
+        return [*(file.path for file in self.files), *([self.record] if self.record else [])]
+
 
 def parse_tolerance(percent: float) -> float:
     """Read --tolerance, as a share.
@@ -71,16 +76,16 @@ def parse_outputs(values: Sequence[str], json_path: str) -> tuple[str, tuple[Res
     return redop, (*files, *([ResultFile(json_path, JSON)] if json_path else []))
 
 
-def check_folders(files: Sequence[ResultFile]) -> None:
+def check_folders(paths: Sequence[str]) -> None:
     """See to it that a long run is not in vain.
 
     Raises:
         UnavailableError: there is no folder for a file.
     """
-    for file in files:
-        folder = os.path.dirname(file.path) or "."
+    for path in paths:
+        folder = os.path.dirname(path) or "."
         if not os.path.isdir(folder):
-            raise UnavailableError(f"cannot write {file.path}: there is no folder {folder}")
+            raise UnavailableError(f"cannot write {path}: there is no folder {folder}")
 
 
 def write(file: ResultFile, document: "RunDocument", before: "RunDocument | None") -> None:

@@ -123,15 +123,17 @@ def status_of(error: Exception | None) -> int:
 
 
 def unmet_demands(job: Job, document: RunDocument) -> list[str]:
-    """What the run was asked to reach and did not; no connection at all does not meet a transport asked for."""
+    """What the run was asked to reach and did not; only what moved bytes can meet a transport asked for."""
     unmet = []
     average = table.average_busbw(document.rows)
     if job.min_busbw is not None and average < job.min_busbw:
         unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the {job.min_busbw:g} GB/s asked for")
     if job.expect_transport is not None:
-        others = [c for c in document.connections if job.expect_transport not in c.via]
-        if others or not document.connections:
-            found = f"channel {others[0].channel} went via {others[0].via}" if others else "there was no connection"
+        ways = [(f"channel {c.channel}", c.via) for c in document.connections if c.bytes_sent]
+        ways += [(f"rank {b.rank}'s board", b.via) for b in document.boards if b.bytes_shown]
+        others = [f"{what} went via {via}" for what, via in ways if job.expect_transport not in via]
+        if others or not ways:
+            found = others[0] if others else "nothing went from rank to rank"
             unmet.append(f"{found}, where {job.expect_transport} was asked for")
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"

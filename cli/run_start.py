@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,10 @@ from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
+    from railgauge.cli.run_compare import Older
     from railgauge.collectives.launch.hostfile import Host
     from railgauge.collectives.run import Finished
+    from railgauge.collectives.tuning_file import Timed, TuningPlace
 
 ALONE = Place(process=0, processes=1, local_process=0, local_processes=1, init_method="hash://", launcher="nobody")
 NOT_FOR_RANKS = frozenset(
@@ -133,7 +135,11 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
     chosen = launcher(asked.launcher or ("ssh" if asked.hostfile or asked.hosts else "local"))
     plan = launch_of(job, asked)
     if not plan.hosts:
-        check_folders(answer.files)
+        check_folders(answer.paths)
+        try:
+            older_result(job, answer)
+        except Error as error:
+            return fail(job, answer, plan.processes * job.ranks_per_process, error)
     if asked.dry_run:
         for command in chosen.commands(plan):
             print(shlex.join(command))
@@ -209,9 +215,7 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
 
 def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
-    from railgauge.cli.run_compare import load
     from railgauge.cli.run_output import RunOutput
-    from railgauge.collectives.document import RunDocument
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
 
@@ -219,12 +223,11 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     allow_many_files()  # memory and sockets of many ranks
     output = RunOutput(job, answer.files, leads=place.process == 0)
     if place.process == 0:
-        check_folders(answer.files)
+        check_folders(answer.paths)
         try:
-            output.older = load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+            output.older = older_result(job, answer)
         except Error as error:
-            document = RunDocument.failed(job.collective, place.processes * job.ranks_per_process, str(error))
-            status = output.finish(document, error)
+            status = fail(job, answer, place.processes * job.ranks_per_process, error)
             report_is_out()
             return status
 
@@ -232,10 +235,14 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
         if finished.error and place.process != 0 and speaks(finished, place, job):
             print(f"railgauge run: rank {place.process * job.ranks_per_process}: {finished.error}", file=sys.stderr)
         status = output.finish(finished.document, finished.error)
-        if finished.timed:
-            save_times(finished)
-        if answer.record and finished.record:
-            write_text(answer.record, json_text(finished.record.to_json()) + "\n")
+        try:
+            if finished.timed_at and finished.document:
+                save_times(finished.timed_at, finished.document.timed)
+            if answer.record and finished.record:
+                write_text(answer.record, json_text(finished.record.to_json()) + "\n")
+        except Error as problem:
+            print(f"railgauge run: {problem}", file=sys.stderr)
+            return status or problem.exit_status
         return status
 
     status = run_process(job, place, output.say, report)
@@ -244,16 +251,37 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     return status
 
 
-def save_times(finished: "Finished") -> None:
+def older_result(job: Job, answer: Answer) -> "Older | None":
+    """What the result is to be compared with; that and a tuning file are looked at before anything runs.
+
+    Raises:
+        InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: no file can be
+        written there.
+    """
+    from railgauge.cli.run_compare import load
+    from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
+
+    if job.tune:
+        prepare_tuning(tuning_file(os.environ))
+    return load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+
+
+def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
+    """End before anything ran; the exit status."""
+    from railgauge.cli.run_output import RunOutput
+    from railgauge.collectives.document import RunDocument
+
+    document = RunDocument.failed(job.collective, ranks, str(error))
+    return RunOutput(job, answer.files, leads=True).finish(document, error)
+
+
+def save_times(place: "TuningPlace", timed: "Sequence[Timed]") -> None:
     """Put what was measured into the tuning file, beside what it has of other collectives and places."""
     from railgauge.collectives import tuning_file
 
-    document, path = finished.document, tuning_file.tuning_file(os.environ)
-    assert document
-    place = tuning_file.Place(machine=tuning_file.this_machine(), ranks=document.ranks, nodes=document.nodes)
+    path = tuning_file.tuning_file(os.environ)
     there = tuning_file.read_tuning(path) if os.path.exists(path) else {}
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    found = tuning_file.with_measured(there, place, finished.timed)
+    found = tuning_file.with_measured(there, place, timed)
     write_text(path, json_text(tuning_file.tuning_document(found)) + "\n")
 
 

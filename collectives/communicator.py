@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, FaultySender
-from railgauge.collectives.collectives import ALL_REDUCE, SUM, Collectives
+from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS
@@ -30,6 +30,7 @@ from railgauge.topo.errors import (
     UsageError,
     WaitTimeoutError,
 )
+from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -100,6 +101,8 @@ class Communicator(Collectives):
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
         self._failure: RunError | None = None
+        self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
+        """Called with the connections of pairs once they are made, which is when something first goes by them."""
         nets = nets or [[None] * len(ring) for ring in rings]
         setting = Setting.of(
             peers,
@@ -237,8 +240,7 @@ class Communicator(Collectives):
 
     def barrier(self, *, async_op: bool = False) -> Any:
         """Wait until every rank is here; with `async_op` the Work does, and returns None."""
-        one = bytearray(1)
-        return self._start(self._native.prepare(ALL_REDUCE, one, one, SUM, 0), None, async_op)
+        return self._start(self._native.prepare_barrier(), None, async_op)
 
     def repeat(
         self,
@@ -266,7 +268,15 @@ class Communicator(Collectives):
         )
 
     def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int, Protocol]:
-        """The algorithm that runs such an operation, how many channels it uses, and by which protocol."""
+        """The algorithm that runs such an operation, how many channels it uses, and by which protocol.
+
+        Raises:
+            UsageError: no collective or type that it chooses for (an alltoallv goes by pairs), or no count.
+        """
+        if collective not in NUMBERS or dtype not in tuple(Dtype) or not _is_number(count, 62):
+            raise UsageError(
+                f"choice: {collective!r:.40}, {count!r:.40}, {dtype!r:.40}: no collective, count and Dtype"
+            )
         if self.size == 1:
             return ALGORITHMS[0], 1, Protocol.SIMPLE
         algorithm, channels, protocol = self._native.choice(NUMBERS[collective], count, int(dtype))
@@ -297,6 +307,11 @@ class Communicator(Collectives):
     def ends(self) -> dict[Wire, End]:
         """This rank's connections so far."""
         return self._connections.ends
+
+    @property
+    def bytes_shown(self) -> int | None:
+        """How many bytes this rank has shown those that share memory with it; None where it has no board for that."""
+        return self._connections.bytes_shown
 
     def close(self) -> None:
         """Finish what is under way, send what the others still have to get, and end, with all that were split off.
@@ -332,20 +347,34 @@ class Communicator(Collectives):
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
         if async_op or self._queue or self._collected is not None or self._closed:
-            return self._start(self._native.prepare(collective, source, destination, op, root), destination, async_op)
+            call = self._prepare(collective, source, destination, op, root)
+            return self._start(call, destination, async_op)
         if failure := self._failure or self._job.failure:
-            raise failure
+            raise failure.with_traceback(None)  # which else grows with every call
         try:
             while not self._native.call(collective, source, destination, op, root):
                 self._connect_pairs()
-        except RunError as error:
-            raise self._told(error) from None
+        except BaseException as error:
+            if isinstance(error, TypeError):
+                _check_numbers(op, root)
+            self._end(error)
+            raise
         return destination
+
+    def _prepare(self, collective: int, source: Any, destination: Any, op: int, root: int) -> native.Call:
+        try:
+            return self._native.prepare(collective, source, destination, op, root)
+        except TypeError:
+            _check_numbers(op, root)
+            raise
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
-        call = self._native.prepare_all_to_all_v(source, list(send_counts), destination, list(recv_counts))
+        counts = [list(send_counts), list(recv_counts)]
+        if wrong := next((one for some in counts for one in some if not _is_number(one, 63)), None):
+            raise UsageError(f"alltoallv: count {wrong!r:.40}: counts of elements are whole numbers")
+        call = self._native.prepare_all_to_all_v(source, counts[0], destination, counts[1])
         return self._start(call, destination, async_op)
 
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
@@ -381,17 +410,17 @@ class Communicator(Collectives):
 
     def _execute(self, call: native.Call) -> None:
         if failure := self._failure or self._job.failure:
-            raise failure
+            raise failure.with_traceback(None)  # which else grows with every call
         if call.in_pairs:
             self._connect_pairs()
-        try:
-            self._native.execute(call)
-        except RunError as error:
-            raise self._told(error) from None
+        self._guard(lambda: self._native.execute(call))
 
     def _connect_pairs(self) -> None:
-        if not self._native.has_pairs:
-            self._native.connect_pairs(self._failing(lambda: self._connections.pairs(self.rings + self.trees)))
+        if self._native.has_pairs:
+            return
+        before = set(self.ends)
+        self._native.connect_pairs(self._failing(lambda: self._connections.pairs(self.rings + self.trees)))
+        self.tell_pairs({wire: end for wire, end in self.ends.items() if wire not in before})
 
     def _connect(
         self,
@@ -410,7 +439,7 @@ class Communicator(Collectives):
             cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
             across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
-        if self.size > 1 and (len(hosts) == 1 or uses(choices, Algorithm.HIERARCHICAL)):
+        if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
             board = self._failing(lambda: made.board(here))
             self._board = board if len(hosts) == 1 else None  # windows are of all ranks
@@ -441,8 +470,21 @@ class Communicator(Collectives):
         """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
         try:
             return operation()
-        except RunError as error:
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    def _end(self, error: BaseException) -> None:
+        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
+
+        A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
+        begun.
+        """
+        if isinstance(error, RunError):
             raise self._told(error) from None
+        if self._native.is_amid:
+            self._failure = AbortedError(f"rank {self._group.world_rank} was interrupted by {type(error).__name__}")
+            self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> RunError:
         """Tell all ranks of an operation that failed; what ended the run."""
@@ -463,3 +505,17 @@ class Communicator(Collectives):
         if len(here) > len({cpu for p in here for cpu in p.cpus}):
             return CROWDED_SPIN_S
         return NET_SPIN_S if sockets else SPIN_S
+
+
+def _check_numbers(op: object, root: object) -> None:
+    """UsageError where it is these that the native engine does not take."""
+    if not _is_number(op, 31) or not _is_number(root, 31):
+        raise UsageError(f"op {op!r:.40}, root {root!r:.40}: a Redop, and a rank's number") from None
+
+
+def _is_number(value: object, bits: int) -> bool:
+    """Whether it is a whole number of so many bits beside the sign."""
+    try:
+        return -(1 << bits) <= operator.index(value) < 1 << bits  # type: ignore[arg-type]
+    except TypeError:
+        return False

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.connection_log import log_connections
+from railgauge.collectives.connection_log import log_connections, log_ends
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning_file import measured_for
 from railgauge.transports.bootstrap import Bootstrap
@@ -27,8 +27,9 @@ def connect(
         plan.nets,
         plan.trees,
         fault=fault,
-        measured=measured_for(bootstrap, plan.nodes),
+        measured=measured_for(bootstrap, peers),
         net_gb_per_s=plan.gb_per_s,
     )
     log_connections(comm, log)
+    comm.tell_pairs = lambda ends: log_ends(comm.rank, ends, log)
     return comm

@@ -2,8 +2,10 @@
 """The lines in which NCCL says how each channel goes, as its users and their parsers know them."""
 
 import os
+from collections.abc import Mapping
 
 from railgauge.collectives.communicator import Communicator
+from railgauge.transports.connect import End
 from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.select import NET_SOCKET
@@ -14,11 +16,7 @@ from railgauge.transports.wire import Wire
 def log_connections(comm: Communicator, log: NcclLog) -> None:
     """Log this rank's connections, over the network at both ends, and that all are made."""
     _log_sockets(comm, log)
-    for wire, end in comm.ends.items():
-        if wire.source == comm.rank:
-            _log(log, wire, "send", end.via)
-        elif end.via.startswith(NET_SOCKET):
-            _log(log, wire, "receive", end.via)
+    log_ends(comm.rank, comm.ends, log)
     log.info("INIT", "Connected all rings", also="COLL")
     if comm.trees:
         log.info("INIT", "Connected all trees", also="COLL")
@@ -26,6 +24,15 @@ def log_connections(comm: Communicator, log: NcclLog) -> None:
         "INIT",
         f"{comm.rings} coll channels; rank {comm.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE",
     )
+
+
+def log_ends(rank: int, ends: Mapping[Wire, End], log: NcclLog) -> None:
+    """Log some of a rank's connections, over the network at both ends."""
+    for wire, end in ends.items():
+        if wire.source == rank:
+            _log(log, wire, "send", end.via)
+        elif end.via.startswith(NET_SOCKET):
+            _log(log, wire, "receive", end.via)
 
 
 def _log_sockets(comm: Communicator, log: NcclLog) -> None:

@@ -11,18 +11,13 @@ from railgauge._native.transports import Board, Doorbell, Receiver, Sender
 from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails
+from railgauge.topo.predict.calibration import HOST_PLACE_BYTES
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import why_not_shm
 from railgauge.transports.standing import BlockedOn, Standing
-from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, wire
-
-PLACE_BYTES = 64 << 10
-"""Of a board: eight of these for each rank stay in a core's second-level cache."""
-ANY_SOCKET: Nets = [0, 0]
-"""Where no plan names interfaces, the first one carries what cannot go through shared memory."""
+from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, unplanned_step, wire
 
 
 class Connections:
@@ -39,8 +34,12 @@ class Connections:
         self.doorbell = Doorbell()
         self._connector = Connector(group, self.doorbell, fault)
         self.ends: dict[Wire, End] = {}
+        self._senders: dict[tuple[int, int, int], Sender] = {}
+        self._receivers: dict[tuple[int, int, int], Receiver] = {}
+        """By the name of the wire."""
         self.engine: native.Communicator | None = None
         """What uses them, once it is made."""
+        self._board: Board | None = None
 
     def rings(self, rings: Sequence[list[int]], nets: Sequence[list[Nets]]) -> list[native.RingChannel]:
         """Connect rings, ranks in ring order; they are the first channels. Errors are those of `Connector.connect`."""
@@ -59,7 +58,7 @@ class Connections:
     def pairs(self, channel: int) -> list[native.Pair]:
         """Connect every rank with every other."""
         wires = [
-            wire(channel, source, target, _step(a, b))
+            wire(channel, source, target, unplanned_step(a, b))
             for source, a in enumerate(self._peers)
             for target, b in enumerate(self._peers)
             if source != target
@@ -70,7 +69,13 @@ class Connections:
 
     def board(self, sharing: Sequence[int]) -> Board:
         """Open the boards of the ranks that share memory with this one, itself among them."""
-        return self._connector.board(PLACE_BYTES, sharing)
+        self._board = self._connector.board(HOST_PLACE_BYTES, sharing)
+        return self._board
+
+    @property
+    def bytes_shown(self) -> int | None:
+        """How many bytes this rank has shown on its board; None without one."""
+        return None if self._board is None else self._board.bytes
 
     def cube(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
         """Connect all ranks as a hypercube, host by host."""
@@ -116,17 +121,18 @@ class Connections:
 
     def _connect(self, wires: Iterable[Wire]) -> None:
         named = [replace(one, source=self._members[one.source], target=self._members[one.target]) for one in wires]
-        self.ends |= self._connector.connect(named)
+        made = self._connector.connect(named)
+        self.ends |= made
+        self._senders |= {one.name: end for one, end in made.items() if isinstance(end, Sender)}
+        self._receivers |= {one.name: end for one, end in made.items() if isinstance(end, Receiver)}
 
     def _sender(self, channel: int, target: int) -> Sender | None:
         """This rank's end of the wire to `target`; None where there is none."""
-        name = (channel, self._members[self._rank], self._members[target])
-        return next((end for wire, end in self.ends.items() if wire.name == name), None)  # type: ignore[return-value]
+        return self._senders.get((channel, self._members[self._rank], self._members[target]))
 
     def _receiver(self, channel: int, source: int) -> Receiver | None:
         """This rank's end of the wire from `source`; None where there is none."""
-        name = (channel, self._members[source], self._members[self._rank])
-        return next((end for wire, end in self.ends.items() if wire.name == name), None)  # type: ignore[return-value]
+        return self._receivers.get((channel, self._members[source], self._members[self._rank]))
 
     def _ring(self, channel: int, ring: list[int]) -> native.RingChannel:
         place = ring.index(self._rank)
@@ -145,8 +151,4 @@ class Connections:
 
 def ring_steps(peers: Sequence[Peer]) -> list[Nets]:
     """How each step of a ring goes that no plan knows, ranks in ring order."""
-    return [_step(a, b) for a, b in zip(peers, [*peers[1:], peers[0]], strict=True)]
-
-
-def _step(a: Peer, b: Peer) -> Nets:
-    return None if why_not_shm(a, b) is None else ANY_SOCKET
+    return [unplanned_step(a, b) for a, b in zip(peers, [*peers[1:], peers[0]], strict=True)]

@@ -11,8 +11,10 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.table import average_busbw
+from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.select import SHM
 
 SCHEMA = "railgauge/run/1"
 
@@ -40,6 +42,21 @@ class Connection:
             "bytes_sent": self.bytes_sent,
             "bytes_received": self.bytes_received,
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Board:
+    """What a rank has shown to those that share memory with it, which is no connection to one of them."""
+
+    rank: int
+    via: str
+    bytes_shown: int
+
+
+def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
+    """Gather what all ranks have shown; of those that have a board."""
+    shown = enumerate(bootstrap.all_gather(comm.bytes_shown))
+    return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
 def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]:
@@ -96,6 +113,9 @@ class RunDocument:
     command: list[str]
     planned_gb_per_s: float | None = None
     """What all planned channels carry together; None before there was a plan."""
+    boards: tuple[Board, ...] = ()
+    timed: tuple[Timed, ...] = ()
+    """What --tune measured; `measured` in the document, which is not read back."""
 
     @classmethod
     def failed(cls, collective: str, ranks: int, error: str) -> "RunDocument":
@@ -134,7 +154,10 @@ class RunDocument:
             "avg_busbw_gb_per_s": average_busbw(self.rows),
             "planned_gb_per_s": self.planned_gb_per_s,
             "connections": [connection.to_json() for connection in self.connections],
+            "boards": [asdict(board) for board in self.boards],
         }
+        if self.timed:
+            document["measured"] = [asdict(timed) for timed in self.timed]
         if self.error:
             document["error"] = self.error
         return document

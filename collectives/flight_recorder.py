@@ -8,7 +8,8 @@ from railgauge.collectives.tuning import RUN_BY
 from railgauge.transports.group import Group
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
-COLLECTIVES = tuple(NUMBERS)
+COLLECTIVES = (*NUMBERS, "alltoallv", "barrier")
+"""In the order of the native engine's numbers (collectives/native/operation.h)."""
 COPY = "copy"
 """How an operation of a rank that is alone is run."""
 

@@ -43,7 +43,7 @@ class Job:
     register: bool = False
     """Whether buffers are of the communicator (`Communicator.memory`), so that ranks of a host work on each other's."""
     record: bool = False
-    """Whether the flight record is wanted at the end."""
+    """Whether the flight record is wanted at the end; what rank 0 was asked for counts."""
 
     def agreed(self) -> dict[str, str]:
         """By flag, as text, what every rank has to be asked alike: the operations and their number, not who reports."""
@@ -63,6 +63,7 @@ class Job:
             "--tune": str(self.tune),
             "-c": str(self.check),
             "-R": str(int(self.register)),
+            **({"--fault": str(self.fault)} if self.fault else {}),
         }
 
     @property

@@ -19,7 +19,7 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
-from railgauge.collectives.operation import REDUCING, ROOTED, WITHIN_PLACE, count_of, extent
+from railgauge.collectives.operation import IN_PLACE, REDUCING, ROOTED, count_of, extent
 from railgauge.collectives.verification import Verdict, verify
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError
@@ -168,7 +168,7 @@ class Meter:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
         self._fill(case, next(seeds), in_place)
         seconds, cpu_seconds = self._time(case, in_place)
-        checks = self._checks if not in_place or case.collective in WITHIN_PLACE else []
+        checks = self._checks if not in_place or case.collective in IN_PLACE else []
         verdicts = [self._verify(case, next(seeds), in_place, kind) for kind in checks]  # all: the others run them too
         first = next((verdict for verdict in verdicts if verdict.wrong), verdicts[0] if verdicts else None)
         return Sample(seconds=seconds, cpu_seconds=cpu_seconds, verdict=first)

@@ -24,7 +24,7 @@ NUMBERS = {
 """The numbers of the native engine (collectives/native/operation.h lists the same names in this order)."""
 REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
 ROOTED = (Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER)
-WITHIN_PLACE = frozenset(NUMBERS) - {Collective.ALL_TO_ALL, Collective.SEND_RECV}
+IN_PLACE = frozenset(NUMBERS) - {Collective.ALL_TO_ALL, Collective.SEND_RECV}
 """Those that can be run in place."""
 WHOLE = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)
 """Whose count is that of all elements; the others' is what one rank has for one other."""

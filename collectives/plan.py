@@ -20,12 +20,10 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import transport_name, why_not_shm
-from railgauge.transports.wire import Nets
+from railgauge.transports.wire import Nets, unplanned_step
 
 PLAN_WITHIN_S = 60.0
 """A node may take this much longer than the timeout to be scanned: NVML can need many seconds."""
-ANY_SOCKET: Nets = [0, 0]
-"""Within a node the plan names no NIC: the first interface carries what cannot go through shared memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,8 +138,7 @@ def _step(edge: Edge, joined: Joined, described: list[Node], order: list[int], p
     if edge.nets:
         ends = zip((edge.source, edge.target), edge.nets, strict=True)
         return [described[joined.node_of(rank)].socket(dev) for rank, dev in ends]
-    source, target = (peers[order[rank]] for rank in (edge.source, edge.target))
-    return None if why_not_shm(source, target) is None else ANY_SOCKET
+    return unplanned_step(peers[order[edge.source]], peers[order[edge.target]])  # within a node no NIC is named
 
 
 def _names(hosts: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 """The ranks of a job met from a program of one's own, as with torch.distributed.init_process_group."""
 
 import contextlib
+import logging
 import os
 import warnings
 import weakref
@@ -15,6 +16,7 @@ from railgauge.collectives.connect import connect
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
+from railgauge.collectives.without_effect import without_effect
 from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
@@ -46,6 +48,9 @@ class ProcessGroup:
                 plan = make_plan(self._bootstrap, peers, None, log)
                 self.communicator = connect(self._bootstrap, peers, plan, log)
                 stack.callback(self.communicator.close)  # before the others are told that this rank leaves
+                if place.process == 0:
+                    for remark in without_effect(os.environ):
+                        logging.getLogger(__name__).warning("railgauge: %s", remark)
                 if bind:
                     stack.enter_context(bound(peers, place.process, plan.cpus[place.process]))
             except BaseException as error:

@@ -53,10 +53,10 @@ def _made(kind: type[T], value: Any, where: str) -> T:
 
 
 def _value(form: Any, value: Any, where: str) -> Any:
-    if get_origin(form) is list:
+    if (kind := get_origin(form)) in (list, tuple):
         if type(value) is not list:
             raise ValueError(f"{where} is no list")
-        return [_value(get_args(form)[0], item, f"{where}[{place}]") for place, item in enumerate(value)]
+        return kind(_value(get_args(form)[0], item, f"{where}[{place}]") for place, item in enumerate(value))
     if dataclasses.is_dataclass(form):
         return _made(form, value, where)  # type: ignore[arg-type]
     return _plain(get_args(form) if isinstance(form, UnionType) else (form,), value, where)

@@ -14,7 +14,7 @@ from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect
-from railgauge.collectives.document import Connection, RunDocument, connections_of
+from railgauge.collectives.document import Board, Connection, RunDocument, boards_of, connections_of
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
@@ -24,7 +24,7 @@ from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
-from railgauge.collectives.tuning_file import Timed
+from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -43,9 +43,11 @@ class Outcome:
 
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
+    boards: tuple[Board, ...] = ()
     nodes: int = 1
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
+    timed_at: TuningPlace | None = None
     standings: dict[int, list[Standing]] = field(default_factory=dict)
 
 
@@ -57,8 +59,8 @@ class Finished:
     error: Exception | None
     joined: bool
     """All its ranks had joined, so that rank 0 tells of their errors."""
-    timed: tuple[Timed, ...] = ()
-    """What `Job.tune` measured; rank 0's process has it."""
+    timed_at: TuningPlace | None = None
+    """Where the document's times were measured, once they all were; rank 0's process has it."""
     record: Record | None = None
     """The flight record, where it was asked for (`Job.record`); rank 0's process has it."""
 
@@ -77,7 +79,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             _run_threads(ranks, meeting)
             cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
-            return report(Finished(ranks[0].document, cause, joined, ranks[0].timed, ranks[0].record))
+            return report(Finished(ranks[0].document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
         document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
@@ -109,7 +111,7 @@ class _Rank:
     def __init__(self, job: Job, meeting: Meeting, rank: int, say: Callable[[str], None]) -> None:
         self.rank = rank
         self.document: RunDocument | None = None
-        self.timed: tuple[Timed, ...] = ()
+        self.timed_at: TuningPlace | None = None
         self.record: Record | None = None
         self.error: Exception | None = None
         self.over = threading.Event()
@@ -140,7 +142,7 @@ class _Rank:
                 self._bootstrap.close()
         if self.rank == 0:
             self.document = self._describe(outcome)
-            self.timed = tuple(outcome.timed)
+            self.timed_at = outcome.timed_at
             if self._job.record:
                 self.record = self._record(outcome)
 
@@ -161,6 +163,7 @@ class _Rank:
         if self._job.tune:
             with binding:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
+            outcome.timed_at = place_of(peers)
             return
         comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
         with binding:
@@ -171,9 +174,9 @@ class _Rank:
         meter = Meter(comm, bootstrap, self._job)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
-        if self._job.record:
+        if bootstrap.broadcast(self._job.record):
             outcome.standings = gather(bootstrap)
-        outcome.connections = connections_of(comm, bootstrap)
+        outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
@@ -208,11 +211,13 @@ class _Rank:
             device="cpu",
             rows=outcome.rows,
             connections=outcome.connections,
+            boards=outcome.boards,
             error=str(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
             planned_gb_per_s=outcome.planned_gb_per_s,
+            timed=tuple(outcome.timed),
         )
 
     def _record(self, outcome: Outcome) -> Record:

@@ -11,7 +11,7 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge.collectives.device import NO_ENGINE, Device
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.operation import NUMBERS, REDUCING, ROOTED, WITHIN_PLACE
+from railgauge.collectives.operation import IN_PLACE, NUMBERS, REDUCING, ROOTED
 from railgauge.collectives.tuning import ALGORITHMS
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict import host_cost
@@ -49,7 +49,7 @@ class Support:
     @property
     def in_place(self) -> bool:
         """Whether it can write where it reads."""
-        return self.collective in WITHIN_PLACE
+        return self.collective in IN_PLACE
 
 
 def supported(transports: Sequence[Available]) -> list[Support]:

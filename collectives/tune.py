@@ -15,6 +15,7 @@ from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 
@@ -25,6 +26,17 @@ TURN_S = 2e-3
 """How long the operations of one turn take together, where one takes less."""
 MOST_TIMES = 5000
 DTYPE, OP = Dtype.FLOAT, Redop.SUM
+DISTORTING = (
+    *("NCCL_ALGO", "NCCL_PROTO", "NCCL_BUFFSIZE"),
+    *("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"),
+)
+"""Settings under which times would be of them, and not of what runs without."""
+
+
+def check_undistorted(environ: Mapping[str, str]) -> None:
+    """UsageError where times that are measured now would mislead runs without the same settings."""
+    if given := [name for name in DISTORTING if environ.get(name)]:
+        raise UsageError(f"--tune measures for all later runs: unset {', '.join(given)}")
 
 
 def tune(

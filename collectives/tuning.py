@@ -116,17 +116,17 @@ class Setting:
 
 
 def choose(
-    setting: Setting, settings: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
+    setting: Setting, environ: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
 ) -> dict[Collective, list[Choice]]:
     """The choices for every collective, by growing size; the last one is for all above.
 
-    `settings` are NCCL_ALGO and others. `measured` times (tuning_file.py) count instead of the model, where they are of
+    `environ` has NCCL_ALGO and others. `measured` times (tuning_file.py) count instead of the model, where they are of
     what may be used.
 
     Raises:
         UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
     """
-    allowed, steering = read_allowed(settings), read_steering(settings)
+    allowed, steering = read_allowed(environ), read_steering(environ)
     found = {}
     for collective in NUMBERS:
         usable = usable_for(collective, setting, allowed)

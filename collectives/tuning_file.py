@@ -6,22 +6,25 @@ it for all ranks: they have to choose alike.
 """
 
 import json
+import logging
 import os
 import platform
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge import __version__
+from railgauge.collectives.tuning import Setting
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import InputError, RunError
+from railgauge.topo.errors import InputError, RunError, UnavailableError
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.predict.host_choice import Times
 from railgauge.topo.sources.cpuinfo import CPUINFO, first_processor
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.peer import Peer
 
 SCHEMA = "railgauge/tuning/1"
 VARIABLE = "RAILGAUGE_TUNING_FILE"
@@ -40,15 +43,19 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What times are of: so many ranks on so many nodes, the first of which is such a machine."""
+class TuningPlace:
+    """What times are of: so many ranks on so many nodes, of which the first has such a processor."""
 
     machine: str
     ranks: int
     nodes: int
+    cores: int
+    """That the ranks of a node may use together; of the node with the fewest."""
+    memories: int
+    """The ranks are in so many sets that share memory: as many as there are nodes, unless they may not share it."""
 
 
-Tuning = dict[Place, tuple[Timed, ...]]
+Tuning = dict[TuningPlace, tuple[Timed, ...]]
 """What a file holds."""
 
 
@@ -93,7 +100,24 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def with_measured(tuning: Tuning, place: Place, measured: Iterable[Timed]) -> Tuning:
+def prepare_tuning(path: str) -> None:
+    """See to it that what is about to be measured can be added to a file.
+
+    Raises:
+        InputError: as in `read_tuning`. UnavailableError: it cannot be written, nor its folder made.
+    """
+    folder = os.path.dirname(path) or "."
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise UnavailableError(f"cannot make the tuning file's folder {folder}: {error.strerror}") from None
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UnavailableError(f"cannot write the tuning file {path}: set {VARIABLE} to another")
+    if os.path.exists(path):
+        read_tuning(path)
+
+
+def with_measured(tuning: Tuning, place: TuningPlace, measured: Iterable[Timed]) -> Tuning:
     """What the file holds after a measurement: of this place, the collectives that were measured are replaced."""
     new = tuple(measured)
     again = {timed.collective for timed in new}
@@ -108,14 +132,16 @@ def times_by_collective(measured: Iterable[Timed]) -> dict[Collective, Times]:
     return dict(found)
 
 
-def measured_for(bootstrap: Bootstrap, nodes: int, environ: Mapping[str, str] = os.environ) -> tuple[Timed, ...]:
+def measured_for(
+    bootstrap: Bootstrap, peers: Sequence[Peer], environ: Mapping[str, str] = os.environ
+) -> tuple[Timed, ...]:
     """What rank 0's tuning file holds for these ranks on its machine; all ranks call it together.
 
     Raises:
-        InputError: of rank 0, as in `read_tuning`; a file that is named is not there.
+        InputError: of rank 0, as in `read_tuning`, for a file that is named; the usual one is only warned of.
         RunError: a rank was lost, or is of another version.
     """
-    found = _read_here(bootstrap.world_size, nodes, environ) if bootstrap.rank == 0 else ()
+    found = _read_here(place_of(peers), environ) if bootstrap.rank == 0 else ()
     told = bootstrap.broadcast([asdict(timed) for timed in found])
     try:
         return tuple(_timed(facts) for facts in told)
@@ -123,22 +149,40 @@ def measured_for(bootstrap: Bootstrap, nodes: int, environ: Mapping[str, str] = 
         raise RunError(f"rank 0's measured times cannot be read ({error}): ranks of two versions?") from None
 
 
-def _read_here(ranks: int, nodes: int, environ: Mapping[str, str]) -> tuple[Timed, ...]:
+def _read_here(place: TuningPlace, environ: Mapping[str, str]) -> tuple[Timed, ...]:
     path = tuning_file(environ)
-    tuning = read_tuning(path) if environ.get(VARIABLE) or os.path.exists(path) else {}
-    return tuning.get(Place(machine=this_machine(), ranks=ranks, nodes=nodes), ())
+    if environ.get(VARIABLE):
+        return read_tuning(path).get(place, ())
+    try:
+        return read_tuning(path).get(place, ()) if os.path.exists(path) else ()
+    except InputError as error:  # nobody asked for it: another version may have written it
+        logging.getLogger(__name__).warning("railgauge: algorithms go by the model: %s", error)
+        return ()
+
+
+def place_of(peers: Sequence[Peer]) -> TuningPlace:
+    """Of ranks that know each other, where the first of them runs here."""
+    there = Setting.of(peers, rings=0, trees=0)
+    return TuningPlace(
+        machine=this_machine(), ranks=there.ranks, nodes=there.nodes, cores=there.cores, memories=len(there.hosts)
+    )
 
 
 def this_machine() -> str:
-    """This kind of machine: its processor, and how many of its cores this process's host has."""
+    """This kind of machine: its processor."""
     fields = first_processor(LiveReader().text(CPUINFO) or "")
-    name = fields.get("model name", "").strip() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
+    return fields.get("model name", "").strip() or platform.machine()
 
 
-def _entry(facts: dict[str, Any]) -> tuple[Place, tuple[Timed, ...]]:
-    place = Place(machine=str(facts["machine"]), ranks=int(facts["ranks"]), nodes=int(facts["nodes"]))
-    return place, tuple(_timed(timed) for timed in facts["measured"])
+def _entry(facts: dict[str, Any]) -> tuple[TuningPlace, tuple[Timed, ...]]:
+    counts = {name: int(facts[name]) for name in ("ranks", "nodes", "cores", "memories")}
+    measured = (_timed(timed) for timed in facts["measured"] if _is_known(timed))
+    return TuningPlace(machine=str(facts["machine"]), **counts), tuple(measured)
+
+
+def _is_known(facts: dict[str, Any]) -> bool:
+    """Whether this version has that collective and algorithm; a newer one, which wrote it, may have others."""
+    return facts["collective"] in tuple(Collective) and facts["algorithm"] in tuple(Algorithm)
 
 
 def _timed(facts: dict[str, Any]) -> Timed:

@@ -37,7 +37,7 @@ class Work:
         if not self._completed.wait(timeout):
             raise WaitTimeoutError(f"the operation goes on after {timeout:g} s")
         if self._error:
-            raise self._error
+            raise self._error.with_traceback(None)  # which else grows with every wait
         return self._destination
 
     def join(self) -> None:
@@ -45,14 +45,17 @@ class Work:
         self._completed.wait()
 
     def run(self) -> None:
-        """Run it; for the one whose turn it is."""
+        """Run it; for the one whose turn it is. Raises only what a signal's handler does, such as KeyboardInterrupt."""
         assert self._run
         try:
             self._run()
         except BaseException as error:
             self._error = error
-        self._run = None  # with the arrays that it holds
-        self._completed.set()
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._run = None  # with the arrays that it holds
+            self._completed.set()
 
 
 class WorkQueue:

@@ -17,9 +17,10 @@ NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10
 """Arrays in memory of `Communicator.empty`: two rounds take 0.6 us, one copy less saves as much from 4 to 32 KiB on, by
 collective (docs/shared-memory.md)."""
-CROSS_MEMORY_FROM = 512 << 10
-"""Arrays anywhere, read by process_vm_readv: the call and looking up the pages cost more than the copy that is saved
-below 256 to 512 KiB (docs/shared-memory.md)."""
+CROSS_MEMORY_FROM = 4 << 20
+"""Arrays anywhere, read by process_vm_readv. Looking up small pages costs more than the copy that is saved where
+several ranks read one array: 1 MiB to 7 ranks took four times as long. Larger arrays are in huge pages: NumPy asks for
+them from 4 MiB on (docs/shared-memory.md)."""
 CROSS_MEMORY_NOT = (*REDUCING, Collective.GATHER)
 """Reductions have to read into memory of their own first, which is a copy again; of a gather the root does all. Both
 took as long as over boards, or longer."""

@@ -20,6 +20,7 @@ NAMES = (P2P, SHM, NET_SOCKET, NET_IB)
 OF_GPUS = frozenset((P2P,))
 """Between GPUs alone."""
 PROBE_BYTES = 4096
+OPENED = "opened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def _why_not_shm(environ: Mapping[str, str]) -> str | None:
     if why := why_not_shm(this_peer(0, environ=environ), this_peer(1, environ=environ)):
         return why
     try:
-        segment = native.ShmReceiver(0, native.Doorbell(), 1, PROBE_BYTES)
+        segment = native.ShmReceiver(0, native.Doorbell(), 2, PROBE_BYTES)
     except Error as error:
         return str(error)
     return _why_another_cannot(segment.descriptor)
@@ -68,6 +69,7 @@ def _why_another_cannot(descriptor: str) -> str | None:
     if child == 0:
         try:
             native.ShmSender(0, native.Doorbell(), descriptor)
+            os.write(writer, OPENED.encode())
         except Error as error:
             os.write(writer, str(error).encode())
         finally:
@@ -75,8 +77,10 @@ def _why_another_cannot(descriptor: str) -> str | None:
     os.close(writer)
     with open(reader, encoding="utf-8", errors="replace") as pipe:
         said = pipe.read()
-    os.waitpid(child, 0)
-    return said or None
+    _, status = os.waitpid(child, 0)
+    if said == OPENED:
+        return None
+    return said or f"the process that was to open a segment ended with status {os.waitstatus_to_exitcode(status)}"
 
 
 def _socket(environ: Mapping[str, str]) -> Available:

@@ -33,7 +33,7 @@ from railgauge.transports.frame import (
     split_result,
 )
 from railgauge.transports.group import WORLD, Group
-from railgauge.transports.hub import SILENT_SHARE, beat_interval
+from railgauge.transports.hub import SILENT_BEATS, SILENT_SHARE, beat_interval
 from railgauge.transports.standing import Standing
 
 AFTER_FAILURE_S = 5.0
@@ -69,6 +69,8 @@ class Bootstrap(Group):
         self._results: dict[int, queue.SimpleQueue[tuple[int, bytes]]] = {}
         """By the name of the group that waits for them."""
         self._missing = ""
+        self._beat_s = beat_interval(timeout_s)
+        """The hub's: by its timeout, which may be another, it goes and is gone by."""
         self._patience_s = timeout_s
         self._sending = threading.Lock()
         self._failed = threading.Event()
@@ -93,7 +95,8 @@ class Bootstrap(Group):
                 if kind is Kind.REFUSED:
                     raise UsageError(f"this rank may not join: {one_line(payload)}")
                 if kind is Kind.WELCOME:
-                    self.session = hmac.digest(secret, b"session" + payload.encode(), "sha256")
+                    self.session = hmac.digest(secret, b"session" + payload["salt"].encode(), "sha256")
+                    self._beat_s = payload["beat_s"]
                 self._take(kind, number, payload)
             if self.failure:
                 raise self.failure
@@ -152,7 +155,7 @@ class Bootstrap(Group):
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
         """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
         self._failed.wait(limit_s)
-        return self.failure or otherwise
+        return self.failure.with_traceback(None) if self.failure else otherwise
 
     def close(self) -> None:
         """Leave in peace."""
@@ -182,7 +185,7 @@ class Bootstrap(Group):
         return frames
 
     def _watch(self) -> None:
-        beat_s = beat_interval(self.timeout_s)
+        beat_s, silent_s = self._beat_s, max(self.timeout_s * SILENT_SHARE, self._beat_s * SILENT_BEATS)
         heard = time.monotonic()
         next_beat = heard + beat_s
         while True:
@@ -194,7 +197,7 @@ class Bootstrap(Group):
                 return self._hub_gone()
             if frames:
                 heard = now
-            elif now - heard > self.timeout_s * SILENT_SHARE and not self._closing.is_set():
+            elif now - heard > silent_s and not self._closing.is_set():
                 return self._set_failure(PeerLostError(f"rank 0 stopped answering {now - heard:.1f} s ago", 0))
             for kind, number, payload in frames:
                 if self._take(kind, number, payload):

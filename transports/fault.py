@@ -22,6 +22,11 @@ class Fault:
     message: int = 0
     seconds: float = 3600.0
 
+    def __str__(self) -> str:
+        """As `parse_fault` reads it."""
+        where = f"rank={self.rank},channel={self.channel},message={self.message},seconds={self.seconds:g}"
+        return f"{self.kind}:{where}"
+
 
 def parse_fault(text: str) -> Fault:
     """Read KIND[:NAME=VALUE[,NAME=VALUE...]].

@@ -32,7 +32,7 @@ class Kind(enum.IntEnum):
 
     HELLO = 1  # member -> hub: who it is
     REFUSED = 2  # hub -> member: why it may not join
-    WELCOME = 3  # hub -> member: everybody has joined; the salt of the session's key
+    WELCOME = 3  # hub -> member: everybody has joined; the salt of the session's key, and how often all beat
     GATHER = 4  # member -> hub: a contribution to a group's all-gather `number` (Contribution)
     RESULT = 5  # hub -> member: all contributions: the group's name, their lengths by rank, their bytes
     BEAT = 6  # both ways: still alive
@@ -54,7 +54,7 @@ FROM_MEMBER: dict[Kind, Shape] = {
 }
 FROM_HUB: dict[Kind, Shape] = {
     Kind.REFUSED: str,
-    Kind.WELCOME: str,
+    Kind.WELCOME: {"salt": str, "beat_s": float},
     Kind.RESULT: bytes,
     Kind.BEAT: None,
     Kind.QUERY: None,

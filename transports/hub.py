@@ -36,6 +36,7 @@ from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
 from railgauge.transports.strangers import Strangers
+from railgauge.transports.vain_waits import VainWaits
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
@@ -43,6 +44,8 @@ NEWS_BEATS = 3
 """Ranks that wait for others to join hear so many beats apart who is missing."""
 SILENT_SHARE = 0.6
 """The other end is lost after this share of the timeout without a beat: before the waits on it reach theirs."""
+SILENT_BEATS = 6
+"""So many of the hub's beats it takes at least."""
 LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
 """How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
 the timeout, but no longer."""
@@ -99,6 +102,7 @@ class Hub:
         self._gathers: dict[tuple[int, int], Gather] = {}
         """By the group's name and the number within it."""
         self._left: set[int] = set()
+        self._vain_waits = VainWaits()
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
         self._last_words_s = min(timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
@@ -209,7 +213,7 @@ class Hub:
         self._welcomed = True
         for each in self._members.values():
             each.heard = time.monotonic()
-        self._tell_all(pack(Kind.WELCOME, 0, secrets.token_hex(SALT_BYTES)))
+        self._tell_all(pack(Kind.WELCOME, 0, {"salt": secrets.token_hex(SALT_BYTES), "beat_s": self._beat_s}))
 
     def _objection(self, hello: dict[str, Any]) -> str | None:
         rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
@@ -289,6 +293,7 @@ class Hub:
 
     def _leave(self, member: Member) -> None:
         self._left.add(member.rank)
+        self._vain_waits.begin(time.monotonic())
         self._send(member, pack(Kind.BYE))
         for gather in self._gathers.values():
             self._look_for_those_who_left(gather)
@@ -307,6 +312,7 @@ class Hub:
         if self._failure:
             return  # of one that is lost by now the answer will be missing, which is what tells
         self._failure = Failure(message=message, at=time.monotonic(), **noticed)
+        self.standings.clear()  # of before
         if self._welcomed:
             self._tell_all(pack(Kind.QUERY))
         else:
@@ -335,6 +341,7 @@ class Hub:
                 self._abort(f"waited {self._timeout_s:g} s for {self._missing()}", first)
         else:
             self._look_for_the_late(now)
+            self._look_for_vain_waits(now)
 
     def _missing(self) -> str:
         names = name_ranks(rank for rank in range(self._world_size) if rank not in self._members)
@@ -359,6 +366,16 @@ class Hub:
                 late = [rank for rank in gather.members if rank not in gather.values]
                 self._fail(f"{name_ranks(late)} did not come to an exchange that the others wait in", late=late[0])
                 return
+
+    def _look_for_vain_waits(self, now: float) -> None:
+        if self._failure or not self._vain_waits.is_due(now):
+            return
+        gone = self._vain_waits.look(self.standings, self._left)
+        if gone is not None:
+            self._fail(f"rank {gone} on {self._members[gone].host} left while others wait for it", late=gone)
+            return
+        self.standings.clear()
+        self._tell_all(pack(Kind.QUERY))
 
     def _conclude(self, failure: Failure, now: float) -> None:
         """End the run once all that can have said where they stand."""

@@ -123,11 +123,13 @@ def details(operation: Operation) -> str:
 
 
 def _describe_call(call: Call) -> str:
-    return f"{one_line(call[0])} {_details(call)}"
+    return f"{one_line(call[0])} {_details(call)}".rstrip()
 
 
 def _details(call: Call) -> str:
-    _, count, dtype, op, root = call
+    collective, count, dtype, op, root = call
+    if collective == "barrier":
+        return ""
     also = (f", {one_line(op)}" if op else "") + (f", root {root}" if root >= 0 else "")
     return f"of {count} {one_line(dtype)}{also}"
 

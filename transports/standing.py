@@ -16,7 +16,7 @@ class Operation(NamedTuple):
     """Of the communicator's operations, from 1."""
     collective: str
     elements: int
-    """NCCL's count; 0 of an alltoallv."""
+    """NCCL's count; 0 of an alltoallv and a barrier."""
     dtype: str
     op: str
     """Empty when it reduces nothing."""

@@ -4,10 +4,15 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from railgauge.transports.select import transport_name
+from railgauge.transports.peer import Peer
+from railgauge.transports.select import transport_name, why_not_shm
 
 Nets: TypeAlias = list[int] | None
 """How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
+
+
+ANY_SOCKET: Nets = [0, 0]
+"""Where no plan names interfaces, the first one carries what cannot go through shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,11 @@ class Wire:
 def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
     """A wire whose way is given as plans give it."""
     return Wire(channel, source, target, None if nets is None else (nets[0], nets[1]))
+
+
+def unplanned_step(a: Peer, b: Peer) -> Nets:
+    """How a step goes that no plan knows."""
+    return None if why_not_shm(a, b) is None else ANY_SOCKET
 
 
 def ring_wires(channel: int, ring: list[int], nets: list[Nets]) -> list[Wire]:

@@ -6,6 +6,7 @@ import dataclasses
 from benchmarks.host_collectives.results import LIMIT, OWN, Group
 
 KIB, MIB = 2**10, 2**20
+NOT_REACHED, NOT_MEASURED = "not reached", "not measured"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,15 +52,15 @@ def verdict(group: Group, placement: str, size: int) -> str:
         return "-"
     found = [f"{target.ratio:g} x: {reached(ratio >= target.ratio)}"]
     of_floor = group.over(placement, size, LIMIT)
-    if target.of_floor and of_floor:
-        times = 1 / of_floor
-        found.append(f"{target.of_floor:.2g} of the floor: {reached(times <= target.of_floor)} ({times:.2f})")
+    if target.of_floor:
+        how = f"{reached(1 / of_floor <= target.of_floor)} ({1 / of_floor:.2f})" if of_floor else NOT_MEASURED
+        found.append(f"{target.of_floor:.2g} of the floor: {how}")
     return "; ".join(found)
 
 
 def reached(yes: bool) -> str:
     """In words."""
-    return "reached" if yes else "not reached"
+    return "reached" if yes else NOT_REACHED
 
 
 def summary(groups: list[Group]) -> str:
@@ -71,5 +72,5 @@ def summary(groups: list[Group]) -> str:
         for size in group.sizes()
         if group.median(placement, OWN, size) and (text := verdict(group, placement, size)) != "-"
     ]
-    met = sum("not reached" not in text for text in verdicts)
+    met = sum(NOT_REACHED not in text and NOT_MEASURED not in text for text in verdicts)
     return f"{met} of {len(verdicts)} targets reached"

@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 from benchmarks.machine import describe, load
 
@@ -46,7 +47,8 @@ def main() -> None:
     arguments.add_argument("--store", help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.rank is not None:
-        measure(given.rank, given.ranks, given.store, [Collective(name) for name in given.collectives.split(",")])
+        collectives = [Collective(name) for name in given.collectives.split(",")]
+        measure(given.rank, given.ranks, given.store, collectives, given.o)
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "benchmarks.predict.host", *sys.argv[1:], "--store", f"file://{folder}/store"]
@@ -61,7 +63,7 @@ def main() -> None:
         sys.exit(max(rank.wait() for rank in ranks))
 
 
-def measure(rank: int, ranks: int, store: str, collectives: list[Collective]) -> None:
+def measure(rank: int, ranks: int, store: str, collectives: list[Collective], path: str | None) -> None:
     """One rank; rank 0 tells."""
     place = Place(process=rank, processes=ranks, init_method=store, launcher="the benchmark")
     with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as meeting:
@@ -74,15 +76,15 @@ def measure(rank: int, ranks: int, store: str, collectives: list[Collective]) ->
         times = tune(bootstrap, peers, plan, collectives, SIZES)
         if rank == 0:
             where = Setting.of(peers, rings=len(plan.rings), trees=len(plan.trees), net_gb_per_s=plan.gb_per_s)
-            tell(times, where.host_ranks, before)
+            tell(times, where.host_ranks, before, path)
         bootstrap.close()
 
 
-def tell(times: list[Timed], where: HostRanks, before: float) -> None:
-    """A row each, and how far off; with -o also as JSON."""
+def tell(times: list[Timed], where: HostRanks, before: float, path: str | None) -> None:
+    """A row each, and how far off; to a file also as JSON."""
     print(f"# {where.ranks} ranks, {where.nodes} hosts, {where.cores} cores each; load {before:.1f} before")
     print("| collective | bytes | algorithm | measured us | model us | model / measured |\n|---|---|---|---|---|---|")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one in times:
         model_us = host_cost(where, one.collective, one.algorithm, one.bytes).time_us
         rows.append({"bytes": one.bytes, "measured_us": one.time_us, "model_us": model_us})
@@ -98,11 +100,10 @@ def tell(times: list[Timed], where: HostRanks, before: float) -> None:
         )
     off = sorted(max(row["model_us"] / row["measured_us"], row["measured_us"] / row["model_us"]) for row in rows)
     print(f"# {len(off)} times: off by a factor of {statistics.median(off):.2f} (median), {off[-1]:.2f} (most)")
-    if "-o" in sys.argv:
+    if path:
         head = {"schema": "railgauge/bench/1", "benchmark": "predict-host", "kind": "machine", "load": before}
         lines = [head | describe(), *({"kind": "sample"} | row for row in rows)]
-        path = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        pathlib.Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 if __name__ == "__main__":

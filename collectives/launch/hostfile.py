@@ -224,6 +224,7 @@ def _name_and_slots(text: str) -> tuple[str, str | None]:
 def _expanded(text: str) -> list[str]:
     """The names in a range or group, as ClusterShell's NodeSet reads it."""
     from ClusterShell.NodeSet import NodeSet, NodeSetException
+    from ClusterShell.NodeUtils import GroupResolverError
 
     try:
         if any(int(number) > MOST_HOSTS * 10 for number in re.findall(r"[0-9]{6,}", text)):
@@ -231,6 +232,10 @@ def _expanded(text: str) -> list[str]:
         nodes = NodeSet(text)
     except (NodeSetException, AssertionError, ValueError) as error:
         raise UsageError(f"{text[:100]}: {error} (a range is gpu[001-064,070])") from None
+    except GroupResolverError as error:
+        raise UsageError(
+            f"{text[:100]}: ClusterShell has no source of groups {error} (nodeset -LL lists groups)"
+        ) from None
     if not nodes:
         raise UsageError(f"{text[:100]}: ClusterShell knows no such group, or it is empty (nodeset -LL lists groups)")
     if len(nodes) > MOST_HOSTS:

@@ -58,11 +58,14 @@ bool Communicator::connected(Collective collective, Algorithm algorithm) const {
               collective == Collective::kReduce);
     case Algorithm::kHierarchical:
       return has_hierarchy(collective);
-    case Algorithm::kZeroCopy:
-      return false;  // it depends on where arrays lie
-    default:
+    case Algorithm::kZeroCopy:  // it depends on where arrays lie
+      return false;
+    case Algorithm::kPairs:  // which may be connected later
       return static_cast<int>(collective) > static_cast<int>(Collective::kReduce);
+    case Algorithm::kAlone:
+      return false;
   }
+  return false;
 }
 
 bool Communicator::has_hierarchy(Collective collective) const {
@@ -73,8 +76,10 @@ bool Communicator::has_hierarchy(Collective collective) const {
     case Collective::kReduce:
       return true;
     case Collective::kAllGather:
-    case Collective::kReduceScatter:
       return wiring_.hosts.equal();
+    case Collective::kReduceScatter:  // its messages have a line for every rank of all hosts
+      return wiring_.hosts.equal() &&
+             wiring_.board->place_bytes() / 64 >= static_cast<std::size_t>(ranks_);
     default:
       return false;
   }
@@ -101,43 +106,69 @@ Choice Communicator::choice(const Operation& operation) const {
 }
 
 void Communicator::run(const Operation& operation) {
-  const Choice how = ranks_ == 1 ? Choice{0, Algorithm::kAlone, 0} : choice(operation);
+  const Choice how = how_to_run(operation);
   const Subject subject = begin(operation, how);
-  if (run_zero_copy(operation, subject)) return end();
+  if (!run_zero_copy(operation, subject)) run_by(how, operation, subject);
+  end();
+}
+
+void Communicator::barrier() {
+  std::byte one{};
+  const Operation told{Collective::kBarrier, &one, &one, 0, Dtype::kUint8, Redop::kMax, 0};
+  const Operation done{Collective::kAllReduce, &one, &one, 1, Dtype::kUint8, Redop::kMax, 0};
+  const Choice how = how_to_run(done);
+  const Subject subject = begin(told, how);
+  run_by(how, done, subject);
+  end();
+}
+
+Choice Communicator::how_to_run(const Operation& operation) const {
+  if (ranks_ == 1) return {0, Algorithm::kAlone, 0};
+  const Choice how = choice(operation);
+  if (how.algorithm == Algorithm::kPairs && wiring_.pairs.empty()) {
+    throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
+                                         " goes over pairs, which are not connected");
+  }
+  return how;
+}
+
+void Communicator::run_by(const Choice& how, const Operation& operation, const Subject& subject) {
   switch (how.algorithm) {
     case Algorithm::kAlone:
-      run_alone(operation);
-      break;
+      return run_alone(operation);
     case Algorithm::kOneShot:
     case Algorithm::kTwoShot:
-      run_direct(operation, how, subject);
-      break;
+      return run_direct(operation, how, subject);
     case Algorithm::kRecursiveDoubling:
     case Algorithm::kRecursiveHalving:
-      run_recursive(operation, how.algorithm == Algorithm::kRecursiveDoubling, subject);
-      break;
+      return run_recursive(operation, how.algorithm == Algorithm::kRecursiveDoubling, subject);
     case Algorithm::kHierarchical:
-      run_hierarchical(operation, subject);
-      break;
+      return run_hierarchical(operation, subject);
     case Algorithm::kPairs:
-      run_pairs(operation, subject);
-      break;
-    default:
-      run_channels(operation, how, subject);
+      return run_pairs(operation, subject);
+    case Algorithm::kRing:
+    case Algorithm::kTree:
+      return run_channels(operation, how, subject);
+    case Algorithm::kZeroCopy:  // never chosen
+      return;
   }
-  end();
 }
 
 Subject Communicator::begin(const Operation& operation, const Choice& choice) {
   const auto sequence = static_cast<std::uint32_t>(recorder_.begun() + 1);
-  const Subject subject = subject_of(operation, sequence);
+  const Subject subject = subject_of(operation, choice.algorithm, sequence, history_);
+  history_ = history_after(history_, subject);
+  amid_ = true;
   waiting_.forget_waits();
   recorder_.begin(subject, static_cast<int>(choice.algorithm), choice.channels,
                   operation.bytes(ranks_) >= kTimedBytes);
   return subject;
 }
 
-void Communicator::end() { recorder_.end(waiting_.waited_since()); }
+void Communicator::end() {
+  recorder_.end(waiting_.waited_since());
+  amid_ = false;
+}
 
 // Every collective of one rank is a copy.
 void Communicator::run_alone(const Operation& operation) {
@@ -150,7 +181,7 @@ void Communicator::run_alone(const Operation& operation) {
 // In place the destination has just been read, so its lines are at hand: streaming costs a tenth
 // there.
 bool Communicator::streams(const Operation& operation, std::size_t from_bytes) const {
-  return operation.bytes(ranks_) >= from_bytes && operation.source != operation.destination;
+  return operation.bytes(ranks_) >= from_bytes && !operation.is_in_place(rank_, ranks_);
 }
 
 // False: the memory is out of reach, or it is not worth while; nothing was moved.
@@ -202,9 +233,8 @@ void Communicator::run_direct(const Operation& o, const Choice& choice, const Su
     case Collective::kScatter:
       direct_scatter(direct, o.source, o.destination, o.count, o.count, o.root);
       break;
-    case Collective::kSendRecv:
+    default:
       direct_send_recv(direct, o.source, o.destination, o.count);
-      break;
   }
   if (stream) stream_fence();
 }
@@ -322,7 +352,8 @@ void Communicator::run_pairs(const Operation& operation, const Subject& subject)
 void Communicator::exchange_parts(const Operation& operation, const std::vector<Part>& to,
                                   const std::vector<Part>& from, const Subject& subject) {
   auto tasks = exchange(wiring_.pairs, operation.source, to, operation.destination, from,
-                        operation.element_bytes(), tag_of(subject));
+                        operation.element_bytes(), tag_of(subject),
+                        operation.collective == Collective::kAllToAllV);
   for (Task& task : tasks) task.on_channel(channel_after_trees(0));
   run_tasks(tasks, waiting_);
 }
@@ -330,7 +361,10 @@ void Communicator::exchange_parts(const Operation& operation, const std::vector<
 void Communicator::all_to_all_v(const std::byte* source, const std::vector<Part>& to,
                                 std::byte* destination, const std::vector<Part>& from,
                                 Dtype dtype) {
-  const Operation operation{Collective::kAllToAll, source, destination, 0, dtype, Redop::kSum, 0};
+  const Operation operation{Collective::kAllToAllV, source, destination, 0, dtype, Redop::kSum, 0};
+  if (wiring_.pairs.empty()) {
+    throw Error(ErrorCode::kInvalid, "alltoallv goes over pairs, which are not connected");
+  }
   const Subject subject = begin(operation, {0, Algorithm::kPairs, 1});
   exchange_parts(operation, to, from, subject);
   end();

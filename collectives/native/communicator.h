@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/native/algorithm.h"
 #include "collectives/native/channel.h"
 #include "collectives/native/cube.h"
 #include "collectives/native/direct.h"
@@ -22,22 +23,6 @@
 #include "transports/native/waiting.h"
 
 namespace railgauge {
-
-// The numbers are part of the Python binding (collectives/tuning.py).
-// kAlone is a copy, of a rank that is alone.
-// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
-enum class Algorithm : int {
-  kAlone = -1,
-  kRing,
-  kTree,
-  kOneShot,
-  kTwoShot,
-  kPairs,
-  kRecursiveDoubling,
-  kRecursiveHalving,
-  kHierarchical,
-  kZeroCopy,
-};
 
 // How operations of up to `up_to_bytes` are run.
 struct Choice {
@@ -84,9 +69,15 @@ class Communicator {
   // Runs it to its end; any thread may call Doorbell::abort() meanwhile. Throws Error; after that
   // the communicator is of no more use.
   void run(const Operation& operation);
+  // Returns when every rank is in it.
+  void barrier();
   // All-to-all with parts of any length, over pairs.
   void all_to_all_v(const std::byte* source, const std::vector<Part>& to, std::byte* destination,
                     const std::vector<Part>& from, Dtype dtype);
+
+  // Whether an operation has begun that has not come to its end: it goes on, or it failed, and no
+  // rank can go on.
+  bool is_amid() const { return amid_; }
 
   // How an operation is run, with the channels that it uses.
   Choice choice(const Operation& operation) const;
@@ -98,7 +89,9 @@ class Communicator {
 
  private:
   struct Share;
+  Choice how_to_run(const Operation& operation) const;
   Subject begin(const Operation& operation, const Choice& choice);
+  void run_by(const Choice& choice, const Operation& operation, const Subject& subject);
   void end();
   void run_alone(const Operation& operation);
   void run_direct(const Operation& operation, const Choice& choice, const Subject& subject);
@@ -127,6 +120,8 @@ class Communicator {
   ZeroCopySizes zero_copy_[kCollectives];
   Recorder recorder_;
   std::vector<std::byte> scratch_;
+  std::uint64_t history_ = 0;  // of all operations so far
+  bool amid_ = false;
 };
 
 }  // namespace railgauge

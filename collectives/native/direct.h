@@ -9,8 +9,8 @@
 #include <cstring>
 #include <vector>
 
-#include "collectives/native/operation.h"
 #include "collectives/native/reduce.h"
+#include "collectives/native/subject.h"
 #include "transports/native/error.h"
 #include "transports/native/shm/board.h"
 
@@ -22,7 +22,7 @@ enum class Protocol : int { kSimple, kLl };
 
 class Direct {
  public:
-  static constexpr int kMostRanks = 512;
+  static constexpr int kMostRanks = shm::kMostRanks;
 
   Direct(shm::Board& board, Waiting& waiting, const Operation& operation, const Subject& subject,
          Protocol protocol, bool stream)
@@ -43,8 +43,15 @@ class Direct {
   const bool stream;   // write results past the caches
 
   // How many elements a message holds when it has `parts` equal parts, each beginning on a line.
+  // Throws Error(kInvalid) where a place has too few lines.
   std::size_t chunk(int parts = 1) const {
-    return std::max<std::size_t>(1, board_.place_bytes() / parts / kLine) * kLine / element;
+    const std::size_t lines = board_.place_bytes() / parts / kLine;
+    if (lines == 0) {
+      throw Error(ErrorCode::kInvalid,
+                  "a place of a board has " + std::to_string(board_.place_bytes()) +
+                      " bytes, and " + std::to_string(parts) + " parts a line of 64 bytes each");
+    }
+    return lines * kLine / element;
   }
 
   // `count` elements, and what is left to the end of their last line.
@@ -100,9 +107,8 @@ class Direct {
   static constexpr std::size_t kLine = 64;
 
   [[noreturn]] void mismatch(int peer, const Subject& subject) const {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(board_.world_rank_at(peer)) +
-                                          " is in " + describe(subject) + ", this rank in " +
-                                          describe(subject_));
+    throw Error(ErrorCode::kMismatch,
+                describe_mismatch(board_.world_rank_at(peer), subject, subject_));
   }
 
   // What a board goes by to decide where a message lies: one that is short beside its number, in

@@ -29,11 +29,18 @@ class Task {
     Wait* wait = nullptr;
     std::exception_ptr error;
     std::uint32_t channel = 0;
-    std::uint64_t steps = 0;
+    std::uint64_t moves = 0;  // begun: the one that it waits in is the last
 
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
+    // A move begins; whether it has to wait.
+    bool waits_in(Wait& move) {
+      ++moves;
+      if (move.ready()) return false;
+      wait = &move;
+      return true;
+    }
     void return_void() {}
     void unhandled_exception() { error = std::current_exception(); }
   };
@@ -52,16 +59,15 @@ class Task {
     if (promise.wait && !promise.wait->ready()) return false;
     promise.wait = nullptr;
     handle_.resume();
-    ++promise.steps;
     if (promise.error) std::rethrow_exception(promise.error);
     return true;
   }
   bool done() const { return handle_.done(); }
-  // Whom it waits for, on its channel, and after how many steps there.
+  // Whom it waits for, on its channel, and after how many moves there.
   BlockedOn blocked_on() const {
     const auto& promise = handle_.promise();
     if (!promise.wait) return {};
-    return promise.wait->blocked_on().at(promise.channel, promise.steps - 1);
+    return promise.wait->blocked_on().at(promise.channel, promise.moves - 1);
   }
   // The number of the channel that it is part of.
   void on_channel(std::size_t channel) {

@@ -5,9 +5,9 @@ namespace railgauge {
 
 namespace {
 
-constexpr const char* kCollectiveNames[kCollectives] = {
-    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
-    "alltoall",   "gather",     "scatter",        "sendrecv"};
+constexpr const char* kCollectiveNames[kOperations] = {
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall",
+    "gather",     "scatter",    "sendrecv",       "alltoallv", "barrier"};
 constexpr const char* kRedopNames[kRedops] = {"sum", "prod", "min", "max", "avg"};
 
 }  // namespace
@@ -53,46 +53,10 @@ Extent Operation::extent(int rank, int ranks) const {
   }
 }
 
-// what: | sequence, 32 bits | root, 16 | dtype, 8 | operator, 4 | collective, 4 |
-Subject subject_of(const Operation& operation, std::uint32_t sequence) {
-  bool reduces = operation.reduces(), rooted = operation.has_root();
-  std::uint64_t root = rooted ? static_cast<std::uint16_t>(operation.root) : 0;
-  std::uint64_t op = reduces ? static_cast<std::uint64_t>(operation.op) : 0;
-  return {std::uint64_t{sequence} << 32 | root << 16 |
-              static_cast<std::uint64_t>(operation.dtype) << 8 | op << 4 |
-              static_cast<std::uint64_t>(operation.collective),
-          operation.count};
-}
-
-std::optional<Operation> operation_of(const Subject& subject) {
-  auto collective = subject.what & 0xf, op = subject.what >> 4 & 0xf;
-  auto dtype = subject.what >> 8 & 0xff, root = subject.what >> 16 & 0xffff;
-  if (collective >= kCollectives || op >= kRedops || dtype >= kDtypes) return std::nullopt;
-  return Operation{static_cast<Collective>(collective),
-                   nullptr,
-                   nullptr,
-                   subject.count,
-                   static_cast<Dtype>(dtype),
-                   static_cast<Redop>(op),
-                   static_cast<int>(root)};
-}
-
-// Both words mixed (the multiplier of splitmix64), so that neighbours differ in all bits.
-std::uint32_t tag_of(const Subject& subject) {
-  constexpr std::uint64_t kOdd = 0xbf58476d1ce4e5b9;
-  std::uint64_t mixed = (subject.what ^ subject.count * kOdd) * kOdd;
-  return static_cast<std::uint32_t>(mixed >> 32);
-}
-
-std::string describe(const Subject& subject) {
-  const auto operation = operation_of(subject);
-  if (!operation) return "something else";
-  std::string text = collective_name(operation->collective);
-  text += " #" + std::to_string(subject.what >> 32) + " of " + std::to_string(subject.count) + " " +
-          dtype_name(operation->dtype);
-  if (operation->reduces()) text += std::string(", ") + redop_name(operation->op);
-  if (operation->has_root()) text += ", root " + std::to_string(operation->root);
-  return text;
+bool Operation::is_in_place(int rank, int ranks) const {
+  const Extent here = extent(rank, ranks);
+  return source + here.destination_at * element_bytes() ==
+         destination + here.source_at * element_bytes();
 }
 
 }  // namespace railgauge

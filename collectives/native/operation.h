@@ -5,11 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "collectives/native/dtype.h"
-#include "transports/native/shm/board.h"
 
 namespace railgauge {
 
@@ -22,9 +19,12 @@ enum class Collective : int {
   kAllToAll,
   kGather,
   kScatter,
-  kSendRecv,  // to the next rank, from the previous one
+  kSendRecv,   // to the next rank, from the previous one
+  kAllToAllV,  // parts of any length
+  kBarrier,
 };
-inline constexpr int kCollectives = 9;
+inline constexpr int kCollectives = 9;  // of Communicator::run()
+inline constexpr int kOperations = 11;
 
 // How many elements a rank's buffers hold, and where in the other one each lies in place. A rank
 // that gives or gets nothing has 0.
@@ -52,6 +52,8 @@ struct Operation {
            collective == Collective::kGather || collective == Collective::kScatter;
   }
   Extent extent(int rank, int ranks) const;
+  // Whether the smaller one of source and destination lies where it would in the larger one.
+  bool is_in_place(int rank, int ranks) const;
   // Whether source and destination may be one.
   bool runs_in_place() const {
     return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
@@ -60,17 +62,7 @@ struct Operation {
   std::size_t bytes(int ranks) const;
 };
 
-// What all ranks have to agree on, packed so that it travels with the data: `what` holds sequence
-// number, collective, dtype, operator and root, `count` is Operation::count.
-using Subject = shm::Subject;
 const char* collective_name(Collective collective);
 const char* redop_name(Redop op);
-Subject subject_of(const Operation& operation, std::uint32_t sequence);
-// What it says of the operation; no buffers. Nothing when it is no subject.
-std::optional<Operation> operation_of(const Subject& subject);
-// What travels with each message of an operation, so that one of another is known by it.
-std::uint32_t tag_of(const Subject& subject);
-// "all_reduce #41 of 1024 float, sum"
-std::string describe(const Subject& subject);
 
 }  // namespace railgauge

@@ -23,21 +23,28 @@ Primitives moves_on(Receiver* from, Sender* to, std::uint32_t tag) {
 
 Task send_all(Sender& to, const std::byte* source, std::size_t bytes, std::uint32_t tag) {
   Primitives moves = moves_on(nullptr, &to, tag);
-  for (std::size_t at = 0; at < bytes; at += to.slot_bytes()) {
-    co_await moves.send(source + at, std::min(to.slot_bytes(), bytes - at));
-  }
+  std::size_t at = 0;
+  do {
+    const std::size_t some = std::min(to.slot_bytes(), bytes - at);
+    co_await moves.send(source + at, some);
+    at += some;
+  } while (at < bytes);
 }
 
 Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::uint32_t tag) {
   Primitives moves = moves_on(&from, nullptr, tag);
-  for (std::size_t at = 0; at < bytes; at += from.slot_bytes()) {
-    co_await moves.recv(destination + at, std::min(from.slot_bytes(), bytes - at));
-  }
+  std::size_t at = 0;
+  do {
+    const std::size_t some = std::min(from.slot_bytes(), bytes - at);
+    co_await moves.recv(destination + at, some);
+    at += some;
+  } while (at < bytes);
 }
 
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
-                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag) {
+                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag,
+                           bool empty_too) {
   std::vector<Task> tasks;
   for (std::size_t peer = 0; peer < pairs.size(); ++peer) {
     const Part &out = to[peer], &in = from[peer];
@@ -47,8 +54,12 @@ std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* sour
       if (give != take && in.count) std::memmove(take, give, in.count * element);
       continue;
     }
-    if (out.count) tasks.push_back(send_all(*pairs[peer].to, give, out.count * element, tag));
-    if (in.count) tasks.push_back(recv_all(*pairs[peer].from, take, in.count * element, tag));
+    if (out.count || empty_too) {
+      tasks.push_back(send_all(*pairs[peer].to, give, out.count * element, tag));
+    }
+    if (in.count || empty_too) {
+      tasks.push_back(recv_all(*pairs[peer].from, take, in.count * element, tag));
+    }
   }
   return tasks;
 }

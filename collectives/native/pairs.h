@@ -23,15 +23,17 @@ struct Part {
   std::size_t offset, count;  // elements
 };
 
-// Sends and receives `bytes`, slot by slot. Nothing is sent for no bytes.
+// Sends and receives `bytes`, slot by slot; for no bytes an empty message.
 Task send_all(Sender& to, const std::byte* source, std::size_t bytes, std::uint32_t tag);
 Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::uint32_t tag);
 
 // The tasks that send parts of `source` and receive parts of `destination`, one of each for every
-// rank; this rank's own part is copied.
+// rank; this rank's own part is copied. `empty_too`: parts of no elements travel as well, since
+// only the two ranks know that they are empty, and may not agree.
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
-                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag);
+                           const std::vector<Part>& from, std::size_t element, std::uint32_t tag,
+                           bool empty_too);
 
 // Which parts of source and destination an all-to-all, gather, scatter or send-receive moves.
 void parts_of(const Operation& operation, int rank, int ranks, std::vector<Part>& to,

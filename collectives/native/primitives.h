@@ -92,9 +92,9 @@ class Primitives::Move final : public Wait {
 
   bool await_ready() {
     if constexpr (kKeeps) primitives_.previous->prefer(destination_, bytes());
-    return ready();
+    return false;
   }
-  void await_suspend(Task::Handle task) { task.promise().wait = this; }
+  bool await_suspend(Task::Handle task) { return task.promise().waits_in(*this); }
 
   void await_resume() {
     const std::size_t bytes = this->bytes();

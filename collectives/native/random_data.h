@@ -11,7 +11,10 @@
 // rounding more, and may end in a subnormal number, which is off by half the smallest at most. The
 // exact sum is taken in double with compensation (Knuth's TwoSum).
 //
-// At each index the ranks' numbers are of like size, so that one of them missing shows.
+// At each index the ranks' numbers are of like size, so that one of them missing shows; as long as
+// the bound is well below the average term, which it is for 2 ranks of f8e5m2, 3 of f8e4m3, 14 of
+// bfloat16. Of more ranks only so many, others at each index, have a number there to be added; the
+// rest have zeros, which no addition rounds.
 #pragma once
 
 #include <algorithm>
@@ -97,7 +100,7 @@ class RandomData {
   using Bits = UnsignedOf<sizeof(T)>;
 
  public:
-  explicit RandomData(const Pattern& pattern) : pattern_(pattern) {}
+  explicit RandomData(const Pattern& pattern) : pattern_(pattern), terms_(terms()) {}
 
   // Whether a reduction is right within a bound; else it is exact.
   bool bounded() const {
@@ -151,8 +154,7 @@ class RandomData {
     }
     bool average = pattern_.op == Redop::kAvg;
     double divisor = average ? pattern_.ranks : 1;
-    double roundings = pattern_.ranks - 1 + (average ? 1 : 0);
-    double relative = std::expm1(roundings * std::log1p(kUnit)) / divisor;
+    double relative = std::expm1(roundings(terms_) * std::log1p(kUnit)) / divisor;
     double absolute = average ? smallest_positive<T>() / 2 : 0;
     double own = power_of_two(average ? -52 : -53);  // of the reference itself
     for (std::size_t i = 0; i < kPatternBlock; ++i) {
@@ -171,6 +173,20 @@ class RandomData {
     }
   }
   static constexpr double kUnit = unit();
+
+  double roundings(int terms) const { return terms - (pattern_.op == Redop::kAvg ? 0 : 1); }
+
+  // How many ranks' numbers a sum has at an index: as many as leave the bound, of terms of one
+  // size, well below one of them.
+  int terms() const {
+    if (!bounded()) return pattern_.ranks;
+    int most = 1;
+    while (most < pattern_.ranks &&
+           (most + 1) * std::expm1(roundings(most + 1) * std::log1p(kUnit)) < 0.75) {
+      ++most;
+    }
+    return most;
+  }
 
   // sum + rest is exact up to what double's square cannot hold.
   static void add_exactly(double x, double& sum, double& rest, double& magnitude) {
@@ -192,12 +208,12 @@ class RandomData {
   }
 
   // Any exponent that leaves room for the sum, the same for all ranks or up to 3 less; any mantissa
-  // and sign, but no zeros, of which there are two.
+  // and sign, but no zeros, of which there are two, where a rank has a number.
   void floats(int rank, std::uint64_t block, Bits* out) const {
     using Format = FloatFormat<T>;
     constexpr Bits kFraction = (Bits{1} << Format::kMantissa) - 1;
     constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
-    int room = std::bit_width(static_cast<unsigned>(pattern_.ranks - 1)) + 1;
+    int room = std::bit_width(static_cast<unsigned>(terms_ - 1)) + 1;
     auto exponents = static_cast<std::uint32_t>(std::max(0, Format::kLargestExponent - room) + 1);
     std::uint32_t shared[kPatternBlock], own[kPatternBlock];
     hash_block(pattern_.seed, kSharedStream, 1, block, shared);
@@ -210,6 +226,9 @@ class RandomData {
                                  (static_cast<Bits>(exponent) << Format::kMantissa) |
                                  (exponent == 0 ? 1 : 0));
     }
+    if (terms_ == pattern_.ranks) return;
+    choose_block(pattern_.seed, pattern_.ranks, rank, terms_, block, own);
+    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = own[i] ? out[i] : 0;
   }
 
   // Exponents of which any sum is one of a normal number.
@@ -254,6 +273,7 @@ class RandomData {
   }
 
   Pattern pattern_;
+  int terms_;
 };
 
 }  // namespace railgauge

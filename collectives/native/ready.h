@@ -39,8 +39,8 @@ class Ready final : public Wait {
     return {};
   }
 
-  bool await_ready() { return ready(); }
-  void await_suspend(Task::Handle task) { task.promise().wait = this; }
+  bool await_ready() { return false; }
+  bool await_suspend(Task::Handle task) { return task.promise().waits_in(*this); }
   void await_resume() {
     for (const Incoming& in : receivers_) Primitives::expect(*in.from, in.message, in.bytes, tag_);
   }

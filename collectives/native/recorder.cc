@@ -55,7 +55,8 @@ void Recorder::end(Clock::time_point waited_since) {
   Entry& entry = entry_of(begun());
   const bool waited = waited_since != Clock::time_point{};
   if (waited && !exactly_) entry.began.store(nanoseconds(waited_since), kRelaxed);
-  entry.ended.store(waited || exactly_ ? exact_now() : kNotTimed, kRelaxed);
+  // Last, since whoever sees the end has to see that beginning.
+  entry.ended.store(waited || exactly_ ? exact_now() : kNotTimed, std::memory_order_release);
 }
 
 std::vector<Recorded> Recorder::snapshot() const {
@@ -66,9 +67,10 @@ std::vector<Recorded> Recorder::snapshot() const {
   std::vector<Recorded> all;
   for (std::uint64_t number = last > kKept ? last - kKept + 1 : 1; number <= last; ++number) {
     const Entry& entry = entry_of(number);
-    const std::int64_t began = entry.began.load(kRelaxed), ended = entry.ended.load(kRelaxed);
+    const std::int64_t ended = entry.ended.load(std::memory_order_acquire);
+    const std::int64_t began = entry.began.load(kRelaxed);
     all.push_back({number,
-                   {entry.what.load(kRelaxed), entry.count.load(kRelaxed)},
+                   {entry.what.load(kRelaxed), entry.count.load(kRelaxed), 0},
                    static_cast<int>(entry.algorithm.load(kRelaxed)),
                    static_cast<int>(entry.channels.load(kRelaxed)),
                    now_s - (now - began) / 1e9,

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/native/operation.h"
+#include "collectives/native/subject.h"
 
 namespace railgauge {
 

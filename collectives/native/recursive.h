@@ -4,6 +4,7 @@
 
 #include "collectives/native/recursive_schedule.h"
 #include "collectives/native/reduction.h"
+#include "collectives/native/subject.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge {

@@ -93,8 +93,9 @@ def test_server_that_never_ends_is_ended():
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_committed_results_are_read(path):
     results = read(path)
-    assert all(group.median("in_place", "railgauge", 8) for group in results.groups)
-    assert "| 8 B |" in table.render(results)
+    assert results.groups
+    assert all(group.median("in_place", "railgauge", group.sizes()[0]) for group in results.groups)
+    assert "| railgauge" in table.render(results)
 
 
 def written(tmp_path, times, cores=2):

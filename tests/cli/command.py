@@ -10,8 +10,9 @@ JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """The environment without what a launcher, NCCL or `run --tune` may have put there."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "RAILGAUGE_")) and k not in JOB}
+    """The environment without what a launcher, NCCL, `run --tune` or a terminal may have put there."""
+    left_out = (*JOB, "COLUMNS", "LINES")  # pytest-xdist sets them
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "RAILGAUGE_")) and k not in left_out}
     return kept | {"RAILGAUGE_TUNING_FILE": "/dev/null"} | extra
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that have to fail: demands not met, injected faults, lost ranks, interrupts. Status, words, nothing left."""
 
+import contextlib
 import json
 import os
 import re
@@ -59,6 +60,80 @@ def test_a_bandwidth_not_reached_is_status_4():
     assert run("--ranks", "2", *SMALL, "--min-busbw", "0").returncode == 0
 
 
+@pytest.mark.parametrize("least", ["nan", "-5", "inf"])
+def test_a_bandwidth_that_is_none_is_refused(least):
+    assert run("--ranks", "2", *SMALL, "--min-busbw", least).returncode == 2
+    assert run("--ranks", "2", *SMALL, NCCL_TESTS_MIN_BW=least).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("-w", "99999999999999"), "100000000"),
+        (("-m", "999999999999"), "100000000"),
+        (("-n", "100000", "-m", "100000"), "more than 100000000 operations"),
+        (("--tolerance", "5"), "--tolerance is of --compare"),
+        (("--record", ""), "--record wants the name of a file"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flags, words):
+    result = run("--ranks", "2", *flags)
+    assert result.returncode == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_record_that_cannot_be_written_is_told_before_the_run():
+    result = run("--ranks", "2", *SMALL, "--record", "/nowhere/record.json")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "there is no folder /nowhere" in result.stderr
+
+
+def test_a_record_that_cannot_be_written_hides_no_failure(tmp_path):
+    (tmp_path / "record").mkdir()
+    record = ("--record", str(tmp_path / "record"))
+    flipped = run("--ranks", "2", "-b", "64", "-e", "64", "-n", "1", "--fault", "flip", *record)
+    assert flipped.returncode == 4
+    assert "cannot write" in flipped.stderr
+    assert run("--ranks", "2", *SMALL, *record).returncode == 3
+
+
+def by_hand(tmp_path, *flags_of_ranks):
+    """A process for each rank, started as a user without a launcher would; their statuses and what they said."""
+    place = ("--world-size", str(len(flags_of_ranks)), "--init-method", f"file://{tmp_path}/store")
+    ranks = [
+        subprocess.Popen(
+            command("run", "all_reduce", *SMALL, *place, "--rank", str(rank), *flags),
+            env=clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank, flags in enumerate(flags_of_ranks)
+    ]
+    said = [rank.communicate(timeout=50)[1] for rank in ranks]
+    return [rank.returncode for rank in ranks], said
+
+
+def test_rank_0_alone_may_ask_for_a_record(tmp_path):
+    path = tmp_path / "record.json"
+    statuses, said = by_hand(tmp_path, ("--record", str(path)), ())
+    assert statuses == [0, 0], said
+    assert [one["rank"] for one in json.loads(path.read_text())["standings"]] == [0, 1]
+
+
+def test_a_record_that_another_rank_asks_for_is_none(tmp_path):
+    statuses, said = by_hand(tmp_path, (), ("--record", str(tmp_path / "record.json")))
+    assert statuses == [0, 0], said
+    assert not (tmp_path / "record.json").exists()
+
+
+def test_a_fault_that_one_rank_alone_is_asked_for_is_named(tmp_path):
+    statuses, said = by_hand(tmp_path, ("--fault", "flip"), ())
+    assert statuses == [4, 4], said
+    assert "--fault differs" in said[0]
+
+
 def test_a_transport_not_used_is_status_4():
     assert (
         "went via SHM, where NET was asked for"
@@ -66,6 +141,13 @@ def test_a_transport_not_used_is_status_4():
     )
     assert run("--ranks", "2", *SMALL, "--expect-transport", "SHM").returncode == 0
     assert run("--ranks", "1", *SMALL, "--expect-transport", "SHM").returncode == 4
+
+
+def test_what_the_ranks_show_on_boards_is_listed_and_idle_rings_are_not_judged():
+    got = document("--ranks", "2", "-b", "8", "-e", "1K", "-f", "8", "-n", "1", "--expect-transport", "SHM")
+    assert [(board["rank"], board["via"]) for board in got["boards"]] == [(0, "SHM"), (1, "SHM")]
+    assert all(board["bytes_shown"] > 0 for board in got["boards"])
+    assert not any(connection["bytes_sent"] for connection in got["connections"])
 
 
 def test_a_stalled_rank_is_named_within_the_timeout():
@@ -148,8 +230,8 @@ def test_a_lost_reader_ends_the_run():
     ],
 )
 def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
-    shared_before = shared_memory()
     launcher, ranks = start_long_run("--timeout", "5")
+    assert holders_of_shared_memory() >= set(ranks)
     os.kill(ranks[victim], number)
     hit = time.monotonic()
     out, err = launcher.communicate(timeout=40)
@@ -159,7 +241,7 @@ def test_a_lost_rank_is_named_and_nothing_is_left(victim, number, words):
         assert re.search(rf"waits? in all_reduce #\d+ for rank {victim}, which does not answer", err)
     assert time.monotonic() - hit < 5 + 2
     assert not any(alive(pid) for pid in ranks)
-    assert shared_memory() <= shared_before
+    assert not holders_of_shared_memory() & {launcher.pid, *ranks}
     got = json.loads(out)
     assert got["status"] == "failed"
     assert got["rows"] == got["connections"] == []
@@ -176,9 +258,14 @@ def test_a_rank_that_was_stopped_for_a_second_goes_on():
     assert [row[way]["wrong"] for way in ("out_of_place", "in_place")] == [0, 0]
 
 
-def shared_memory():
-    """What is in /dev/shm, but for the semaphores of other programs' multiprocessing."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
+def holders_of_shared_memory(name="/memfd:railgauge"):
+    """The processes that have a segment of ours open: it has no name in a folder, and lives as long as they do."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(entry).startswith(name):
+                found.add(int(entry.parts[2]))
+    return found
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import SMALL, clean_environment, command, railgauge
 from tests.hosts.netns import Hosts, make_hosts
+from tests.hosts.waiting import until
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.system import build_system
@@ -137,6 +138,7 @@ def test_channels_are_spread_over_all_interfaces_and_each_carries_its_part():
         for host, address in enumerate(("10.78.0.1", "10.78.0.2")):
             ip(own, host, "address", "add", f"{address}/24", "dev", "eth1")
             ip(own, host, "link", "set", "eth1", "up")
+        until(lambda: all(runs(own, host, "eth1") for host in (0, 1)))  # the kernel tells of it up to a second later
         got = document(start(own, (0, 1), "-b", "1M", "-e", "1M", "--json", NCCL_SOCKET_IFNAME="eth0,eth1"))
         carried = [sent_by(own, 0, interface) for interface in ("eth0", "eth1")]
     assert_right(got, 2, 2)
@@ -285,6 +287,11 @@ def ip(hosts: Hosts, host: int, *arguments: str) -> None:
 def sent_by(hosts: Hosts, host: int, interface: str) -> int:
     """Bytes that went out by an interface."""
     return int(hosts.run(host, ["cat", f"/sys/class/net/{interface}/statistics/tx_bytes"]).stdout)
+
+
+def runs(hosts: Hosts, host: int, interface: str) -> bool:
+    """Whether an interface is up and running."""
+    return hosts.run(host, ["cat", f"/sys/class/net/{interface}/operstate"]).stdout.strip() == "up"
 
 
 def pid_of_rank(hosts: Hosts, host: int) -> int:

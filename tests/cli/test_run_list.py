@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 
+import pytest
 from tests.cli.command import railgauge
+
+from railgauge.collectives.operation import NUMBERS
 
 
 def listed(**env):
@@ -33,10 +36,18 @@ def test_it_is_true_of_these_settings():
 
 def test_what_works_over_a_transport_runs_over_it():
     works = {one["collective"] for one in listed()["collectives"] if one["transport"] == "NET/Socket" and one["works"]}
+    assert works == {*NUMBERS}
     for collective in sorted(works):
         flags = ("-b", "96", "-e", "96", "-n", "1", "--ranks", "2", "--expect-transport", "NET/Socket")
         result = railgauge("run", collective, *flags, NCCL_SHM_DISABLE="1", NCCL_SOCKET_IFNAME="lo")
         assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("others", [("foo",), ("-d", "bogus"), ("all_reduce", "--tune")])
+def test_the_list_has_no_use_for_what_is_run(others):
+    result = railgauge("run", "--list", *others)
+    assert result.returncode == 2
+    assert f"--list runs nothing, and has no use for {' '.join(others)}" in result.stderr
 
 
 def test_a_machine_without_interfaces_is_still_listed():

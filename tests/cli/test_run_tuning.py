@@ -5,10 +5,11 @@ import json
 import os
 
 import pytest
-from tests.cli.command import document, run
+from tests.cli.command import document, railgauge, run
 
-from railgauge.collectives.tuning_file import Place, Timed, this_machine, tuning_document
+from railgauge.collectives.tuning_file import Timed, TuningPlace, this_machine, tuning_document
 from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.predict.host_choice import chosen, quickest
 from railgauge.topo.predict.host_cost import host_cost
 from railgauge.topo.predict.host_ranks import HostRanks
 
@@ -25,7 +26,9 @@ def tuned(tmp_path):
         for size, time_us in by_size.items()
     )
     path = tmp_path / "tuning.json"
-    path.write_text(json.dumps(tuning_document({Place(machine=this_machine(), ranks=2, nodes=1): measured})))
+    cores = len(os.sched_getaffinity(0))
+    here = TuningPlace(machine=this_machine(), ranks=2, nodes=1, cores=cores, memories=1)
+    path.write_text(json.dumps(tuning_document({here: measured})))
     return str(path)
 
 
@@ -44,6 +47,70 @@ def test_nccl_algo_counts_over_the_file(tuned):
 
 def test_times_of_other_ranks_say_nothing(tuned):
     assert ran("--ranks", "3", *TWO[2:], RAILGAUGE_TUNING_FILE=tuned)[0] == (8, "one-shot")
+
+
+def test_times_over_shared_memory_say_nothing_without_it(tuned):
+    found = ran(*TWO, RAILGAUGE_TUNING_FILE=tuned, NCCL_SHM_DISABLE="1", NCCL_SOCKET_IFNAME="lo")
+    assert (512, "tree") not in found
+
+
+def test_what_is_measured_is_told_and_later_runs_choose_by_it(tmp_path):
+    path = tmp_path / "folder" / "tuning.json"
+    result = railgauge("run", "sendrecv", "--ranks", "2", "--tune", "--json", RAILGAUGE_TUNING_FILE=str(path))
+    assert result.returncode == 0, result.stderr
+    measured = json.loads(result.stdout)["measured"]
+    assert {one["algorithm"] for one in measured} == {"one-shot", "pairs"}
+    (entry,) = json.loads(path.read_text())["entries"]
+    assert entry["measured"] == measured
+    most = max(one["bytes"] for one in measured)
+    times = {name: {} for name in (Algorithm.ONE_SHOT, Algorithm.PAIRS)}
+    for one in measured:
+        times[one["algorithm"]][one["bytes"]] = one["time_us"]
+    flags = ("--ranks", "2", "-b", str(most), "-e", str(most), "-n", "1", "--json")
+    row = json.loads(railgauge("run", "sendrecv", *flags, RAILGAUGE_TUNING_FILE=str(path)).stdout)["rows"][0]
+    assert row["algorithm"] == chosen(quickest(times), most)
+
+
+def test_a_file_that_could_not_be_written_is_told_before_anything_is_measured(tmp_path):
+    (tmp_path / "file").write_text("{}")
+    for place, status, words in (
+        (tmp_path / "file", 5, "no tuning file"),
+        (tmp_path / "file" / "x", 3, "cannot make the tuning file's folder"),
+    ):
+        result = run("--ranks", "2", "--tune", RAILGAUGE_TUNING_FILE=str(place))
+        assert (result.returncode, result.stdout) == (status, ""), result.stderr
+        assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--min-busbw", "1"),
+        ("--expect-transport", "SHM"),
+        ("--compare", "old.json"),
+        ("--fault", "flip"),
+        ("--record", "record.json"),
+        ("-o", "curves.svg"),
+    ],
+)
+def test_what_is_asked_of_rows_cannot_be_asked_of_tune(flags):
+    result = run("--ranks", "2", "--tune", *flags)
+    assert result.returncode == 2
+    assert f"--tune measures no rows for {flags[0]}" in result.stderr
+
+
+def test_settings_that_would_distort_times_are_refused():
+    result = run("--ranks", "2", "--tune", NCCL_BUFFSIZE="65536")
+    assert result.returncode == 2
+    assert "unset NCCL_BUFFSIZE" in result.stderr
+
+
+def test_a_file_in_the_usual_place_that_is_none_is_only_warned_of(tmp_path):
+    (tmp_path / "railgauge").mkdir()
+    (tmp_path / "railgauge" / "tuning.json").write_text('{"schema": "railgauge/tuning/2"}')
+    result = run(*TWO, XDG_CACHE_HOME=str(tmp_path), RAILGAUGE_TUNING_FILE="")
+    assert result.returncode == 0, result.stderr
+    assert "algorithms go by the model" in result.stderr
 
 
 def test_a_bad_file_ends_the_run_with_its_name_and_a_remedy(tmp_path):

@@ -19,8 +19,8 @@ from tests.transports.ranks import on_ranks
 
 from railgauge._native import collectives, transports
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.dtype import Redop
-from railgauge.topo.algorithm import Algorithm
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import RunError, UsageError
 
 
@@ -196,9 +196,9 @@ def z(count, dtype=np.float32):
         (lambda c: c.scatter(z(3), z(2), root=c.rank), "where 4 and 2 belong together"),
         (lambda c: c.gather(z(3), z(5), root=c.rank), "where 2 and 4 belong together"),
         (lambda c: c.broadcast(z(3), z(4), root=c.rank), "source has 3 elements and destination 4"),
-        (lambda c: c.gather(z(3), root=c.rank), "source has 3 elements and destination 0"),
-        (lambda c: c.all_reduce(None, z(3)), "source has 0 elements and destination 3"),
-        (lambda c: c.all_gather(None, None), "neither source nor destination is given"),
+        (lambda c: c.gather(z(3), root=c.rank), "gather: this rank needs a destination, and None was given"),
+        (lambda c: c.all_reduce(None, z(3)), "all_reduce: this rank needs a source"),
+        (lambda c: c.all_gather(None, None), "all_gather: this rank needs a source"),
         (lambda c: c.broadcast(z(3), root=2), "root 2: ranks are 0 to 1"),
         (lambda c: c.broadcast(z(3), root=-1), "root -1: ranks are 0 to 1"),
         (
@@ -248,6 +248,36 @@ def overlapping(comm):
         "scatter": lambda: comm.scatter(a[:8], a[8 - 2 : 10], root=rank),
         "broadcast": lambda: comm.broadcast(a[:8], a[4:12], root=rank),
     }
+
+
+def test_none_is_refused_where_the_rank_needs_an_array():
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
+        for call, needed in (
+            (lambda: comm.scatter(z(4), None, root=1 - comm.rank), "scatter: this rank needs a destination"),
+            (lambda: comm.gather(z(2), None, root=comm.rank), "gather: this rank needs a destination"),
+            (lambda: comm.broadcast(None, z(2), root=comm.rank), "broadcast: this rank needs a source"),
+            (lambda: comm.alltoallv(None, [1, 1], z(2), [1, 1]), "alltoallv: this rank needs a source"),
+        ):
+            with pytest.raises(UsageError, match=needed):
+                call()
+        return comm.all_reduce(np.ones(2)).tolist()
+
+    assert on_ranks(2, body) == [[2.0, 2.0]] * 2
+
+
+def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
+    def body(bootstrap):
+        comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
+        memory = memoryview(np.zeros(32, np.uint8))
+        misfit, number = "shorter than count says, or does not begin at a multiple", "no collective, count and Dtype"
+        cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))
+        for buffer, count, told in cases:
+            with pytest.raises(UsageError, match=told):
+                comm.repeat(Collective.ALL_TO_ALL, buffer, memory, count, Dtype.FLOAT)
+        comm.repeat(Collective.ALL_TO_ALL, memory, memoryview(bytearray(32)), 4, Dtype.FLOAT)
+
+    assert on_ranks(2, body) == [None, None]
 
 
 def test_arrays_that_overlap_are_refused_unless_they_are_in_place():
@@ -329,3 +359,25 @@ def looked_at(value):
         0, 1, transports.Doorbell(), [], [], None, [], None, None, timeout_s=1, spin_s=0, stream_bytes=1
     )
     return engine.prepare(0, value, value, 0, 0)
+
+
+def test_what_are_no_numbers_are_usage_errors_that_name_them():
+    def body(comm):
+        data = np.ones(4)
+        for call, words in (
+            (lambda: comm.broadcast(data, root=1.0), "root 1.0"),
+            (lambda: comm.broadcast(data, root="x"), "root 'x'"),
+            (lambda: comm.broadcast(data, root=1 << 70), "root 11805"),
+            (lambda: comm.all_reduce(data, op="sum"), "op 'sum'"),
+            (lambda: comm.all_reduce(data, op="sum", async_op=True), "op 'sum'"),
+            (lambda: comm.alltoallv(data, [2.0, 2.0], data.copy(), [2, 2]), "count 2.0"),
+            (lambda: comm.alltoallv(data, [1 << 63, 2], data.copy(), [2, 2]), "count 9223"),
+            (lambda: comm.choice("alltoallv", 4, Dtype.FLOAT), "'alltoallv'"),
+            (lambda: comm.choice("all_reduce", 4, "float"), "'float'"),
+        ):
+            with pytest.raises(UsageError, match=words):
+                call()
+        comm.all_reduce(data)
+        return data.tolist()
+
+    assert on_ranks(2, lambda bootstrap: body(whole(bootstrap))) == [[2.0] * 4] * 2

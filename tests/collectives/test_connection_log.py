@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's lines on connections that were made."""
 
+import numpy as np
 from tests.collectives.wiring import over_rings
 from tests.transports.ranks import on_ranks
 
@@ -35,3 +36,18 @@ def test_shared_memory_has_no_sockets(tmp_path):
     assert "NET/Socket" not in (text := logged(tmp_path, "SHM"))
     assert "Channel 00/0 : 0[0] -> 1[1] via SHM" in text
     assert "Connected all rings" in text
+
+
+def test_pairs_are_told_of_when_they_are_made(monkeypatch):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], "NET/Socket")
+        told = []
+        comm.tell_pairs = lambda ends: told.extend((wire.channel, wire.source, wire.target) for wire in ends)
+        before = list(told)
+        for _ in range(2):
+            comm.alltoall(np.zeros(2), np.zeros(2))
+        return before, sorted(told)
+
+    assert on_ranks(2, body) == [([], [(1, 0, 1), (1, 1, 0)])] * 2

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that do not do the same, over boards, rings and hosts: named to all within the timeout, never wrong data.
 
-A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet.
+A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet. Where ranks call other
+collectives, none may send to one that would see it: then the timeout tells.
 """
 
 import time
@@ -18,6 +19,7 @@ from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 
 TIMEOUT_S = 2.0
+LONG_TIMEOUT_S = 40.0
 WITHIN_S = 8.0
 
 
@@ -50,8 +52,13 @@ def _loopback(monkeypatch):
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
 
 
-def told_to_all(ranks, make, body):
-    """What `body(comm)` raises on each rank, which has to be one and the same, within the timeout."""
+def told_at_once(ranks, make, body):
+    """The same, long before the timeout."""
+    return told_to_all(ranks, make, body, timeout_s=LONG_TIMEOUT_S)
+
+
+def told_to_all(ranks, make, body, timeout_s=TIMEOUT_S):
+    """What `body(comm)` raises on each rank, which has to be one and the same, within a few seconds."""
 
     def rank_main(bootstrap):
         comm = make(bootstrap)
@@ -59,11 +66,11 @@ def told_to_all(ranks, make, body):
             body(comm)
         except RunError as error:
             return type(error), str(error)
-        error = bootstrap.wait_for_failure(RunError("nobody told"), limit_s=3 * TIMEOUT_S)
+        error = bootstrap.wait_for_failure(RunError("nobody told"), limit_s=3 * timeout_s)
         return type(error), str(error)
 
     began = time.monotonic()
-    got = on_ranks(ranks, rank_main, timeout_s=TIMEOUT_S)
+    got = on_ranks(ranks, rank_main, timeout_s=timeout_s)
     assert time.monotonic() - began < WITHIN_S
     assert got == [got[0]] * ranks
     return got[0]
@@ -76,7 +83,7 @@ def test_different_counts_are_named(make, ranks):
         comm.all_reduce(np.ones(16, np.float32))
         comm.all_reduce(np.ones(32 if comm.rank == ranks - 1 else 64, np.float32))
 
-    kind, message = told_to_all(ranks, make, body)
+    kind, message = told_at_once(ranks, make, body)
     assert kind is MismatchError
     assert "ranks part at operation #2: " in message
     assert f"rank {ranks - 1} called all_reduce of 32 float, sum" in message
@@ -89,7 +96,7 @@ def test_different_types_are_named(make):
     def body(comm):
         comm.all_reduce(np.ones(8, np.int32 if comm.rank == 1 else np.float32))
 
-    kind, message = told_to_all(3, make, body)
+    kind, message = told_at_once(3, make, body)
     assert kind is MismatchError
     assert "rank 1 called all_reduce of 8 int32, sum" in message
     assert "types differ" in message
@@ -100,7 +107,7 @@ def test_different_operators_are_named(make):
     def body(comm):
         comm.all_reduce(np.ones(8, np.float32), op=Redop.MAX if comm.rank == 0 else Redop.SUM)
 
-    message = told_to_all(3, make, body)[1]
+    message = told_at_once(3, make, body)[1]
     assert "rank 0 called all_reduce of 8 float, max" in message
     assert "operators differ" in message
 
@@ -110,7 +117,7 @@ def test_different_roots_are_named(make):
     def body(comm):
         comm.broadcast(np.ones(8, np.float32), root=1 if comm.rank == 2 else 0)
 
-    message = told_to_all(3, make, body)[1]
+    message = told_at_once(3, make, body)[1]
     assert "rank 2 called broadcast of 8 float, root 1" in message
     assert "roots differ" in message
 
@@ -126,6 +133,38 @@ def test_different_collectives_are_named(make):
     assert "called all_reduce of 8 float, sum" in message
     assert "rank 1 called broadcast of 8 float" in message
     assert "collectives differ" in message
+
+
+@over_both
+def test_a_barrier_is_no_all_reduce(make):
+    def body(comm):
+        comm.barrier() if comm.rank == 1 else comm.all_reduce(np.zeros(1, np.uint8), op=Redop.MAX)
+
+    kind, message = told_to_all(2, make, body)
+    assert kind is MismatchError
+    assert "rank 0 called all_reduce of 1 uint8, max; rank 1 called barrier: collectives differ" in message
+
+
+@over_both
+def test_ranks_that_each_take_themselves_for_the_root_are_told_by_the_next_operation(make):
+    def body(comm):
+        comm.broadcast(np.ones(8, np.float32), root=comm.rank)
+        comm.all_reduce(np.ones(8, np.float32))
+
+    kind, message = told_to_all(2, make, body)
+    assert kind is MismatchError
+    assert "ranks part at operation #1: " in message
+    assert "roots differ" in message
+
+
+def test_alltoallv_of_which_a_part_is_not_expected_is_a_mismatch():
+    def body(comm):
+        give, take = ([0, 5], [0, 0]) if comm.rank == 0 else ([0, 0], [0, 0])
+        comm.alltoallv(np.ones(sum(give), np.float32), give, np.ones(0, np.float32), take)
+
+    kind, message = told_to_all(2, over_boards, body)
+    assert kind is MismatchError
+    assert "sent 20 bytes where 0 were due" in message
 
 
 @over_both
@@ -170,7 +209,7 @@ def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():
         take = [0, 8] if comm.rank == 0 else [4, 0]
         comm.alltoallv(np.ones(4, np.float32), give, np.ones(sum(take), np.float32), take)
 
-    kind, message = told_to_all(2, over_boards, body)
+    kind, message = told_at_once(2, over_boards, body)
     assert kind is MismatchError
     assert "sent 16 bytes where 32 were due" in message
 

@@ -31,7 +31,7 @@ def inputs(ranks: int, dtype: Dtype, op: Redop, kind: PatternKind, first: int = 
 
 
 def check(result: np.ndarray, ranks: int, dtype: Dtype, op: Redop, kind: PatternKind) -> tuple:
-    return native.check_reduced(pattern(ranks, dtype, op, kind), result.view(np.uint8), COUNT, FIRST)
+    return native.check_reduced(pattern(ranks, dtype, op, kind), result.view(np.uint8), len(result), FIRST)
 
 
 def rounded_once(arrays: list[np.ndarray], dtype: Dtype, op: Redop) -> np.ndarray:
@@ -98,6 +98,19 @@ def test_data_does_not_depend_on_where_it_is_cut(kind):
 def test_a_rank_that_is_missing_from_a_random_sum_shows(dtype):
     arrays = inputs(8, dtype, Redop.SUM, RANDOM)
     assert check(rounded_once(arrays[1:], dtype, Redop.SUM), 8, dtype, Redop.SUM, RANDOM)[0] > 0.95 * COUNT
+
+
+@pytest.mark.parametrize("ranks", [3, 13, 64, 512])
+@pytest.mark.parametrize("op", [Redop.SUM, Redop.AVG])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_of_any_number_of_ranks_a_missing_one_and_a_result_of_zeros_show(dtype, op, ranks):
+    """However coarse the type: rounded each time, a sum of all ranks' numbers could lose one of them."""
+    count = COUNT + 10 * ranks
+    arrays = inputs(ranks, dtype, op, RANDOM, count=count)
+    assert check(np.zeros(count, NUMPY[dtype]), ranks, dtype, op, RANDOM)[0] > 0.2 * count
+    for missing in (0, ranks // 2, ranks - 1):
+        others = [*arrays[:missing], np.zeros_like(arrays[0]), *arrays[missing + 1 :]]
+        assert check(rounded_once(others, dtype, op), ranks, dtype, op, RANDOM)[0] > 0
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

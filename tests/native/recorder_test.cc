@@ -14,7 +14,7 @@ using Clock = Recorder::Clock;
 Subject numbered(std::uint64_t number) {
   return subject_of(
       {Collective::kAllReduce, nullptr, nullptr, number * 3, Dtype::kFloat32, Redop::kSum, 0},
-      static_cast<std::uint32_t>(number));
+      Algorithm::kOneShot, static_cast<std::uint32_t>(number));
 }
 
 void record(Recorder& recorder, std::uint64_t operations) {
@@ -72,6 +72,34 @@ void a_reader_never_sees_half_an_entry() {
   reader.join();
 }
 
+// Rank 1 sends what belongs to three turns of a ring of two, and no more. A step is a move that
+// rank 0 has made, whether it had to wait for it or not.
+void steps_are_moves(bool before) {
+  World world(Transport::kShm, 2, 8, 128);
+  world.add_ring(iota(2, 0));
+  std::vector<float> values(2 * 32 * 10, 1.f);
+  const Operation operation =
+      all_reduce_of(values.data(), values.data(), values.size(), Dtype::kFloat32, Redop::kSum);
+  auto comm = world.communicator(0, Algorithm::kRing);
+  auto send = [&] {
+    Sender& next = *world.wirings[1].rings[0].next;
+    for (int i = 0; i < 6; ++i) {
+      next.acquire();
+      next.post(128, tag_of(subject_of(operation, Algorithm::kRing, 1)));
+      if (!before) std::this_thread::sleep_for(5ms);
+    }
+  };
+  if (before) send();
+  std::thread rank([&] { REQUIRE(code_of([&] { comm->run(operation); }) == ErrorCode::kAborted); });
+  if (!before) send();
+  constexpr std::uint32_t kMoves = 3 * 3 + 1;  // of three turns, and a send
+  const auto until = Clock::now() + 20s;
+  while (comm->blocked_on().step != kMoves && Clock::now() < until) std::this_thread::yield();
+  REQUIRE(comm->blocked_on().step == kMoves);
+  world.doorbells[0]->abort();
+  rank.join();
+}
+
 void print_the_cost() {
   Recorder recorder;
   double least = 1e9;
@@ -93,6 +121,7 @@ int main() {
   one_that_is_not_over_says_so();
   one_that_waited_is_timed();
   a_reader_never_sees_half_an_entry();
+  for (bool before : {true, false}) steps_are_moves(before);
   print_the_cost();
   return 0;
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transports are found by trying them; what is missing is said."""
 
+import os
+
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports import available as module
 from railgauge.transports.available import NAMES, available
@@ -34,6 +36,11 @@ def test_memory_that_another_process_cannot_open_is_missing(monkeypatch):
 
     monkeypatch.setattr(module.native, "ShmSender", refused)
     assert found()["SHM"].why_not == "cannot open /proc/7/fd/3: Permission denied"
+
+
+def test_a_process_that_says_nothing_has_opened_nothing(monkeypatch):
+    monkeypatch.setattr(module.native, "ShmSender", lambda *_: os._exit(7))
+    assert "ended with status 7" in found()["SHM"].why_not
 
 
 def test_memory_that_cannot_be_had_is_missing(monkeypatch):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that have met: exchanges, and how a run ends when one of them does not go on."""
 
+import contextlib
+import itertools
 import random
 import re
 import socket
@@ -11,6 +13,7 @@ from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 from tests.transports.standings import at, idle
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
+from railgauge.transports import vain_waits
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
@@ -87,6 +90,49 @@ def test_a_rank_that_waits_forever_blames_the_one_it_waits_for_and_all_hear_wher
 
     picture = "ranks 0 and 1 wait in all_reduce #41 for rank 2, which is in broadcast #40"
     assert on_ranks(3, body) == [(f"rank 2 did not take part: {picture} (rank 0: nothing moved)", 2)] * 3
+
+
+def test_a_rank_that_waits_for_one_that_has_left_is_told_long_before_the_timeout(monkeypatch):
+    monkeypatch.setattr(vain_waits, "LEFT_S", 0.2)
+
+    def body(bootstrap):
+        waits_for = -1 if bootstrap.rank == 1 else 1
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", 7, waits_for), abort=lambda: None))
+        bootstrap.barrier()
+        return bootstrap.rank == 1 or str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=15))
+
+    first, _, third = on_ranks(3, body, timeout_s=60)
+    assert first == third
+    assert re.search(r"rank 1 on \S+ left while others wait for it: ranks 0 and 2 wait in all_reduce #7", first)
+
+
+def test_ranks_that_go_on_after_one_has_left_are_left_alone(monkeypatch):
+    monkeypatch.setattr(vain_waits, "LEFT_S", 0.05)
+
+    def body(bootstrap):
+        numbers = itertools.count()
+        bootstrap.attend(Watch(standing=lambda: at("all_reduce", next(numbers), 1), abort=lambda: None))
+        bootstrap.barrier()
+        if bootstrap.rank != 1:
+            time.sleep(0.5)
+        return bootstrap.failure
+
+    assert on_ranks(3, body) == [None] * 3
+
+
+@pytest.mark.parametrize("timeouts", [(0.5, 20.0), (20.0, 0.5)])
+def test_ranks_of_different_timeouts_know_that_the_others_live(timeouts):
+    store = HashStore()
+
+    def process_main(process):
+        with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as meeting:
+            bootstrap = meeting.join(process)
+            time.sleep(2.5)
+            failure = bootstrap.failure
+            bootstrap.close()
+            return failure
+
+    assert in_threads(2, process_main) == [None, None]
 
 
 def test_a_lost_rank_is_told_with_who_waits_for_it():

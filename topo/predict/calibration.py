@@ -33,7 +33,7 @@ HOST_NET_STEP_US = 20.0  # a step over TCP
 HOST_SOCKET_GB_PER_S = 4.7
 # Boards pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: they were 5 to 20%
 # quicker from 512 KiB on, which is this much for each round after the first few.
-HOST_PLACE_BYTES = 64 << 10
+HOST_PLACE_BYTES = 64 << 10  # of a board: eight of these for each rank stay in a core's second-level cache
 HOST_ROUND_US = 0.3
 HOST_ROUNDS_HIDDEN = 4
 HOST_GB_PER_S = 45.0  # what a core puts out and takes in together, within its caches

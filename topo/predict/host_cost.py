@@ -22,13 +22,15 @@ OF_EQUAL_HOSTS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
 """What is done in a hierarchy only where every host has as many ranks."""
 MOST_PARTS = 1024
 """Ranks whose parts a place of a board holds, each on a line of its own."""
+MOST_ON_BOARDS = 512
+"""Ranks of a host that boards serve (transports/native/shm/board.h)."""
 
 
 def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm, ...]:
     """All that the engine has for it; `hosts` are the numbers of ranks that share memory."""
-    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)]
+    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)] * has_boards(hosts)
     if collective.in_pairs:
-        return (*(boards if len(hosts) == 1 else []), Algorithm.PAIRS)
+        return (*boards, Algorithm.PAIRS)
     wires = [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
     if len(hosts) == 1:
         return (*boards, *wires)
@@ -50,8 +52,13 @@ def ll_up_to(collective: Collective, ranks: int) -> int:
             return calibration.HOST_SHORT_BYTES
 
 
+def has_boards(hosts: Sequence[int]) -> bool:
+    """Whether all ranks can exchange over boards."""
+    return len(hosts) == 1 and hosts[0] <= MOST_ON_BOARDS
+
+
 def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
-    if max(hosts) == 1:
+    if not 1 < max(hosts) <= MOST_ON_BOARDS:
         return False
     return collective not in OF_EQUAL_HOSTS or (len(set(hosts)) == 1 and sum(hosts) <= MOST_PARTS)
 

@@ -71,7 +71,11 @@ std::uint32_t Doorbell::prepare_to_sleep() {
 }
 
 void Doorbell::sleep(std::uint32_t ticket, std::chrono::nanoseconds limit) {
-  if (limit > std::chrono::nanoseconds::zero()) futex_wait(&shared_->rings, ticket, limit);
+  // abort() may have been called before the doorbell was known to be slept on, and so not have
+  // rung.
+  if (!aborted() && limit > std::chrono::nanoseconds::zero()) {
+    futex_wait(&shared_->rings, ticket, limit);
+  }
   stay_awake();
 }
 

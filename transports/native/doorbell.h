@@ -68,6 +68,7 @@ class Doorbell {
     std::atomic<std::uint32_t> asleep;
     alignas(64) std::atomic<std::uint32_t> aborted;
   };
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
   explicit Doorbell(std::unique_ptr<shm::Segment> segment);
 
   std::unique_ptr<shm::Segment> segment_;

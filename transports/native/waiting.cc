@@ -13,19 +13,27 @@ namespace {
 // How long a rank sleeps before it looks around by itself; peers ring when there is something to
 // do.
 constexpr std::chrono::milliseconds kNap{20};
+// How often it looks up from what it does.
+constexpr std::chrono::milliseconds kLookUp{20};
 
 }  // namespace
 
 bool Waiting::Patience::exhausted(const BlockedOn& on) {
-  auto now = Clock::now();
+  now_ = Clock::now();
   if (on != on_ || waiting_.attended_ != attended_) {
-    since_ = now;
+    since_ = now_;
     attended_ = waiting_.attended_;
     on_ = on;
     waiting_.shown_.store(on, std::memory_order_relaxed);
   }
-  idle_ = now - since_;
+  idle_ = now_ - since_;
   return idle_ >= waiting_.policy_.timeout;
+}
+
+void Waiting::Patience::look_up() {
+  if (waiting_.policy_.look_up == nullptr || now_ - waiting_.looked_up_ < kLookUp) return;
+  waiting_.looked_up_ = now_;
+  waiting_.policy_.look_up();
 }
 
 void Waiting::Patience::sleep(std::uint32_t ticket) {

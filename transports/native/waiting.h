@@ -42,6 +42,7 @@ class Waiting {
   struct Policy {
     std::chrono::nanoseconds timeout;  // longest time without any movement
     std::chrono::nanoseconds spin;     // polling before sleeping
+    void (*look_up)() = nullptr;       // called now and then while it waits; may throw
   };
 
   Waiting(std::shared_ptr<Doorbell> doorbell, Policy policy)
@@ -49,7 +50,7 @@ class Waiting {
 
   // Returns once `moved()` does something and says so. `blocked_on()` names whom it waits for: one
   // that changes counts as movement. `describe()` is for messages. Throws Error(kTimeout),
-  // Error(kAborted), or what moved() throws.
+  // Error(kAborted), or what moved() or Policy::look_up throws.
   template <class Moved, class On, class Describe>
   void until(Moved go_on, On blocked_on, Describe describe) {
     auto moved = [&] { return go_on() || (attends() && go_on()); };
@@ -65,9 +66,10 @@ class Waiting {
       }
       if (doorbell_->aborted()) patience.fail_aborted(describe());
       if (patience.exhausted(blocked_on())) patience.fail_timeout(describe());
+      patience.look_up();
       if (patience.polls()) continue;
       auto ticket = doorbell_->prepare_to_sleep();
-      if (moved()) return doorbell_->stay_awake();
+      if (moved()) return;
       patience.sleep(ticket);
     } while (true);
   }
@@ -86,11 +88,12 @@ class Waiting {
   }
 
   using Clock = std::chrono::steady_clock;
-  // When the first wait began since `forget_waits()` that was longer than a few polls; else zero.
+  // When the first wait began since `forget_waits()` that was longer than kFirstPolls; else zero.
   Clock::time_point waited_since() const { return waited_since_; }
   void forget_waits() { waited_since_ = {}; }
 
-  // For other threads: whom this rank waits for now; after an Error, whom it waited for.
+  // For other threads: whom this rank waits for now; after Error(kTimeout) and Error(kAborted),
+  // whom it waited for.
   BlockedOn blocked_on() const { return shown_.load(std::memory_order_relaxed); }
 
   static void relax() {
@@ -112,9 +115,11 @@ class Waiting {
       if (waiting.waited_since_ == Clock::time_point{}) waiting.waited_since_ = since_;
     }
     ~Patience() {
+      waiting_.doorbell_->stay_awake();
       if (!failed_) waiting_.shown_.store({}, std::memory_order_relaxed);
     }
     bool exhausted(const BlockedOn& on);
+    void look_up();
     bool polls() const { return idle_ < waiting_.policy_.spin; }
     void sleep(std::uint32_t ticket);
     [[noreturn]] void fail_aborted(const std::string& what);
@@ -124,7 +129,7 @@ class Waiting {
     Waiting& waiting_;
     BlockedOn on_;
     std::uint64_t attended_ = 0;
-    Clock::time_point since_ = Clock::now();
+    Clock::time_point since_ = Clock::now(), now_ = since_;
     Clock::duration idle_{};
     bool failed_ = false;
   };
@@ -140,7 +145,7 @@ class Waiting {
   Policy policy_;
   std::uint64_t attended_ = 0;  // how often the attendant moved something, or heard of something
   std::atomic<BlockedOn> shown_{BlockedOn{}};
-  Clock::time_point waited_since_{};
+  Clock::time_point waited_since_{}, looked_up_{};
 };
 
 }  // namespace railgauge

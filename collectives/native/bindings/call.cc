@@ -35,6 +35,8 @@ std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const A
 
 }  // namespace
 
+Call::Call() : operation_{.collective = Collective::kBarrier}, in_pairs_(false) {}
+
 Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
            int op, int root) {
   if (collective < 0 || collective >= kCollectives) refuse("no such collective");
@@ -58,6 +60,7 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   } else {
     source_.hold(source, "source", false);
   }
+  check_given(one);
   check_types();
   operation_.count =
       one.destination ? destination_.count() / one.destination : source_.count() / one.source;
@@ -68,10 +71,12 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
 }
 
 Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::handle destination,
-           const Counts& from) {
-  operation_.collective = Collective::kAllToAll;
+           const Counts& from)
+    : in_pairs_(true) {
+  operation_.collective = Collective::kAllToAllV;
   source_.hold(source, "source", false);
   destination_.hold(destination, "destination", true);
+  check_given({1, 1});
   check_types();
   to_ = parts_of_counts(to, comm.ranks(), source_, "send_counts");
   from_ = parts_of_counts(from, comm.ranks(), destination_, "recv_counts");
@@ -85,12 +90,25 @@ Call::Call(const Communicator& comm, nb::handle source, const Counts& to, nb::ha
 
 void Call::run(Communicator& comm) {
   nb::gil_scoped_release release;
-  if (to_.empty()) return comm.run(operation_);
-  comm.all_to_all_v(source_.data(), to_, destination_.data(), from_, operation_.dtype);
+  switch (operation_.collective) {
+    case Collective::kBarrier:
+      return comm.barrier();
+    case Collective::kAllToAllV:
+      return comm.all_to_all_v(source_.data(), to_, destination_.data(), from_, operation_.dtype);
+    default:
+      return comm.run(operation_);
+  }
+}
+
+// `one`: what this rank needs for a count of 1.
+void Call::check_given(const Extent& one) {
+  const bool lacks_source = one.source > 0 && !source_.given();
+  if (!lacks_source && (one.destination == 0 || destination_.given())) return;
+  refuse(std::string(collective_name(operation_.collective)) + ": this rank needs a " +
+         (lacks_source ? "source" : "destination") + ", and None was given");
 }
 
 void Call::check_types() {
-  if (!source_.given() && !destination_.given()) refuse("neither source nor destination is given");
   if (source_.given() && destination_.given() && source_.dtype() != destination_.dtype()) {
     refuse(std::string("source is ") + dtype_name(source_.dtype()) + ", destination " +
            dtype_name(destination_.dtype()));

@@ -14,6 +14,9 @@ class Call {
  public:
   using Counts = std::vector<std::int64_t>;
 
+  // A barrier.
+  Call();
+
   // The count follows from the arrays. Throws Error(kInvalid) where they do not belong together:
   // see Array, other sizes or types, or overlapping otherwise than in place.
   Call(const Communicator& comm, int collective, nanobind::handle source,
@@ -27,6 +30,7 @@ class Call {
   void run(Communicator& comm);
 
  private:
+  void check_given(const Extent& one);
   void check_types();
   void check_counts(const Extent& one, const Communicator& comm);
   bool overlap() const;
@@ -34,7 +38,7 @@ class Call {
   Array source_, destination_;
   Operation operation_{};
   std::vector<Part> to_, from_;  // of an all-to-all of any lengths; else empty
-  bool in_pairs_ = true;
+  bool in_pairs_;
 };
 
 }  // namespace railgauge

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/communicator.h"
 
+#include <unistd.h>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -9,6 +11,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <limits>
 
 #include "collectives/native/bindings/call.h"
 #include "transports/native/error.h"
@@ -33,6 +38,20 @@ Dtype dtype_from(int number) {
   return static_cast<Dtype>(number);
 }
 
+// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They do on the main thread alone.
+void hear_signals() {
+  if (gettid() != getpid()) return;
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Whether a buffer begins at an element, and holds as many as are needed.
+template <class Buffer>
+bool holds(const Buffer& buffer, std::size_t count, std::size_t element) {
+  return reinterpret_cast<std::uintptr_t>(buffer.data()) % element == 0 &&
+         buffer.nbytes() / element >= count;
+}
+
 // Runs an operation `ahead` times and then `times` times; returns the seconds that one of the
 // latter took.
 double run(Communicator& self, int collective, const Input& source, const Output& destination,
@@ -48,10 +67,13 @@ double run(Communicator& self, int collective, const Input& source, const Output
                             dtype_from(dtype),
                             static_cast<Redop>(op),
                             root};
+  const std::size_t element = operation.element_bytes();
   const Extent need = operation.extent(self.rank(), self.ranks());
-  if (source.nbytes() / operation.element_bytes() < need.source ||
-      destination.nbytes() / operation.element_bytes() < need.destination) {
-    throw Error(ErrorCode::kInvalid, "a buffer is shorter than count says");
+  if (count > std::numeric_limits<std::size_t>::max() / element / self.ranks() ||
+      !holds(source, need.source, element) || !holds(destination, need.destination, element)) {
+    throw Error(ErrorCode::kInvalid,
+                "a buffer is shorter than count says, or does not begin at a multiple of the "
+                "element's size");
   }
   nb::gil_scoped_release release;
   for (int i = 0; i < ahead; ++i) self.run(operation);
@@ -171,20 +193,24 @@ void bind_communicator(nb::module_& m) {
              std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
              std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
              std::size_t stream_bytes) {
-            new (self) Communicator(rank, ranks, std::move(doorbell),
-                                    {std::move(rings),
-                                     std::move(trees),
-                                     std::move(board),
-                                     {hosts, Hosts{hosts}.of(rank)},
-                                     std::move(cube).value_or(Cube{}),
-                                     std::move(across).value_or(Cube{}),
-                                     {}},
-                                    {{nanoseconds(timeout_s), nanoseconds(spin_s)}, stream_bytes});
+            new (self) Communicator(
+                rank, ranks, std::move(doorbell),
+                {std::move(rings),
+                 std::move(trees),
+                 std::move(board),
+                 {hosts, Hosts{hosts}.of(rank)},
+                 std::move(cube).value_or(Cube{}),
+                 std::move(across).value_or(Cube{}),
+                 {}},
+                {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals}, stream_bytes});
           },
           "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
           "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
+      .def_prop_ro("is_amid", &Communicator::is_amid,
+                   "whether an operation has begun that has not come to its end; after an error no "
+                   "rank can go on then")
       .def(
           "choose",
           [](Communicator& self, int collective,
@@ -233,6 +259,9 @@ void bind_communicator(nb::module_& m) {
              const Call::Counts& from) { return new Call(self, source, to, destination, from); },
           "source"_a.none(), "to"_a, "destination"_a.none(), "from_"_a,
           "The same for an all-to-all with so many elements for, and from, each rank.")
+      .def(
+          "prepare_barrier", [](const Communicator&) { return new Call; },
+          "What ends when every rank is in it.")
       .def(
           "execute", [](Communicator& self, Call& call) { call.run(self); }, "call"_a,
           "Run what was prepared to its end.")

@@ -111,6 +111,12 @@ class Communicator:
     @property
     def has_pairs(self) -> bool: ...
 
+    @property
+    def is_amid(self) -> bool:
+        """
+        whether an operation has begun that has not come to its end; after an error no rank can go on then
+        """
+
     def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
         How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
@@ -133,6 +139,9 @@ class Communicator:
         """
         The same for an all-to-all with so many elements for, and from, each rank.
         """
+
+    def prepare_barrier(self) -> Call:
+        """What ends when every rank is in it."""
 
     def execute(self, call: Call) -> None:
         """Run what was prepared to its end."""

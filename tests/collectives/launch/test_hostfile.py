@@ -4,7 +4,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from railgauge.collectives.launch.hostfile import Host, check_destination, fill, hosts_from, load, parse_hostfile
@@ -135,6 +135,7 @@ def test_more_processes_than_slots_names_both_numbers_and_the_hosts():
         fill([Host("a", 4), Host("b", 4)], 9)
 
 
+@example("@0:")
 @given(st.text(alphabet=string.printable, max_size=60))
 def test_any_text_is_hosts_or_an_error_and_no_host_is_an_option(text):
     try:

@@ -3,6 +3,9 @@
 // are looked up there, so that `except RunError` catches what the engine throws.
 #include <nanobind/nanobind.h>
 
+#include <iterator>
+#include <utility>
+
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -11,39 +14,35 @@ namespace railgauge {
 
 namespace {
 
-const char* python_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kSystem:
-      return "UnavailableError";
-    case ErrorCode::kInvalid:
-      return "UsageError";
-    case ErrorCode::kTimeout:
-      return "WaitTimeoutError";
-    case ErrorCode::kAborted:
-      return "AbortedError";
-    case ErrorCode::kMismatch:
-      return "MismatchError";
-    case ErrorCode::kPeerLost:
-      return "PeerLostError";
-  }
-  return "Error";
-}
+constexpr std::pair<ErrorCode, const char*> kPythonNames[] = {
+    {ErrorCode::kSystem, "UnavailableError"},  {ErrorCode::kInvalid, "UsageError"},
+    {ErrorCode::kTimeout, "WaitTimeoutError"}, {ErrorCode::kAborted, "AbortedError"},
+    {ErrorCode::kMismatch, "MismatchError"},   {ErrorCode::kPeerLost, "PeerLostError"},
+};
+// By code, and never freed. Looked up early: in the middle of an error a signal's handler could
+// run, and fail.
+PyObject* python_types[std::size(kPythonNames)];
 
-nb::object python_type(ErrorCode code) {
-  return nb::module_::import_("railgauge.topo.errors").attr(python_name(code));
-}
+PyObject* python_type(ErrorCode code) { return python_types[static_cast<int>(code)]; }
 
 }  // namespace
 
 void bind_errors(nb::module_&) {
+  const nb::module_ errors = nb::module_::import_("railgauge.topo.errors");
+  for (const auto& [code, name] : kPythonNames) {
+    python_types[static_cast<int>(code)] = nb::object(errors.attr(name)).release().ptr();
+  }
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
     } catch (const PeerLost& error) {
-      nb::object type = python_type(error.code());
-      PyErr_SetObject(type.ptr(), type(error.what(), error.rank()).ptr());
+      PyObject* type = python_type(error.code());
+      PyObject* made = PyObject_CallFunction(type, "si", error.what(), error.rank());
+      if (made == nullptr) return;  // with what a signal's handler raised
+      PyErr_SetObject(type, made);
+      Py_DECREF(made);
     } catch (const Error& error) {
-      PyErr_SetString(python_type(error.code()).ptr(), error.what());
+      PyErr_SetString(python_type(error.code()), error.what());
     }
   });
 }

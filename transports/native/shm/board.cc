@@ -17,8 +17,8 @@ namespace railgauge::shm {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kData = kLine + kPlaces * sizeof(Head);
-static_assert(sizeof(Front) == kLine && sizeof(Head) == kLine);
+constexpr std::size_t kData = sizeof(Front) + kPlaces * sizeof(Head);
+static_assert(sizeof(Front) == 2 * kLine && sizeof(Head) == kLine);
 
 std::size_t board_size(std::size_t place_bytes) { return kData + kPlaces * place_bytes; }
 
@@ -46,6 +46,10 @@ Board::Board(std::size_t place_bytes)
 }
 
 void Board::open(const std::vector<Peer>& peers) {
+  if (peers.size() > kMostRanks) {
+    throw Error(ErrorCode::kInvalid, "boards serve up to " + std::to_string(kMostRanks) +
+                                         " ranks of a host, not " + std::to_string(peers.size()));
+  }
   peers_.clear();
   for (const Peer& peer : peers) {
     Opened opened{peer.rank, peer.world_rank, getpid(), nullptr, own_->data(), peer.doorbell, 0};
@@ -71,7 +75,7 @@ int Board::position_of(int rank) const {
 }
 
 Head& Board::head(std::byte* base, std::uint64_t number) {
-  return reinterpret_cast<Head*>(base + kLine)[number % kPlaces];
+  return reinterpret_cast<Head*>(base + sizeof(Front))[number % kPlaces];
 }
 
 std::byte* Board::data(std::byte* base, std::uint64_t number, std::size_t bytes) const {
@@ -122,13 +126,27 @@ std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiti
       }
       return BlockedOn{};
     };
+    std::atomic<std::uint32_t>& lacks_room = front_of(own_->data()).lacks_room;
+    lacks_room.store(1, std::memory_order_relaxed);
     waiting.until([&] { return all_done(needed); }, first_behind,
                   [&] {
                     return "a free place on the board, which rank " +
                            std::to_string(first_behind().rank) + " still reads";
                   });
+    lacks_room.store(0, std::memory_order_relaxed);
   }
   return data(own_->data(), posted_, bytes);
+}
+
+// Without a fence, which each round would pay for: who begins to wait in that very moment wakes
+// from its nap a little later.
+void Board::done(std::uint64_t number) {
+  done_->store(number, std::memory_order_release);
+  for (const Opened& peer : peers_) {
+    if (peer.doorbell && front_of(peer.base).lacks_room.load(std::memory_order_relaxed)) {
+      peer.doorbell->ring();
+    }
+  }
 }
 
 void Board::post(std::size_t bytes, const Subject& subject) {

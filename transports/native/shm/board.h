@@ -28,19 +28,23 @@
 namespace railgauge::shm {
 
 inline constexpr std::uint64_t kPlaces = 8;
+inline constexpr int kMostRanks = 512;     // of a host; topo/predict/host_cost.py has the same
 inline constexpr std::size_t kShort = 40;  // bytes beside number and subject in a cache line
 
 // What a message belongs to, in words of those who post it: boards only compare it.
 struct Subject {
   std::uint64_t what;
-  std::uint64_t count;
+  std::uint64_t count : 48;
+  std::uint64_t history : 16;
   bool operator==(const Subject&) const = default;
 };
 
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);  // else other processes miss it
 struct Front {
   alignas(64) std::atomic<std::uint64_t> done;
-  std::uint64_t token;    // drawn by the owner
-  std::uint64_t address;  // of this in the owner's process
+  std::uint64_t token;                                // drawn by the owner
+  std::uint64_t address;                              // of this in the owner's process
+  alignas(64) std::atomic<std::uint32_t> lacks_room;  // the owner waits for others to be done
 };
 
 struct Head {
@@ -87,7 +91,7 @@ class Board {
   // The number of the next message to compose.
   std::uint64_t next() const { return posted_; }
   // This rank needs no message below `number` any more.
-  void done(std::uint64_t number) { done_->store(number, std::memory_order_release); }
+  void done(std::uint64_t number);
 
   Windows& windows() { return windows_; }
   // Whether this rank can read all others' memory: tried on their boards.

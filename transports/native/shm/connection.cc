@@ -8,8 +8,8 @@ namespace railgauge::shm {
 namespace {
 
 std::size_t segment_size(std::uint32_t slots, std::uint32_t slot_bytes) {
-  if (slots == 0 || slots > kMaxSlots || slot_bytes == 0 || slot_bytes % 64 != 0) {
-    throw Error(ErrorCode::kInvalid, "a FIFO takes 1 to " + std::to_string(kMaxSlots) +
+  if (slots < kMinSlots || slots > kMaxSlots || slot_bytes == 0 || slot_bytes % 64 != 0) {
+    throw Error(ErrorCode::kInvalid, "a FIFO takes 2 to " + std::to_string(kMaxSlots) +
                                          " slots of a multiple of 64 bytes");
   }
   return sizeof(Fifo) + std::size_t{slots} * slot_bytes;

@@ -20,7 +20,9 @@
 
 namespace railgauge::shm {
 
-inline constexpr std::uint32_t kMaxSlots = 64;
+// With one slot, ranks of a ring that all pass a message on would wait for each other.
+inline constexpr std::uint32_t kMinSlots = 2, kMaxSlots = 64;
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 struct Fifo {
   alignas(64) std::atomic<std::uint64_t> tail;

@@ -12,6 +12,11 @@
 #include <cstdio>
 #include <utility>
 
+#if defined(__SANITIZE_THREAD__)
+#include <map>
+#include <mutex>
+#endif
+
 #include "transports/native/error.h"
 #include "transports/native/shm/placement.h"
 
@@ -19,11 +24,52 @@ namespace railgauge::shm {
 
 namespace {
 
-unsigned long inode_of(int fd) {
+struct stat status_of(int fd) {
   struct stat status{};
   if (fstat(fd, &status) != 0) throw system_error("fstat of a shared segment");
-  return status.st_ino;
+  return status;
 }
+
+#if defined(__SANITIZE_THREAD__)
+
+// ThreadSanitizer knows memory by its address alone. Threads that are ranks of one process share
+// one mapping of a segment here, so that their races in it show.
+struct Mapping {
+  void* at;
+  std::size_t users;
+};
+std::mutex mutex;
+std::map<unsigned long, Mapping> mappings;  // by inode
+
+void* map_shared(int fd, std::size_t size) {
+  std::lock_guard lock(mutex);
+  Mapping& mapping = mappings[status_of(fd).st_ino];
+  if (mapping.users++ == 0) {
+    mapping.at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  return mapping.at;
+}
+
+void unmap_shared(void* at, std::size_t size) {
+  std::lock_guard lock(mutex);
+  for (auto found = mappings.begin(); found != mappings.end(); ++found) {
+    if (found->second.at != at) continue;
+    if (--found->second.users == 0) {
+      munmap(at, size);
+      mappings.erase(found);
+    }
+    return;
+  }
+}
+
+#else
+
+void* map_shared(int fd, std::size_t size) {
+  return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+void unmap_shared(void* at, std::size_t size) { munmap(at, size); }
+
+#endif
 
 struct Described {
   int pid = 0, fd = 0;
@@ -98,7 +144,9 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
   std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(peer_fd);
   int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw system_error("opening the shared memory of process " + std::to_string(pid));
-  if (inode_of(fd) != inode) {
+  const struct stat status = status_of(fd);
+  // A shorter one would end this process by SIGBUS.
+  if (status.st_ino != inode || status.st_size < static_cast<off_t>(size)) {
     close(fd);
     throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: another pid namespace?");
   }
@@ -108,7 +156,7 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
 }
 
 Segment::Segment(int fd, std::size_t size) : fd_(fd), size_(size) {
-  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* at = map_shared(fd, size);
   if (at == MAP_FAILED) {
     const Error error = system_error("mapping a shared segment of " + std::to_string(size) +
                                      " bytes (ulimit -v: " + limit_of(RLIMIT_AS) + ")");
@@ -121,7 +169,7 @@ Segment::Segment(int fd, std::size_t size) : fd_(fd), size_(size) {
 int Segment::owner(const std::string& descriptor) { return described(descriptor).pid; }
 
 Segment::~Segment() {
-  munmap(data_, size_);
+  unmap_shared(data_, size_);
   close_descriptor();
 }
 
@@ -131,7 +179,7 @@ void Segment::close_descriptor() {
 
 std::string Segment::descriptor() const {
   return std::to_string(getpid()) + ":" + std::to_string(fd_) + ":" + std::to_string(size_) + ":" +
-         std::to_string(inode_of(fd_));
+         std::to_string(status_of(fd_).st_ino);
 }
 
 }  // namespace railgauge::shm

@@ -39,13 +39,12 @@ void Proxy::add(std::shared_ptr<Link> link) {
     throw Error(ErrorCode::kInvalid, "a doorbell's sockets have one proxy");
   }
   std::lock_guard lock(mutex_);
-  if (link->attended()) {
-    for (auto& lane : link->lanes()) pump_.add(*lane);
-    if (link->sends()) leaving_.push_back(link.get());
-    doorbell_->attach(this);
-    if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
-  }
-  links_.push_back(std::move(link));
+  links_.push_back(link);  // first: whatever fails after this, what is pointed to stays
+  if (!link->attended()) return;
+  for (auto& lane : link->lanes()) pump_.add(*lane);
+  if (link->sends()) leaving_.push_back(link.get());
+  doorbell_->attach(this);
+  if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
 }
 
 void Proxy::close() {
