@@ -6,30 +6,24 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf, prod
-from typing import Any, TypeVar
+from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails, interfaces
 from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
+from railgauge.collectives.waiting import spin_s
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import (
-    AbortedError,
-    MismatchError,
-    PeerLostError,
-    RunError,
-    UnavailableError,
-    UsageError,
-    WaitTimeoutError,
-)
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
@@ -40,17 +34,8 @@ from railgauge.transports.select import sharing_memory
 from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
-SPIN_S = 2e-3
-"""Polling before sleeping, when every rank has a core of its own: longer than a turn of a large ring takes. One sleeper
-makes its neighbours wait longer, so that they sleep too: 32 ranks on 64 cores took 4.5 ms for 8 bytes with 50 us."""
-NET_SPIN_S = 50e-6
-"""The same over sockets, where a turn takes longer than waking from sleep does."""
-CROWDED_SPIN_S = 5e-6
-"""The same with more ranks than cores, where polling takes time from the one that is waited for."""
 STREAM_BYTES = 32 << 20
 """Results of this size and more are written past the caches, which could not keep them anyway."""
-
-T = TypeVar("T")
 
 
 class Communicator(Collectives):
@@ -100,7 +85,6 @@ class Communicator(Collectives):
         self._queue: WorkQueue | None = None
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
-        self._failure: RunError | None = None
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
         """Called with the connections of pairs once they are made, which is when something first goes by them."""
         nets = nets or [[None] * len(ring) for ring in rings]
@@ -116,6 +100,7 @@ class Communicator(Collectives):
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
         self._connections = Connections(group, peers, fault)
+        self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
         self._board: Board | None = None
@@ -263,7 +248,7 @@ class Communicator(Collectives):
         if self.size > 1 and self.choice(collective, count, dtype)[0] is Algorithm.PAIRS:
             self._connect_pairs()
         number = NUMBERS[collective]
-        return self._guard(
+        return self._ending.running(
             lambda: self._native.run(number, source, destination, count, int(dtype), int(op), root, ahead, times)
         )
 
@@ -349,15 +334,14 @@ class Communicator(Collectives):
         if async_op or self._queue or self._collected is not None or self._closed:
             call = self._prepare(collective, source, destination, op, root)
             return self._start(call, destination, async_op)
-        if failure := self._failure or self._job.failure:
-            raise failure.with_traceback(None)  # which else grows with every call
+        self._ending.check()
         try:
             while not self._native.call(collective, source, destination, op, root):
                 self._connect_pairs()
         except BaseException as error:
             if isinstance(error, TypeError):
                 _check_numbers(op, root)
-            self._end(error)
+            self._ending.end(error)
             raise
         return destination
 
@@ -372,8 +356,9 @@ class Communicator(Collectives):
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
         counts = [list(send_counts), list(recv_counts)]
-        if wrong := next((one for some in counts for one in some if not _is_number(one, 63)), None):
-            raise UsageError(f"alltoallv: count {wrong!r:.40}: counts of elements are whole numbers")
+        for count in (*counts[0], *counts[1]):
+            if not _is_number(count, 63):
+                raise UsageError(f"alltoallv: count {count!r:.40}: counts of elements are whole numbers")
         call = self._native.prepare_all_to_all_v(source, counts[0], destination, counts[1])
         return self._start(call, destination, async_op)
 
@@ -409,17 +394,16 @@ class Communicator(Collectives):
             self._queue.drain()
 
     def _execute(self, call: native.Call) -> None:
-        if failure := self._failure or self._job.failure:
-            raise failure.with_traceback(None)  # which else grows with every call
+        self._ending.check()
         if call.in_pairs:
             self._connect_pairs()
-        self._guard(lambda: self._native.execute(call))
+        self._ending.running(lambda: self._native.execute(call))
 
     def _connect_pairs(self) -> None:
         if self._native.has_pairs:
             return
         before = set(self.ends)
-        self._native.connect_pairs(self._failing(lambda: self._connections.pairs(self.rings + self.trees)))
+        self._native.connect_pairs(self._ending.connecting(lambda: self._connections.pairs(self.rings + self.trees)))
         self.tell_pairs({wire: end for wire, end in self.ends.items() if wire not in before})
 
     def _connect(
@@ -430,18 +414,18 @@ class Communicator(Collectives):
         choices: Mapping[Collective, list[Choice]],
     ) -> native.Communicator:
         made = self._connections
-        channels = self._failing(lambda: made.rings(rings, nets))
-        tree_channels = self._failing(lambda: made.trees(trees, len(rings))) if trees else []
+        channels = self._ending.connecting(lambda: made.rings(rings, nets))
+        tree_channels = self._ending.connecting(lambda: made.trees(trees, len(rings))) if trees else []
         hosts = sharing_memory(self.peers)
         rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
         cube = across = board = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
-            cube = self._failing(lambda: made.cube(hosts, after_trees + 1, rails))
+            cube = self._ending.connecting(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
-            across = self._failing(lambda: made.across(hosts, after_trees + 2, rails))
+            across = self._ending.connecting(lambda: made.across(hosts, after_trees + 2, rails))
         if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
-            board = self._failing(lambda: made.board(here))
+            board = self._ending.connecting(lambda: made.board(here))
             self._board = board if len(hosts) == 1 else None  # windows are of all ranks
         return native.Communicator(
             self.rank,
@@ -454,57 +438,9 @@ class Communicator(Collectives):
             cube,
             across,
             timeout_s=self._job.timeout_s,
-            spin_s=self._spin_s(sockets=any(wire.devices for wire in made.ends)),
+            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.devices for wire in made.ends)),
             stream_bytes=STREAM_BYTES,
         )
-
-    def _failing(self, connect: Callable[[], T]) -> T:
-        """What `connect` makes; when it fails all ranks are told, and the first error of all is raised."""
-        try:
-            return connect()
-        except RunError as error:
-            self._job.fail(str(error))
-            raise self._job.wait_for_failure(error) from None
-
-    def _guard(self, operation: Callable[[], T]) -> T:
-        """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
-        try:
-            return operation()
-        except BaseException as error:
-            self._end(error)
-            raise
-
-    def _end(self, error: BaseException) -> None:
-        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
-
-        A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
-        begun.
-        """
-        if isinstance(error, RunError):
-            raise self._told(error) from None
-        if self._native.is_amid:
-            self._failure = AbortedError(f"rank {self._group.world_rank} was interrupted by {type(error).__name__}")
-            self._job.fail(str(self._failure))
-
-    def _told(self, error: RunError) -> RunError:
-        """Tell all ranks of an operation that failed; what ended the run."""
-        self._failure = error
-        if isinstance(error, AbortedError):
-            pass
-        elif isinstance(error, WaitTimeoutError):
-            self._job.fail(str(error), self._connections.standing().waits)
-        elif isinstance(error, PeerLostError):
-            self._job.fail(str(error), (self._group.world_rank if error.rank is None else error.rank, False))
-        else:
-            self._job.fail(str(error), mismatch=isinstance(error, MismatchError))
-        self._failure = self._job.wait_for_failure(error)
-        return self._failure
-
-    def _spin_s(self, *, sockets: bool) -> float:
-        here = [p for p in self._everybody if p.host_id == self.peers[self.rank].host_id]
-        if len(here) > len({cpu for p in here for cpu in p.cpus}):
-            return CROWDED_SPIN_S
-        return NET_SPIN_S if sockets else SPIN_S
 
 
 def _check_numbers(op: object, root: object) -> None:

@@ -371,6 +371,8 @@ def test_what_are_no_numbers_are_usage_errors_that_name_them():
             (lambda: comm.all_reduce(data, op="sum"), "op 'sum'"),
             (lambda: comm.all_reduce(data, op="sum", async_op=True), "op 'sum'"),
             (lambda: comm.alltoallv(data, [2.0, 2.0], data.copy(), [2, 2]), "count 2.0"),
+            (lambda: comm.alltoallv(data, [0.0, 4], data.copy(), [2, 2]), "count 0.0"),
+            (lambda: comm.alltoallv(data, [2, 2], data.copy(), [4, None]), "count None"),
             (lambda: comm.alltoallv(data, [1 << 63, 2], data.copy(), [2, 2]), "count 9223"),
             (lambda: comm.choice("alltoallv", 4, Dtype.FLOAT), "'alltoallv'"),
             (lambda: comm.choice("all_reduce", 4, "float"), "'float'"),

@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/native/case.h"
 #include "transports/native/shm/cross_memory.h"
@@ -232,8 +234,8 @@ int main() {
   sizes_count();
   windows_come_and_go();
   memory_that_cannot_be_read();
-  char name[] = "/tmp/railgauge-zero-copy-XXXXXX";
-  const std::filesystem::path scratch = mkdtemp(name);
+  std::string name = std::filesystem::temp_directory_path() / "railgauge-zero-copy-XXXXXX";
+  const std::filesystem::path scratch = mkdtemp(name.data());
   cores_have_a_node(scratch / "nodes");
   what_is_left_is_the_least(scratch / "root");
   std::filesystem::remove_all(scratch);

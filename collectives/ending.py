@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a communicator ends when connecting or an operation fails: all ranks are told, and raise what ended the run."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from railgauge.collectives.connections import Connections
+from railgauge.topo.errors import AbortedError, MismatchError, PeerLostError, RunError, WaitTimeoutError
+from railgauge.transports.group import Group
+
+T = TypeVar("T")
+
+
+class Ending:
+    """The failure of one rank's end of a communicator, once there is one."""
+
+    def __init__(self, group: Group, connections: Connections) -> None:
+        self._job = group.job
+        self._rank = group.world_rank
+        self._connections = connections
+        self._failure: RunError | None = None
+
+    def check(self) -> None:
+        """Raise what ended the run, where something did."""
+        if failure := self._failure or self._job.failure:
+            raise failure.with_traceback(None)  # which else grows with every call
+
+    def connecting(self, connect: Callable[[], T]) -> T:
+        """What `connect` makes; when it fails all ranks are told, and the first error of all is raised."""
+        try:
+            return connect()
+        except RunError as error:
+            self._job.fail(str(error))
+            raise self._job.wait_for_failure(error) from None
+
+    def running(self, operation: Callable[[], T]) -> T:
+        """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
+        try:
+            return operation()
+        except BaseException as error:
+            self.end(error)
+            raise
+
+    def end(self, error: BaseException) -> None:
+        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
+
+        A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
+        begun.
+        """
+        if isinstance(error, RunError):
+            raise self._told(error) from None
+        if self._connections.engine and self._connections.engine.is_amid:
+            self._failure = AbortedError(f"rank {self._rank} was interrupted by {type(error).__name__}")
+            self._job.fail(str(self._failure))
+
+    def _told(self, error: RunError) -> RunError:
+        """Tell all ranks of an operation that failed; what ended the run."""
+        self._failure = error
+        if isinstance(error, AbortedError):
+            pass
+        elif isinstance(error, WaitTimeoutError):
+            self._job.fail(str(error), self._connections.standing().waits)
+        elif isinstance(error, PeerLostError):
+            self._job.fail(str(error), (self._rank if error.rank is None else error.rank, False))
+        else:
+            self._job.fail(str(error), mismatch=isinstance(error, MismatchError))
+        self._failure = self._job.wait_for_failure(error)
+        return self._failure
