@@ -28,10 +28,11 @@ NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
 CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
-HCA_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
+HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
 PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
 RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
+LEAVES = re.compile(r"\d{1,4} : NET/")  # a channel that begins at a NIC: NCCL counts several nodes
 PATTERN = re.compile(
     r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
@@ -101,6 +102,7 @@ class Log:
         self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
         self.sightings: dict[str, Sighting] = {}
+        self.leaves = False
         self.connections = Connections()
         self.outputs = Outputs()
         self._comms: dict[tuple[str, int, str], str] = {}  # of a process's pointer
@@ -115,7 +117,9 @@ class Log:
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks of every communicator are known, and are on one host."""
+        """Whether all ranks of every communicator are known, and are on one host; with NCCL_HOSTID it is several."""
+        if self.leaves:
+            return False
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
         return bool(members) and all(times == size for (_, _, size), times in members.items())
 
@@ -174,6 +178,8 @@ class Log:
         elif text.startswith("Trees"):
             for channel, rank, parent in TREE.findall(text):
                 self.trees[int(channel)][int(rank)] = int(parent)
+        elif LEAVES.match(text):
+            self.leaves = True
         elif found := PATTERN.search(text):
             intra, inter = _figure(found[3]), _figure(found[4])
             search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])

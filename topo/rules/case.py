@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
+from railgauge.topo.errors import InputError
 from railgauge.topo.evidence import Evidence
 from railgauge.topo.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.inventory import Inventory
@@ -50,6 +51,12 @@ class Case:
         self._topo_file = topo_file
         self._gpus = gpus
         self._settings = settings
+
+    def under(self, settings: tuple[Setting, ...]) -> "Case":
+        """The same machine under other settings."""
+        return Case(
+            self.machine, live=self.live, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings
+        )
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -138,6 +145,14 @@ class Case:
         if named is None or named.text is None:
             return None
         return parsed(named.text.encode(), named.path, as_it_is(self.machine))
+
+    @cached_property
+    def sound_file(self) -> TopoFile | None:
+        """`named_file` where it can be read; topo-file-faulty tells of another."""
+        try:
+            return self.named_file
+        except InputError:
+            return None
 
     @cached_property
     def system(self) -> System:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from railgauge.topo.file_rule import FileRule
+from railgauge.topo.gdr.findings import RULE as GDR_RULE
 from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
@@ -14,7 +15,7 @@ from railgauge.topo.rules.rules import RULES
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES)
+    rules: tuple[FileRule[Any], ...] = (*LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES, GDR_RULE)
     return {rule.id: rule for rule in rules}
 
 

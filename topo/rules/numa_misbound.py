@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from railgauge.topo.cpuset import to_list
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.peers import gpus
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.peers import gpus, has_gpus
+from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.affinity import allowed_cores
 
 
@@ -57,6 +57,7 @@ RULE = Rule(
     sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
     remedy="mpirun --bind-to none or --map-by numa, srun --cpu-bind; railgauge topo bind writes the binding",
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
-    concerns=lambda case: case.inventory is None or bool(gpus(case)),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=lambda case: case.inventory is None or has_gpus(case),
     check=_check,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.lint import nvlink_missing
+from railgauge.topo.lint import nvlink_missing, nvlink_one_sided
 from railgauge.topo.pci_class import NVSWITCH
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
@@ -17,11 +17,27 @@ MOST_PREDICTED = 1  # a prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    for number, finding in enumerate(nvlink_missing.RULE.check(case.file)):
+    found = [finding for finding in nvlink_missing.RULE.check(case.file) if not _is_sliced(case, finding.subject)]
+    for number, finding in enumerate(found):
         effect = _effect(case, finding) if number < MOST_PREDICTED else ""
         yield replace(finding, effect=effect or finding.effect, remedy=RULE.remedy)
-    if case.inventory is not None and (silent := missing(Need.NVML, case)):
+    yield from _one_sided(case, {finding.subject for finding in found})
+    if silent := missing(Need.NVML, case):
         yield RULE.unknown(case.host, silent)
+
+
+def _one_sided(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Links that the GPU at one end lacks, unless something is told of either end."""
+    for finding in nvlink_one_sided.RULE.check(case.file):
+        ends, there, back = (finding.evidence[key] for key in ("ends", "there", "back"))
+        if told.isdisjoint(ends) and not any(_is_sliced(case, end) for end in ends):
+            yield replace(finding, id=RULE.id, subject=ends[there > back], remedy=RULE.remedy)
+
+
+def _is_sliced(case: Case, bus_id: str) -> bool:
+    """Whether a GPU is in MIG mode, which turns its NVLinks off: mig-enabled tells."""
+    gpu = case.inventory.gpu(bus_id) if case.inventory else None
+    return bool(gpu and gpu.mig)
 
 
 def _effect(case: Case, finding: Finding) -> str:

@@ -14,6 +14,7 @@ from railgauge.topo.rules import (
     dmabuf_unsupported,
     driver_mismatch,
     duplicate_gpu,
+    duplicate_nic,
     fabric_not_ready,
     gid_index_invalid,
     gid_table_holes,
@@ -29,6 +30,7 @@ from railgauge.topo.rules import (
     memlock_low,
     mig_enabled,
     mtu_mismatch,
+    nccl_setting_harmful,
     nccl_setting_ignored,
     nccl_setting_invalid,
     nodes_differ,
@@ -75,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     imex_missing.RULE,
     driver_mismatch.RULE,
     duplicate_gpu.RULE,
+    duplicate_nic.RULE,
     mig_enabled.RULE,
     p2p_unsupported.RULE,
     gpu_nic_far.RULE,
@@ -107,6 +110,7 @@ RULES: tuple[Rule, ...] = (
     conf_file_forgotten.RULE,
     nccl_setting_ignored.RULE,
     nccl_setting_invalid.RULE,
+    nccl_setting_harmful.RULE,
     nodes_differ.RULE,
 )
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
@@ -114,8 +118,15 @@ SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
 def check(case: Case, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
     """What the rules find, the worst first, each level in the order of the rules."""
-    found = [replace(finding, host=case.host) for rule in rules for finding in examine(rule, case)]
+    found = [_placed(finding, case) for rule in rules for finding in examine(rule, case)]
     return tuple(sorted(found, key=lambda finding: SHOWN.index(finding.level)))
+
+
+def _placed(finding: Finding, case: Case) -> Finding:
+    """With the host's name, and with the file of a line; what was scanned has no lines."""
+    examined = case.machine.topology.path if case.reader is None and finding.line is not None else None
+    path = finding.path or examined
+    return replace(finding, host=case.host, path=path, line=finding.line if path else None)
 
 
 def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule, ...]:

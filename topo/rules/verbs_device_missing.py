@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.verbs_stack import VerbsStack
 
@@ -22,7 +23,11 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def severity(case: Case, lost: int, all_of_them: int) -> Level:
-    """FAIL where nothing is left, WARN where a few are missing; a pod that is given one of many is as it should be."""
+    """FAIL where nothing is left, WARN where a few are missing; a pod that is given one of many is as it should be, and
+    a machine without GPUs has no need of them.
+    """
+    if not has_gpus(case):
+        return Level.INFO
     opened = [name for name in case.verbs.names if case.verbs.device(name).error is None]
     if lost == all_of_them or (case.verbs.reason is None and not opened):
         return Level.FAIL
@@ -35,9 +40,13 @@ def _why(case: Case, stack: VerbsStack, name: str) -> str:
         error = case.verbs.device(name).error
         return f"libibverbs cannot open it: {error}" if error else ""
     node = dict(stack.uverbs).get(name)
-    if stack.nodes is None or (node in stack.nodes if node else stack.nodes):
-        return ""
-    return f"/dev/infiniband/{node or 'uverbs*'} is not there"
+    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if node_missing(stack, name) else ""
+
+
+def node_missing(stack: VerbsStack, name: str) -> bool:
+    """Whether a device has no node in /dev/infiniband; no where nobody looked."""
+    node = dict(stack.uverbs).get(name)
+    return stack.nodes is not None and not (node in stack.nodes if node else stack.nodes)
 
 
 RULE = Rule(

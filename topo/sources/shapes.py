@@ -106,6 +106,7 @@ DOCUMENTS: dict[str, Check] = {
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
     "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
     "facts/process.json": PROCESS,
+    "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
 }
