@@ -6,7 +6,7 @@ from typing import Any
 
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.gdr.findings import RULE as GDR_RULE
-from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
+from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
@@ -26,7 +26,7 @@ def explanation(name: str) -> str:
     if isinstance(rule, Rule):
         parts += [rule.about, _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
         parts += [f"How to be sure: {rule.sure}" if rule.sure else ""]
-    parts.append(f"How to mend it: {rule.remedy}")
+    parts.append(f"How to mend it: {rule.remedy}" if rule.remedy else "")
     if isinstance(rule, Rule):
         parts.append(_listed("Met in", rule.links))
     return "\n\n".join(part for part in parts if part)

@@ -26,7 +26,7 @@ def _check(case: Case) -> Iterator[Finding]:
     yield RULE.finding(
         bad if has_gpus(case) else Level.INFO,
         case.host,
-        f"this process may lock {soft / MB:.3g} MB; NCCL registers each of its host buffers with the NIC",
+        f"this process may lock {soft / 1000:g} kB; NCCL registers each of its host buffers with the NIC",
         soft_bytes=soft,
         hard_bytes=None if hard == UNLIMITED else hard,
     )

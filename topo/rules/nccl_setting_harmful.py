@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from railgauge.topo.findings import Finding, Level
+from railgauge.topo.model import Node
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import compared
 from railgauge.topo.rules.gdr_use import by_dma_buf
@@ -66,7 +67,8 @@ def _network(case: Case, other: Case, setting: Setting) -> Harm | None:
 
 def _peers(case: Case, other: Case, setting: Setting) -> Harm | None:
     """P2P that the wires and the driver allow."""
-    lost = [pair for pair in with_p2p(other) if pair not in with_p2p(case)]
+    left = with_p2p(case)
+    lost = [pair for pair in with_p2p(other) if pair not in left]
     if not lost:
         return None
     told = f"{_named(lost)} go without the P2P that they have, through host memory"
@@ -75,8 +77,13 @@ def _peers(case: Case, other: Case, setting: Setting) -> Harm | None:
 
 def with_p2p(case: Case) -> list[tuple[int | None, int | None]]:
     """The pairs of GPUs that NCCL uses P2P between, by their numbers."""
-    pairs = combinations(case.system.gpus, 2)
+    pairs = combinations(_in_order(case), 2)
     return [(one.dev, two.dev) for one, two in pairs if case.table.peer_access(one.id, two.id).allowed]
+
+
+def _in_order(case: Case) -> list[Node]:
+    """The GPUs by their numbers."""
+    return sorted(case.system.gpus, key=lambda gpu: gpu.dev or 0)
 
 
 def _named(pairs: list[tuple[int | None, int | None]]) -> str:
@@ -86,8 +93,9 @@ def _named(pairs: list[tuple[int | None, int | None]]) -> str:
 
 def _shared_memory(case: Case, other: Case, setting: Setting) -> Harm | None:
     """Shared memory, which pairs without P2P need."""
-    every = [(one.dev, two.dev) for one, two in combinations(case.system.gpus, 2)]
-    without = [pair for pair in every if pair not in with_p2p(case)]
+    joined = with_p2p(case)
+    every = [(one.dev, two.dev) for one, two in combinations(_in_order(case), 2)]
+    without = [pair for pair in every if pair not in joined]
     if not parameter(case.settings, setting.name, 0) or not without:
         return None
     return Harm(Level.WARN, f"{_named(without)} have no P2P, and exchange data by the network")

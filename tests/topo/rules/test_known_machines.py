@@ -2,14 +2,16 @@
 """All rules on all known machines: a healthy one gives no warning, a faulty one those of its faults alone."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.topo.lint.test_known_machines import FAULTY, HEALTHY, golden
-from tests.topo.rules.cases import alarms, file_case
+from tests.topo.rules.cases import alarms, changed, file_case
 
-from railgauge.topo.machine import DESCRIPTION, load_machine
+from railgauge.topo.machine import DESCRIPTION, load_machine, recorded
 from railgauge.topo.rules.case import Case
+from railgauge.topo.sources.capture import CaptureReader
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -62,3 +64,19 @@ def test_a_recorded_tree_raises_no_alarm(name):
     if not path.is_file():
         pytest.skip("the samples are not at hand")
     assert not alarms(Case(load_machine(str(path))))
+
+
+BLIND = ("/sys/bus/pci", "/sys/devices/pci", "/sys/devices/system", "/sys/class/infiniband", "/sys/class/net", "/proc/")
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "hgx-h100-8nic", "gb200-tray", "pcie-no-numa", "power9-ac922"])
+def test_what_cannot_be_read_raises_no_alarm(name):
+    whole = changed(name, settings={})
+    for part in (*BLIND, *whole.facts):
+        left = replace(
+            whole,
+            texts={path: text for path, text in whole.texts.items() if not path.startswith(part)},
+            links={path: to for path, to in whole.links.items() if not path.startswith(part)},
+            facts={fact: answer for fact, answer in whole.facts.items() if fact != part},
+        )
+        assert not alarms(Case(recorded(CaptureReader(left)))), part
