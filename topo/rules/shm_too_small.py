@@ -27,7 +27,8 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown("/dev/shm", memory.error)
     else:
         hops = _hops_without_p2p(case)
-        channels = _channels(case) if memory.free_bytes < hops * MOST_CHANNELS * SEGMENT_BYTES else LEAST_CHANNELS
+        least, most = (hops * channels * SEGMENT_BYTES for channels in (LEAST_CHANNELS, MOST_CHANNELS))
+        channels = _channels(case) if least <= memory.free_bytes < most else LEAST_CHANNELS
         need = hops * channels * SEGMENT_BYTES
         enough = CONTAINERS + 1 if len(case.system.gpus) > 1 else SEGMENT_BYTES
         if memory.free_bytes < max(need, enough):

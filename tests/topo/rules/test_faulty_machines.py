@@ -338,3 +338,60 @@ def test_a_file_in_force_is_held_against_the_machine(fault):
 
 def test_the_machines_own_file_in_force_is_healthy():
     assert not alarms(own_file())
+
+
+def every(bus_ids, *arguments, **more):
+    return {path: text for bus_id in bus_ids for path, text in link(bus_id, *arguments, **more).items()}
+
+
+NICS = [nic.bus_id for nic in case(ROCE).inventory.rdma]
+SLOTS = [case(ROCE).inventory.function(nic).parent for nic in NICS]
+BY_DESIGN = {
+    "12 of 18 NVLinks on each GPU": (
+        DGX,
+        {"facts": {name: 0 for gpu in range(8) for name in links_down(gpu, *range(12, 18))}},
+    ),
+    "NVLinks that the board does not have": (
+        DGX,
+        {"facts": {f"nvml.gpus.{gpu}.links.{n}": {"state": None} for gpu in range(8) for n in range(12, 18)}},
+    ),
+    "NICs that share 16 lanes": (ROCE, {"files": every(NICS, 8) | every(SLOTS, 8, most=True)}),
+    "NICs of two generations": (
+        ROCE,
+        {"files": every(NICS[:4], speed=16, most=True) | {f"{PCI}/{nic}/device": "0x101b" for nic in NICS[:4]}},
+    ),
+    "GPUs at rest": (DGX, {"files": every((gpu.bus_id for gpu in case(DGX).inventory.gpus), speed=2.5)}),
+    "storage ports that nobody uses": (
+        DGX,
+        {"files": {path: text for n in (1, 2, 7, 8) for path, text in port(n, state="1: DOWN").items()}},
+    ),
+    "no RDMA in the container": (DGX, {"files": {IB: None}}),
+    "64 MiB of shared memory with P2P": (DGX, {"facts": shm(64 << 20)}),
+    "1024 files that may be raised": (DGX, {"facts": process(open_files=[1024, 1 << 20])}),
+    "64 KiB of locked memory without GPUs": ("intel-2s", {"facts": process(memlock_bytes=[65536, 65536])}),
+    "governor powersave of intel_pstate": (DGX, {"files": governor("powersave", "intel_pstate")}),
+    "P2P turned off where no GPU has it": (PAIR, {"settings": {"NCCL_P2P_DISABLE": "1"}}),
+    "RDMA turned off where there is none": (PAIR, {"settings": {"NCCL_IB_DISABLE": "1"}}),
+    "the fabric manager of the driver": (DGX, {"facts": {"fabric_manager": {"release": "550.90.07"}}}),
+    "a fabric manager without NVSwitches": (PAIR, {"facts": {"fabric_manager": {"release": "450.1.2"}}}),
+    "settings of guides": (
+        ROCE,
+        {
+            "settings": {
+                "NCCL_IB_GID_INDEX": "3",
+                "NCCL_IB_TC": "136",
+                "NCCL_IB_TIMEOUT": "22",
+                "NCCL_IB_QPS_PER_CONNECTION": "8",
+                "NCCL_IB_HCA": "mlx5",
+                "NCCL_IB_DISABLE": "0",
+                "NCCL_DEBUG": "TRACE",
+            }
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_DESIGN)
+def test_what_is_so_by_design_is_no_fault(name):
+    fixture, changes = BY_DESIGN[name]
+    assert not alarms(case(fixture, **changes))

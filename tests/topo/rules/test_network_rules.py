@@ -124,6 +124,15 @@ def test_peer_memory_and_dma_buf():
     assert worst("peermem-missing", case("intel-2s")) is None
 
 
+def test_no_module_is_missed_where_no_nic_is_near_enough():
+    files = {"/sys/module/nvidia_peermem": None, "/sys/kernel/mm/memory_peers": None}
+    driver = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024"
+    without = {"files": files | {"/proc/driver/nvidia/version": driver}, "facts": {"cuda.dma_buf": None, "verbs": None}}
+    assert worst("peermem-missing", case(MIXED, **without)) == "WARN"
+    far = case("pcie-no-switch", **without)
+    assert worst("peermem-missing", far) == worst("dmabuf-unsupported", far) == "INFO"
+
+
 @pytest.mark.parametrize(
     ("files", "facts", "missing", "provider"),
     [
