@@ -22,8 +22,8 @@ from railgauge.topo.rules import (
     socket_ifname_virtual,
 )
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.nccl_setting_harmful import direct, harm_of, with_p2p
 from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.settings.known import KNOWN
 from railgauge.topo.settings.parameter import parameter
 from railgauge.topo.settings.validity import fault_of, is_default
@@ -87,10 +87,8 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
     if finding := _finding(case, setting):
         return Opinion(verdict=Verdict.HARMFUL, why=finding.message, finding=finding.id)
-    if (harm := harm_of(case, setting)) and harm.level is not Level.INFO:
-        rule = conf_file_forgotten.RULE if setting.is_of_file else nccl_setting_harmful.RULE
-        why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
-        return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
+    if opinion := _harmful(case, setting):
+        return opinion
     special = SPECIAL.get(setting.name)
     return (special(case, setting, now, other) if special else None) or _plain(setting)
 
@@ -101,6 +99,17 @@ def _finding(case: Case, setting: Setting) -> Finding | None:
     own = [one for one in found if setting.name != ORDERING or one.subject == ORDERING]
     bad = [one for one in own if one.level in (Level.FAIL, Level.WARN)]
     return min(bad, key=lambda one: one.level is not Level.FAIL, default=None)
+
+
+def _harmful(case: Case, setting: Setting) -> Opinion | None:
+    """What it takes from the machine."""
+    of_file = setting.is_of_file
+    rule = conf_file_forgotten.RULE if of_file else nccl_setting_harmful.RULE
+    harm = conf_file_forgotten.harm_in_file(case, setting) if of_file else harm_of(case, setting)
+    if harm is None or harm.level is Level.INFO:
+        return None
+    why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
+    return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
 
 
 def _plain(setting: Setting) -> Opinion:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.nccl_setting_harmful import BINDING, Harm, harm_of
 from railgauge.topo.rules.rule import Rule, unrecorded
+from railgauge.topo.rules.setting_harm import BINDING, Harm, harm_of
 from railgauge.topo.sources.nccl_settings import Setting
 
 FILE = "NCCL_TOPO_FILE"
@@ -16,7 +16,7 @@ def _check(case: Case) -> Iterator[Finding]:
     for setting in case.known_settings:
         if not setting.is_of_file:
             continue
-        level, why, effect = _judged(case, setting)
+        level, why, effect = harm_in_file(case, setting)
         yield RULE.finding(
             level,
             setting.name,
@@ -29,8 +29,11 @@ def _check(case: Case) -> Iterator[Finding]:
     yield from unrecorded(RULE, case)
 
 
-def _judged(case: Case, setting: Setting) -> Harm:
-    """What binds every job of the machine is a fault in a file, where the environment of one job may do so."""
+def harm_in_file(case: Case, setting: Setting) -> Harm:
+    """What a setting of a file takes from the machine.
+
+    What binds every job is a fault there, where the environment of one job may do so.
+    """
     if setting.name == FILE and case.reader and not case.reader.realpath(setting.value) and case.live:
         return Harm(Level.FAIL, "there is no such file")
     harm = harm_of(case, setting)
