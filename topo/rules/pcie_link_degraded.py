@@ -35,7 +35,7 @@ def _running(case: Case) -> Iterator[Finding]:
     """What the links do at the moment; nothing is known of that where only a file speaks."""
     inventory = case.inventory
     predicted, silent = 0, []
-    for function in (*gpus(case), *nics(case), *uplinks(case)) if inventory else ():
+    for function in _cards(case) if inventory else ():
         port = inventory.function(function.parent) if inventory else None
         narrow = degraded(function, port)
         if narrow is None:
@@ -78,9 +78,16 @@ def _by_design(case: Case, function: PciFunction) -> str:
 
 
 def _kin(case: Case, function: PciFunction) -> list[PciFunction]:
-    """The devices of one model, itself among them."""
-    devices = (*gpus(case), *nics(case), *uplinks(case))
-    return [one for one in devices if (one.vendor, one.device) == (function.vendor, function.device)]
+    """The cards of one model, itself among them."""
+    return [one for one in _cards(case) if (one.vendor, one.device) == (function.vendor, function.device)]
+
+
+def _cards(case: Case) -> list[PciFunction]:
+    """GPUs, NICs and the switches above them, the first function of each: all functions of a card share its link."""
+    slots: dict[str, PciFunction] = {}
+    for function in (*gpus(case), *nics(case), *uplinks(case)):
+        slots.setdefault(function.bus_id.rpartition(".")[0], function)
+    return list(slots.values())
 
 
 def _slow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding | None:

@@ -106,6 +106,16 @@ FAULTS = {
         {"files": link(NIC, 8) | link(ABOVE, 8, most=True)},
         {("pcie-link-degraded", "WARN", NIC)},
     ),
+    "card of two ports at x8": (
+        DGX,
+        {"files": link("0000:29:00.0", 8) | link("0000:29:00.1", 8)},
+        {("pcie-link-degraded", "WARN", "0000:29:00.0")},
+    ),
+    "the only card, of two ports, at x8": (
+        "pcie-no-switch",
+        {"files": link("0000:38:00.0", 8) | link("0000:38:00.1", 8)},
+        {("pcie-link-degraded", "WARN", "0000:38:00.0")},
+    ),
     "NIC at a lower generation": (DGX, {"files": link(NIC, speed=16)}, {("pcie-link-degraded", "WARN", NIC)}),
     "NIC of a lower generation": (
         DGX,
