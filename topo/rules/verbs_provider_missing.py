@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.rules.verbs_device_missing import node_missing, severity
 
@@ -18,7 +19,7 @@ def _check(case: Case) -> Iterator[Finding]:
     if reason is not None:
         absent = any(sign in reason for sign in NO_LIBRARY)
         if absent:
-            level = severity(case, len(devices), len(devices))
+            level = Level.FAIL if has_gpus(case) else Level.INFO
             yield RULE.finding(level, case.host, f"libibverbs cannot be loaded: {reason}", reason=reason)
         else:
             yield RULE.unknown(case.host, reason)
@@ -33,7 +34,7 @@ def _check(case: Case) -> Iterator[Finding]:
         provider = wanted.get(device.name)
         known = provider in stack.providers
         yield RULE.finding(
-            severity(case, len(lost), len(devices)),
+            severity(case, {one.name for one in lost}, device),
             device.name,
             f"libibverbs does not list it{f': it needs the provider {provider}' if provider else ''}"
             + (", which is configured, so its library is missing" if known else ""),

@@ -356,6 +356,8 @@ def every(bus_ids, *arguments, **more):
 
 NICS = [nic.bus_id for nic in case(ROCE).inventory.rdma]
 SLOTS = [case(ROCE).inventory.function(nic).parent for nic in NICS]
+RAILS = [n + 1 for n in range(12) if n not in (1, 2, 7, 8)]  # uverbs nodes begin at 1 there
+GIVEN = {f"mlx5_{n - 1}" for n in RAILS}
 BY_DESIGN = {
     "12 of 18 NVLinks on each GPU": (
         DGX,
@@ -382,6 +384,17 @@ BY_DESIGN = {
     "governor powersave of intel_pstate": (DGX, {"files": governor("powersave", "intel_pstate")}),
     "P2P turned off where no GPU has it": (PAIR, {"settings": {"NCCL_P2P_DISABLE": "1"}}),
     "RDMA turned off where there is none": (PAIR, {"settings": {"NCCL_IB_DISABLE": "1"}}),
+    "a container with the GPUs and cores of one socket": (
+        DGX,
+        {"facts": {"nvml.gpus": capture(DGX).facts["nvml"]["gpus"][:4], "affinity.cpus": list(range(56))}},
+    ),
+    "a pod that is given the rails and not the storage": (
+        DGX,
+        {
+            "files": {"/dev/null": ""} | {f"/dev/infiniband/uverbs{n}": "" for n in RAILS},
+            "facts": {"verbs.devices": [one for one in capture(DGX).facts["verbs"]["devices"] if one["name"] in GIVEN]},
+        },
+    ),
     "the fabric manager of the driver": (DGX, {"facts": {"fabric_manager": {"release": "550.90.07"}}}),
     "a fabric manager without NVSwitches": (PAIR, {"facts": {"fabric_manager": {"release": "450.1.2"}}}),
     "settings of guides": (
