@@ -356,8 +356,7 @@ def every(bus_ids, *arguments, **more):
 
 NICS = [nic.bus_id for nic in case(ROCE).inventory.rdma]
 SLOTS = [case(ROCE).inventory.function(nic).parent for nic in NICS]
-RAILS = [n + 1 for n in range(12) if n not in (1, 2, 7, 8)]  # uverbs nodes begin at 1 there
-GIVEN = {f"mlx5_{n - 1}" for n in RAILS}
+RAILS = {name: node for name, node in case(DGX).evidence.verbs_stack.uverbs if name[5:] not in ("1", "2", "7", "8")}
 BY_DESIGN = {
     "12 of 18 NVLinks on each GPU": (
         DGX,
@@ -391,8 +390,8 @@ BY_DESIGN = {
     "a pod that is given the rails and not the storage": (
         DGX,
         {
-            "files": {"/dev/null": ""} | {f"/dev/infiniband/uverbs{n}": "" for n in RAILS},
-            "facts": {"verbs.devices": [one for one in capture(DGX).facts["verbs"]["devices"] if one["name"] in GIVEN]},
+            "files": {"/dev/null": ""} | {f"/dev/infiniband/{node}": "" for node in RAILS.values()},
+            "facts": {"verbs.devices": [one for one in capture(DGX).facts["verbs"]["devices"] if one["name"] in RAILS]},
         },
     ),
     "the fabric manager of the driver": (DGX, {"facts": {"fabric_manager": {"release": "550.90.07"}}}),
