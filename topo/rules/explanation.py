@@ -2,6 +2,7 @@
 """What a finding is, in full: of a rule about machines, about files, or about logs."""
 
 from collections.abc import Mapping
+from textwrap import fill
 from typing import Any
 
 from railgauge.topo.file_rule import FileRule
@@ -11,6 +12,8 @@ from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.rules.rules import RULES
+
+COLUMNS = 80
 
 
 def known() -> Mapping[str, FileRule[Any]]:
@@ -24,12 +27,17 @@ def explanation(name: str) -> str:
     rule = known()[name]
     parts = [f"{rule.id}: {rule.title} ({', '.join(rule.levels)})"]
     if isinstance(rule, Rule):
-        parts += [rule.about, _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
-        parts += [f"How to be sure: {rule.sure}" if rule.sure else ""]
-    parts.append(f"How to mend it: {rule.remedy}" if rule.remedy else "")
+        parts += [_paragraph(rule.about), _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
+        parts += [_paragraph(f"How to be sure: {rule.sure}") if rule.sure else ""]
+    parts.append(_paragraph(f"How to mend it: {rule.remedy}") if rule.remedy else "")
     if isinstance(rule, Rule):
         parts.append(_listed("Met in", rule.links))
     return "\n\n".join(part for part in parts if part)
+
+
+def _paragraph(text: str) -> str:
+    """Lines that any terminal shows whole; commands are not broken within a word."""
+    return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def _listed(title: str, lines: tuple[str, ...]) -> str:
