@@ -34,13 +34,16 @@ def fault(failure: Failure, tries: Tries, reach: Reach) -> Fault:
         who = f"{failure.answered_by} answers" if failure.answered_by else "another program answers"
         return Fault(rail_unreachable.RULE, f"{who} at the address", "give each node an address of its own there")
     if failure.stage is Stage.DATA:
-        return Fault(mtu_mismatch.RULE, "short messages arrive, and 64 KiB do not: long packets are lost on the way")
+        words = "short messages arrive, and 64 KiB do not: long packets are lost on the way"
+        return Fault(mtu_mismatch.RULE, words, "set one MTU at both ends and at all switch ports between them")
     if failure.stage is Stage.GREETING:
         return Fault(ports_blocked.RULE, f"it connects, and then nothing comes through ({_said(failure)})")
     if failure.hint is Hint.NO_ROUTE:
         return Fault(rail_unreachable.RULE, f"{failure.source} has no route there ({_said(failure)})", WAY)
     if failure.hint is Hint.NO_NEIGHBOUR or (failure.errno == errno.EHOSTUNREACH and failure.seconds > AT_ONCE_S):
-        return Fault(rail_unreachable.RULE, f"nobody answers for the address ({_said(failure)})", WAY)
+        strict = reach.nodes[failure.target][failure.way[1]].strict
+        also = ", or its strict reverse-path filter keeps it from answering" if strict else ""
+        return Fault(rail_unreachable.RULE, f"nobody answers for the address ({_said(failure)}){also}", WAY)
     if failure.errno == errno.ENETUNREACH:
         return Fault(rail_unreachable.RULE, f"a router on the way has no route ({_said(failure)})", WAY)
     if failure.errno != errno.ETIMEDOUT:

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from railgauge.topo.findings import Finding, Level
+from railgauge.topo.findings import Finding
 from railgauge.topo.fleet.examination import Examined
 from railgauge.topo.fleet.findings import NODES_DIFFER
 from railgauge.topo.fleet.findings import findings as differing
@@ -12,7 +12,6 @@ from railgauge.topo.fleet.node_names import folded
 from railgauge.topo.fleet.report import Report
 from railgauge.topo.fleet.rules import across
 from railgauge.topo.fleet.rules.reachability import Reached
-from railgauge.topo.rules.ports_blocked import RULE as PORTS
 from railgauge.topo.rules.rules import SHOWN
 
 NOTHING_TRIED = Reached()
@@ -27,15 +26,11 @@ class Folded:
 
 
 def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
-    """All of them, the worst first, of equal level those of most nodes; with what trying showed.
-
-    That a firewall is there and its rules are not known is settled for nodes that were reached.
-    """
+    """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
     same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
     for finding, told in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
         key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
-        is_settled = finding.id == PORTS.id and finding.level in (Level.UNKNOWN, Level.INFO)
-        names = [name for name in told if not (is_settled and name in reached.sound)]
+        names = [name for name in told if not reached.settles(finding, name)]
         if finding.id == NODES_DIFFER and finding.subject == finding.host:
             key = (finding.id, finding.level, finding.message)
         if names or not told:

@@ -10,11 +10,15 @@ from railgauge.topo.fleet.reach import Pair, Reach
 
 
 def matrix_lines(reach: Reach) -> Iterator[str]:
-    """A line a rail: "  reach over eth1 (NET/Socket/0): 6 of 6 connections"."""
+    """A line for each rail where connections fail, and one for all others."""
+    well = [row for row in reach.rows.values() if not row.failed]
+    if well:
+        yield f"  reach over {', '.join(row.over for row in well)}: all {sum(row.tried for row in well)} connections"
     for (here, there), row in reach.rows.items():
-        use = here if here == there else f"{here} to {there}"
-        name = use if row.over == use else f"{row.over} ({use})"
-        yield f"  reach over {name}: {row.tried - len(row.failed)} of {row.tried} connections"
+        if row.failed:
+            use = here if here == there else f"{here} to {there}"
+            name = use if row.over == use else f"{row.over} ({use})"
+            yield f"  reach over {name}: {row.tried - len(row.failed)} of {row.tried} connections"
 
 
 def matrix_record(reach: Reach) -> list[dict[str, Any]]:

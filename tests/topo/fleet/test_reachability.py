@@ -14,6 +14,7 @@ from railgauge.topo.fleet.reach import Failure, Hint, Reach, Stage, ways
 from railgauge.topo.fleet.rules.reachability import judge, not_tried
 from railgauge.topo.fleet.suspects import Part, suspects
 from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
+from railgauge.topo.rules import ports_blocked
 
 NAMES = [f"gpu{number}" for number in range(1, 7)]
 PAIRS = [(one, two) for one in NAMES for two in NAMES if one != two]
@@ -135,6 +136,13 @@ def test_who_could_not_be_tried_is_unknown_and_never_passes():
     assert judge(reach, Planned()).sound == {"gpu5"}
 
 
+def test_what_was_tried_outweighs_what_was_read():
+    reached = judge(Reach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2"),)), Planned())
+    unknown, passed = (ports_blocked.RULE.finding(level, "", "") for level in (Level.UNKNOWN, Level.PASS))
+    assert [reached.settles(unknown, name) for name in ("gpu1", "gpu2", "gpu3")] == [False, False, True]
+    assert [reached.settles(passed, name) for name in ("gpu1", "gpu2", "gpu3")] == [True, True, False]
+
+
 def test_without_anything_to_try_nothing_passes():
     alone = dict.fromkeys(("gpu1", "gpu2"), ())
     assert found(Reach(nodes=alone)) == {(Level.UNKNOWN, "rail-unreachable", "gpu[1-2]")}
@@ -156,7 +164,7 @@ def test_the_matrix_has_a_row_for_each_rail():
         nodes=nodes("NET/Socket/0", "NET/Socket/1"), failures=(failure("gpu1", "gpu3"), failure("gpu2", "gpu3"))
     )
     assert list(matrix_lines(reach)) == [
+        "  reach over eth1: all 6 connections",
         "  reach over eth0 (NET/Socket/0): 4 of 6 connections",
-        "  reach over eth1 (NET/Socket/1): 6 of 6 connections",
     ]
     assert [row["failed"] for row in matrix_record(reach)] == [[{"from": "gpu[1-2]", "to": "gpu3"}], []]

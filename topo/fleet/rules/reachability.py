@@ -4,6 +4,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.endpoints import BOOTSTRAP, SOCKET
@@ -23,12 +24,23 @@ FILTERS = (ports_blocked.RULE.id, rp_filter_strict.RULE.id)
 Case = tuple[Failure, Fault]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reached:
     """What trying shows; sound: the nodes that were tried in full, and that no finding names."""
 
     findings: tuple[Finding, ...] = ()
     sound: frozenset[str] = frozenset()
+
+    def settles(self, finding: Finding, name: str) -> bool:
+        """Whether trying tells better than what was read of a node: no firewall is in the way, or it does not PASS."""
+        if finding.id == ports_blocked.RULE.id and finding.level in (Level.INFO, Level.UNKNOWN):
+            return name in self.sound
+        return finding.level is Level.PASS and (finding.id, name) in self._faulty
+
+    @cached_property
+    def _faulty(self) -> frozenset[tuple[str, str]]:
+        found = [one for one in self.findings if one.level not in (Level.PASS, Level.UNKNOWN)]
+        return frozenset((one.id, name) for one in found for name in one.evidence["nodes"])
 
 
 def judge(reach: Reach, plan: Planned) -> Reached:
