@@ -140,7 +140,8 @@ def test_what_was_tried_outweighs_what_was_read():
     reached = judge(Reach(nodes=nodes("NET/Socket/0"), failures=(failure("gpu1", "gpu2"),)), Planned())
     unknown, passed = (ports_blocked.RULE.finding(level, "", "") for level in (Level.UNKNOWN, Level.PASS))
     assert [reached.settles(unknown, name) for name in ("gpu1", "gpu2", "gpu3")] == [False, False, True]
-    assert [reached.settles(passed, name) for name in ("gpu1", "gpu2", "gpu3")] == [True, True, False]
+    assert [reached.settles(passed, name) for name in ("gpu1", "gpu2", "gpu3")] == [True, True, True]
+    assert not reached.settles(ports_blocked.RULE.finding(Level.WARN, "", ""), "gpu3")  # too few local ports
 
 
 def test_without_anything_to_try_nothing_passes():

@@ -33,9 +33,8 @@ class Reached:
 
     def settles(self, finding: Finding, name: str) -> bool:
         """Whether trying tells better than what was read of a node: no firewall is in the way, or it does not PASS."""
-        if finding.id == ports_blocked.RULE.id and finding.level in (Level.INFO, Level.UNKNOWN):
-            return name in self.sound
-        return finding.level is Level.PASS and (finding.id, name) in self._faulty
+        is_guess = finding.id == ports_blocked.RULE.id and finding.level is not Level.WARN
+        return (is_guess and name in self.sound) or (finding.level is Level.PASS and (finding.id, name) in self._faulty)
 
     @cached_property
     def _faulty(self) -> frozenset[tuple[str, str]]:
