@@ -114,7 +114,7 @@ class Reach:
         for source, target in permutations([name for name in self.nodes if name not in self.silent], 2):
             if (source, target) not in self.untried:
                 for way, rail in ways(self.nodes[source], self.nodes[target], self.across):
-                    if (target, way[1]) not in self.deaf:
+                    if (source, way[0]) not in self.deaf and (target, way[1]) not in self.deaf:
                         yield (source, target), way, rail
 
 

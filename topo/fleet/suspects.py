@@ -3,7 +3,8 @@
 all of them, or nobody but the two ends.
 """
 
-from collections.abc import Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,6 +20,10 @@ class Part(StrEnum):
     OUT_OF = "out of"
     BOTH = "both"
     PAIR = "pair"
+
+
+ENDS = {Part.INTO: 1, Part.OUT_OF: 0}
+"""By part, which end of a pair is the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +44,29 @@ def suspects(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
     if len(left) > 2 and left == tried:
         yield Suspect(part=Part.ALL, nodes=(), failed=frozenset(left), of=len(left))
         return
-    while found := max(_nodes(left, tried), key=lambda one: len(one.failed), default=None):
+    of = {part: Counter(pair[end] for pair in tried) for part, end in ENDS.items()}
+    while found := max(_nodes(left, of), key=lambda one: len(one.failed), default=None):
         yield found
         left -= found.failed
     for source, target in sorted(left, key=lambda pair: (natural(pair[0]), natural(pair[1]))):
-        both = {(source, target), (target, source)} & left
-        if natural(source) < natural(target) or len(both) == 1:
-            of = len({(source, target), (target, source)} & tried)
-            yield Suspect(part=Part.PAIR, nodes=(source, target), failed=frozenset(both), of=of)
+        both = {(source, target), (target, source)}
+        if natural(source) < natural(target) or not both <= left:
+            names = (source, target)
+            yield Suspect(part=Part.PAIR, nodes=names, failed=frozenset(both & left), of=len(both & tried))
 
 
-def _nodes(failed: Set[Pair], tried: Set[Pair]) -> Iterator[Suspect]:
-    """The nodes that may be named, in their order."""
-    for node in sorted({node for pair in failed for node in pair}, key=natural):
-        ways = {Part.INTO: 1, Part.OUT_OF: 0}
-        own = {part: {pair for pair in failed if pair[end] == node} for part, end in ways.items()}
-        of = {part: sum(1 for pair in tried if pair[end] == node) for part, end in ways.items()}
-        most = [part for part in ways if len(own[part]) > 1 and 2 * len(own[part]) > of[part]]
+def _nodes(failed: Set[Pair], of: Mapping[Part, Mapping[str, int]]) -> Iterator[Suspect]:
+    """The nodes that may be named, in their order; `of`: by part and node how many connections were tried."""
+    own: dict[str, dict[Part, set[Pair]]] = defaultdict(lambda: {part: set() for part in ENDS})
+    for pair in failed:
+        for part, end in ENDS.items():
+            own[pair[end]][part].add(pair)
+    for node in sorted(own, key=natural):
+        most = [part for part, its in own[node].items() if len(its) > 1 and 2 * len(its) > of[part][node]]
         if most:
             yield Suspect(
                 part=most[0] if len(most) == 1 else Part.BOTH,
                 nodes=(node,),
-                failed=frozenset(pair for part in most for pair in own[part]),
-                of=sum(of[part] for part in most),
+                failed=frozenset(pair for part in most for pair in own[node][part]),
+                of=sum(of[part][node] for part in most),
             )

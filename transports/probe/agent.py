@@ -29,8 +29,8 @@ from railgauge.transports.probe.rounds import opponents
 from railgauge.transports.shape import read_json
 
 MOST_BYTES = 256 << 20
-MOST_WAYS = 32
-"""Connections to one node that are tried at a time."""
+MOST_WAYS = 256
+"""Connections to one node that are tried at a time: NCCL has at most 16 interfaces (MAX_IFS), each to each."""
 LINGER_S = 600.0
 """So long a node that has tried all still answers others when nobody tells it to end."""
 TASK = {"secret": str, "nodes": dict, "across": [[str]], "within_s": float}
@@ -49,9 +49,10 @@ class Agent:
         if name not in self._nodes:
             raise UsageError(f"{name} is none of the nodes that are to be tried: {', '.join(self._nodes)}")
 
-    def listen(self, answering: Answering) -> list[int | str]:
+    def listen(self, answering: Answering) -> Ports:
         """Listen at this node's endpoints: for each its port, or why not."""
-        return [_port(answering, one.address) for one in self._nodes[self._name]]
+        self._ports = [_port(answering, one.address) for one in self._nodes[self._name]]
+        return self._ports
 
     def results(self, ports: Mapping[str, Ports], over: threading.Event) -> dict[str, Any]:
         """Try all nodes that listen, one after the other, until the time is up or it is over."""
@@ -73,7 +74,8 @@ class Agent:
     def _attempts(self, target: str, ports: Ports) -> Iterator[Attempt]:
         mine, its = self._nodes[self._name], self._nodes[target]
         for way, _ in ways(mine, its, self._across):
-            if isinstance(port := ports[way[1]], int):
+            port = ports[way[1]]
+            if isinstance(port, int) and isinstance(self._ports[way[0]], int):
                 yield Attempt((self._name, target), (mine[way[0]], its[way[1]]), way, port)
 
 

@@ -16,7 +16,7 @@ from railgauge.transports import tcp
 from railgauge.transports.handshake import OPENING, PROOF, ServerHandshake
 from railgauge.transports.probe.greeting import DATA, DATA_S, GREETING_S, LENGTH, PROBE, TAKEN, receive
 
-AT_ONCE = 64
+AT_ONCE = 256
 """Connections that are answered at a time; others wait, as strangers that say nothing do not for long."""
 TICK_S = 0.1
 
