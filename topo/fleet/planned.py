@@ -8,6 +8,7 @@ from itertools import product
 from railgauge.topo.errors import Error
 from railgauge.topo.fleet.endpoints import ROCE, SOCKET, Use
 from railgauge.topo.fleet.examination import Examined
+from railgauge.topo.fleet.reach import Rail
 
 MOST_KINDS = 8
 """Kinds of nodes that are planned together; a cluster has fewer, unless each node is another machine."""
@@ -15,13 +16,13 @@ MOST_KINDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """How many channels there are, and by pair of uses (leaving, coming in) how many of them go there.
+    """How many channels there are, and by rail how many of them go there.
 
     Nothing where nothing is planned, such as without GPUs.
     """
 
     channels: int = 0
-    ways: Mapping[tuple[Use, Use], int] = field(default_factory=dict)
+    rails: Mapping[Rail, int] = field(default_factory=dict)
 
 
 def planned(nodes: Iterable[Examined], paths: Mapping[str, str]) -> Planned:
@@ -35,15 +36,12 @@ def planned(nodes: Iterable[Examined], paths: Mapping[str, str]) -> Planned:
         return Planned()
 
 
-def crossings(nodes: Iterable[Examined], plan: Planned) -> frozenset[tuple[Use, Use]]:
-    """Uses that connections join besides equal ones: by the plan, and all where NCCL_CROSS_NIC=1 asks for it."""
-    crossing = [[use for one in node.individual.endpoints for use in one.uses] for node in nodes if _crosses(node)]
-    wanted = {(one, two) for uses in crossing for one, two in product(uses, uses) if _kind(one) == _kind(two)}
-    return frozenset((one, two) for one, two in (*plan.ways, *wanted) if one != two)
-
-
-def _crosses(node: Examined) -> bool:
-    return node.individual.crosses_nics
+def crossings(nodes: Iterable[Examined], plan: Planned) -> frozenset[Rail]:
+    """Rails of two uses: those of the plan, and all where NCCL_CROSS_NIC=1 asks for it."""
+    crossing = [node.individual.endpoints for node in nodes if node.individual.crosses_nics]
+    uses = [[use for one in its for use in one.uses] for its in crossing]
+    wanted = {(one, two) for its in uses for one, two in product(its, its) if _kind(one) == _kind(two)}
+    return frozenset((one, two) for one, two in (*plan.rails, *wanted) if one != two)
 
 
 def _kind(use: Use) -> str:
@@ -74,12 +72,12 @@ def _joined(files: list[str]) -> Planned:
     ]
     joined = join([*members, *members], cases[0].steering)
     transports = [ROCE if case.rdma_ports else SOCKET for case in cases] * 2
-    channels: dict[tuple[Use, Use], set[int]] = {}
+    channels: dict[Rail, set[int]] = {}
     ways = [ring.edges for ring in joined.rings] + [tree.edges for tree in joined.trees]
     for number, steps in enumerate(ways):
         for step in steps:
             if step.nets:
                 out, into = (transports[joined.node_of(rank)] for rank in (step.source, step.target))
-                pair = (f"{out}/{step.nets[0]}", f"{into}/{step.nets[1]}")
-                channels.setdefault(pair, set()).add(number % len(joined.rings))
-    return Planned(len(joined.rings), {pair: len(numbers) for pair, numbers in channels.items()})
+                rail = (f"{out}/{step.nets[0]}", f"{into}/{step.nets[1]}")
+                channels.setdefault(rail, set()).add(number % len(joined.rings))
+    return Planned(len(joined.rings), {rail: len(numbers) for rail, numbers in channels.items()})

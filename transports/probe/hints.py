@@ -34,7 +34,7 @@ def _is_routed(source: str, target: SocketAddress) -> bool:
 def _is_incomplete(address: str) -> bool:
     """Whether the kernel asked its network for an IPv4 address and nobody answered."""
     rows = [line.split() for line in _lines(ARP)[1:]]
-    return any(row[0] == address and row[2] == INCOMPLETE for row in rows if len(row) > 2)
+    return {row[2] for row in rows if len(row) > 2 and row[0] == address} == {INCOMPLETE}
 
 
 def filtered_packets() -> int:

@@ -55,8 +55,8 @@ def test_the_plan_of_equal_nodes_stays_on_its_rails_and_counts_its_channels(tmp_
     fleets.write(tmp_path, "gpu1", fleets.usual())
     plan = planned([node("gpu1")], {"gpu1": str(tmp_path / "gpu1.tar.gz")})
     assert plan.channels
-    assert all(0 < count <= plan.channels for count in plan.ways.values())
-    assert crossings([node("gpu1")], plan) == frozenset(pair for pair in plan.ways if pair[0] != pair[1])
+    assert all(0 < count <= plan.channels for count in plan.rails.values())
+    assert crossings([node("gpu1")], plan) == frozenset(pair for pair in plan.rails if pair[0] != pair[1])
 
 
 def test_without_gpus_nothing_is_planned_and_a_setting_crosses_all(tmp_path):

@@ -124,7 +124,7 @@ def _effect(rule: Rule, rail: Rail, plan: Planned) -> str:
         return "none on RDMA, which passes the kernel's filters by; sockets on this interface are cut off"
     if not plan.channels:
         return "channels that go this way cannot be connected: NCCL fails or hangs when it starts"
-    if count := plan.ways.get(rail, 0):
+    if count := plan.rails.get(rail, 0):
         return f"{count} of {plan.channels} channels of the plan go this way: NCCL fails or hangs when it connects them"
     return f"none of the {plan.channels} channels of the plan goes this way"
 
