@@ -97,6 +97,12 @@ def as_it_is(machine: Machine) -> Machine:
     return recorded(machine.reader) if machine.reader else machine
 
 
+def is_same_host(one: Machine, other: Machine) -> bool:
+    """Whether UUIDs and addresses can be compared: one host, its identifiers plain or under pseudonyms of one key."""
+    marks = [getattr(machine.reader, "redacted", None) for machine in (one, other)]
+    return bool(one.host) and one.host == other.host and marks[0] == marks[1]
+
+
 def recorded(reader: Reader) -> Machine:
     """The machine that a reader reads, without settings."""
     return _scanned(reader, {}, None, None)

@@ -100,6 +100,8 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         check("findings", document)
     for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
         check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
+    against = railgauge("check", "--from", "@dgx-h100", "--against", "@dgx-h100-port-down", "--json")
+    check("findings", json.loads(against.stdout))
 
 
 @pytest.mark.parametrize("names", [LOGS, ["healthy"], ["2.8 on one node"]], ids=len)
