@@ -47,12 +47,12 @@ def _trial(made: "Made", guest: "Machine") -> tuple[str, ...]:
     """What the linter and NCCL's rules make of the file over the guest."""
     from railgauge.topo.guest.trial import faults, reach, tried
 
-    found = tuple(f"{fault.level}: {fault.id}: {fault.message}" for fault in faults(made, guest))
+    found = tuple(f"{fault.level}: {fault.id}: {fault.message}" for fault in faults(made))
     if guest.reader is None:
         return (*found, "the guest is a topology file, over which a file cannot be tried")
     before, after = reach(guest.topology), reach(tried(made, guest.reader))
-    return (*found, f"paths between GPUs and NICs: {_text(before)} -> {_text(after)}")
+    return (*found, f"paths between GPUs and NICs: {_text(before)} -> {_text(after)}") if before else found
 
 
 def _text(reach: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in reach.items()) or "none"
+    return ", ".join(f"{count} {kind}" for kind, count in reach.items())

@@ -57,3 +57,13 @@ def sriov_host() -> str:
         for bus in DGX_RAILS
     )
     return made + "[files]\n" + "".join(links)
+
+
+def vfio_host() -> str:
+    """`dgx-h100` with GPUs and rails bound to vfio-pci: no driver names them."""
+    made = text("dgx-h100").replace("sm = 90\n", 'sm = 90\ndriver = "vfio-pci"\n')
+    start, end = made.index("[nic.rail]"), made.index("[nic.storage]")
+    rail = made[start:end].replace('driver = "mlx5_core"', 'driver = "vfio-pci"')
+    named = ("rdma", "netdev", "layer", "firmware", "board", "max_qp", "hca")
+    bare = "".join(f"{line}\n" for line in rail.splitlines() if line.partition(" ")[0] not in named)
+    return f'{made[:start]}{bare}{made[end:]}[facts]\nnvml = {{ error = "NVML: Driver Not Loaded" }}\n'

@@ -4,14 +4,17 @@
 import re
 
 import pytest
-from tests.topo.guest.made_up_guests import CX7_VF, described, h100_guest, node_guids, sriov_host, strangers
+from tests.topo.guest.made_up_guests import CX7_VF, described, h100_guest, node_guids, sriov_host, strangers, vfio_host
 
 from railgauge.topo import xml
 from railgauge.topo.cpuset import from_mask
 from railgauge.topo.errors import InputError
+from railgauge.topo.findings import Level
 from railgauge.topo.guest.make import make
 from railgauge.topo.guest.remarks import remarks
 from railgauge.topo.guest.trial import faults, reach, tried
+from railgauge.topo.lint.elements import parsed
+from railgauge.topo.lint.rules import lint
 from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.paths import paths
 from railgauge.topo.system import build_system
@@ -26,6 +29,12 @@ def dgx():
 
 def guest_of(folder, *arguments, **facts):
     return described(folder, "guest", h100_guest(*arguments, **facts))
+
+
+def disputed(made, guest):
+    """What the linter has against the file, beside its guest too."""
+    beside = lint(parsed(made.text.encode(), "made", guest))
+    return (*faults(made), *(one for one in beside if one.level in (Level.WARN, Level.FAIL)))
 
 
 def elements(made, name):
@@ -48,11 +57,36 @@ def kind(topology, gpu, nic):
 def test_a_flat_guest_sees_switches_and_sockets_with_the_file(tmp_path, host):
     there, guest = load_machine(host), guest_of(tmp_path)
     made = make(there, guest)
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     after = tried(made, guest.reader)
     assert (dict(reach(guest.topology)), dict(reach(after))) == ({"PHB": 64}, {"PIX": 8, "PXN": 56})
     assert kind(after, "GPU3", "mlx5_3") == "PIX"
     assert [cpu_of(made, f"0000:{bus}:00.0") for bus in ("05", "08", "09", "0c")] == ["0", "0", "1", "1"]
+
+
+@pytest.mark.parametrize("name", ["dgx-a100", "dgx-2", "pcie-switch", "gb200-tray", "power9-ac922"])
+def test_a_machine_that_is_its_own_guest_sees_what_it_saw(name):
+    machine = load_machine(f"@{name}")
+    made = make(machine, machine)
+    assert disputed(made, machine) == ()
+    assert all_paths(tried(made, machine.reader)) == all_paths(machine.topology)
+
+
+def all_paths(topology):
+    system = build_system(topology)
+    table = paths(system)
+    ends = [*system.gpus, *system.nets]
+    return {(one.id, other.id): table.get(one.id, other.id).type for one in ends for other in ends}
+
+
+def test_a_host_that_has_passed_its_devices_on_knows_them_by_their_ids(tmp_path):
+    host = described(tmp_path, "host", vfio_host())
+    guest = guest_of(tmp_path)
+    made = make(host, guest)
+    assert disputed(made, guest) == ()
+    assert [match.guess for match in made.matches] == [True] * 16
+    assert not any("0000:29:00" in match.host.bus_id for match in made.matches)
+    assert dict(reach(tried(made, guest.reader))) == {"PIX": 8, "PXN": 56}
 
 
 def test_links_and_cpus_are_the_hosts_and_the_rest_is_left_to_nccl(tmp_path, dgx):
@@ -105,7 +139,7 @@ def test_strangers_are_refused(dgx):
 def test_a_recorded_guest_is_placed_by_hand(dgx):
     guest = load_machine("@h200x4")
     made = make(dgx, guest, [f"GPU{number}={bus}:00.0" for number, bus in enumerate(("1b", "43", "9d", "c3"))])
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     numa = {pci.get("busid"): cpu.get("numaid") for cpu in tried(made, guest.reader).cpus for pci in cpu.walk()}
     assert [numa[f"0000:00:0{slot}.0"] for slot in (6, 7, 8, 9)] == ["0", "0", "1", "1"]
 
@@ -117,7 +151,7 @@ def test_a_bus_id_that_the_guest_has_too_is_moved_to_another_domain(tmp_path):
     ids = [pci.get("busid") for pci in elements(made, "pci")]
     assert {"0000:16:00.0", "ffff:16:00.0"} <= set(ids)
     assert len(ids) == len(set(ids))
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     assert kind(tried(made, guest.reader), "GPU0", "mlx5_7") == "PIX"  # the last of the guest's bus ids
 
 
@@ -125,7 +159,7 @@ def test_virtual_functions_get_the_place_and_the_link_of_their_physical_ones(tmp
     host = described(tmp_path, "host", sriov_host())
     guest = guest_of(tmp_path, nic=CX7_VF)
     made = make(host, guest)
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     assert dict(reach(tried(made, guest.reader))) == {"PIX": 8, "PXN": 56}
     leaf = next(pci for pci in elements(made, "pci") if pci.get("busid") == "0000:0d:00.0")
     assert (leaf.get("device"), leaf.get("link_speed")) == ("0x101e", "32.0 GT/s PCIe")
@@ -136,7 +170,7 @@ def test_a_nic_that_nccl_looks_for_elsewhere_is_named(tmp_path, dgx):
     guest = described(tmp_path, "guest", h100_guest().replace("00:02.4 0d:00.0", "00:02.4 0d:0a.0"))
     made = make(dgx, guest)
     assert [net.get("name") for net in elements(made, "net")] == ["mlx5_0"]
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     assert kind(tried(made, guest.reader), "GPU0", "mlx5_0") == "PIX"
 
 
@@ -145,7 +179,7 @@ def test_a_guest_with_sockets_of_its_own_keeps_them(tmp_path, dgx):
     placed = (f'"/sys/bus/pci/devices/0000:{bus}:00.0/numa_node" = "{node}"\n' for bus, node in nodes.items())
     guest = guest_of(tmp_path, "[files]\n" + "".join(placed), numa=SOCKETS)
     made = make(dgx, guest)
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     masks = [from_mask(cpu.get("affinity")) for cpu in tried(made, guest.reader).cpus]
     assert masks == [tuple(range(96)), tuple(range(96, 192))]
 
@@ -154,7 +188,7 @@ def test_a_guest_with_sockets_of_its_own_keeps_them(tmp_path, dgx):
 def test_ranks_are_bound_only_where_it_is_known_to_what(tmp_path, dgx, cpu_map, bound):
     guest = guest_of(tmp_path, numa=SOCKETS)
     made = make(dgx, guest, cpu_map=cpu_map)
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     found = tried(made, guest.reader).cpus
     assert {cpu.get("affinity") and cpu.get("numaid") for cpu in found} == bound
     assert any("--cpu-map" in line for line in remarks(made, dgx, guest)) is not bool(cpu_map)
@@ -163,7 +197,7 @@ def test_ranks_are_bound_only_where_it_is_known_to_what(tmp_path, dgx, cpu_map, 
 def test_masks_finer_than_the_guests_one_node_are_no_fault(tmp_path, dgx):
     guest = guest_of(tmp_path)
     made = make(dgx, guest, cpu_map=["0=0-95", "1=96-191"])
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     assert all(cpu.get("affinity") for cpu in elements(made, "cpu"))
 
 
@@ -171,7 +205,7 @@ def test_topology_files_stand_for_host_and_guest(tmp_path, dgx):
     guest = guest_of(tmp_path)
     file = Machine(topology=guest.topology)
     made = make(Machine(topology=dgx.topology), file)
-    assert faults(made, guest) == ()
+    assert disputed(made, guest) == ()
     assert dict(reach(tried(made, guest.reader))) == {"PIX": 8, "PXN": 56}
     switches = {pci.get("busid")[:4] for pci in elements(made, "pci") if pci.get("class") == "0x060400"}
     assert switches == {"ffff"}  # a file does not tell all functions of the guest

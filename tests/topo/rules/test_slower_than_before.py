@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What makes a machine slower than its baseline, in both directions, and what cannot be compared."""
 
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from tests.topo.rules.cases import case, machine
 from tests.topo.rules.examined import case as described
 
 from railgauge.topo.findings import Level
-from railgauge.topo.machine import Machine
+from railgauge.topo.machine import Machine, fixture_path, recorded
 from railgauge.topo.rules import changed_since, slower_than_before
 from railgauge.topo.rules.baseline import Baseline
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import examine
+from railgauge.topo.sources.capture import CaptureReader, loads
 
 NIC = "/sys/bus/pci/devices/0000:18:00.0"
 PORT = "/sys/class/infiniband/mlx5_0/ports/1"
@@ -70,6 +75,18 @@ def test_without_a_baseline_neither_has_anything_to_say():
 )
 def test_what_a_machine_has_lost_is_told(tmp_path, well, changes, told):
     assert told in slower(well, described(tmp_path, "dgx-h100", f"[files]\n{changes}\n"))
+
+
+def test_a_recorded_machine_that_lost_nvlinks_is_slower():
+    found = loads(Path(fixture_path("h200x4")).read_bytes(), "h200x4")
+    down = deepcopy(found.facts)
+    for link in down["nvml"]["gpus"][2]["links"]:
+        link["state"] = 0
+    before, after = (Case(recorded(CaptureReader(replace(found, facts=facts)))) for facts in (found.facts, down))
+    lines = slower(before, after)
+    assert "GPU2 (0000:00:08.0): 18 -> 0 NVLinks" in lines
+    assert lines[0].startswith("predicted for this node alone: all_reduce 1 GiB")
+    assert slower(after, before) == []
 
 
 def test_a_link_that_rests_is_not_slower(tmp_path, well):
