@@ -43,12 +43,10 @@ def check(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
-    from railgauge.cli.check_against import load_baseline, print_compared
     from railgauge.cli.check_file import Answer, check_suffix, findings_document, write_findings
     from railgauge.topo.rules.case import Case
     from railgauge.topo.rules.rules import check as findings_of
     from railgauge.topo.rules.rules import chosen
-    from railgauge.topo.rules.since import compare
 
     if output is not None:
         if as_json:
@@ -56,17 +54,24 @@ def check(
         check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
     machine = _opened(source, gpus, topo_file)
-    baseline = load_baseline(against, gpu_list(gpus), rules, machine) if against is not None else None
+    baseline, compared = None, None
+    if against is not None:
+        from railgauge.cli.check_against import load_baseline, print_compared
+        from railgauge.topo.rules.since import compare
+
+        baseline = load_baseline(against, gpu_list(gpus), rules, machine)
     case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
     findings = findings_of(case, rules)
-    compared = compare(findings, baseline, case.host, {rule.id for rule in rules}) if baseline else None
-    answer = Answer(case, compared.findings if compared else findings, compared)
+    if baseline is not None:
+        compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
+        findings = compared.findings
+    answer = Answer(case, findings, compared)
     if output is not None:
         write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:
         print_json(findings_document(answer))
     elif compared is not None:
-        print_compared(compared, against or "")
+        print_compared(compared)
     else:
         print_folded(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)

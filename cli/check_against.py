@@ -42,8 +42,9 @@ def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule]
     return found
 
 
-def print_compared(compared: Compared, baseline: str) -> None:
+def print_compared(compared: Compared) -> None:
     """What is not as in the baseline, part by part, then what is, in a line."""
+    baseline = compared.baseline.name
     parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
     for since, title in SINCE.items():
         worth = [one for one in parts[since] if one.level is not Level.PASS]

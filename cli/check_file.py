@@ -5,13 +5,15 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings import Finding
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.since import Compared
+
+if TYPE_CHECKING:
+    from railgauge.topo.rules.since import Compared
 
 SUFFIXES = (".html", ".json", ".prom")
 
@@ -30,7 +32,7 @@ class Answer:
 
     case: Case
     findings: Sequence[Finding]
-    compared: Compared | None = None
+    compared: "Compared | None" = None
 
     @property
     def gone(self) -> Sequence[Finding]:
@@ -41,10 +43,10 @@ class Answer:
 def findings_document(answer: Answer) -> dict[str, Any]:
     """The document railgauge/findings/1."""
     content: dict[str, Any] = {"findings": [finding.record() for finding in answer.findings]}
-    if answer.compared is not None and answer.case.baseline is not None:
-        content["baseline"] = {"source": answer.case.baseline.name, "host": answer.case.baseline.host}
-        content["gone"] = [finding.record() for finding in answer.compared.gone]
-        content["unseen"] = [finding.record() for finding in answer.compared.unseen]
+    if compared := answer.compared:
+        content["baseline"] = {"source": compared.baseline.name, "host": compared.baseline.host}
+        content["gone"] = [finding.record() for finding in compared.gone]
+        content["unseen"] = [finding.record() for finding in compared.unseen]
     return document("findings", answer.case.host, **content)
 
 

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from railgauge.topo.change import Change
-from railgauge.topo.diff import Described, diff
 from railgauge.topo.evidence import Evidence
 from railgauge.topo.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.inventory import Inventory
@@ -135,6 +134,8 @@ class Case:
 
         InputError when one of the two is a topology file that contradicts itself.
         """
+        from railgauge.topo.diff import Described, diff
+
         before = self.baseline.case if self.baseline else None
         if before is None:
             return ()

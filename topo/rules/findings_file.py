@@ -11,6 +11,7 @@ from railgauge.topo.input_file import read_bytes
 
 SCHEMA = "railgauge/findings/1"
 MOST_BYTES = 64 << 20
+HEAD = 64  # bytes that tell a JSON object
 TEXTS = ("id", "subject", "message", "effect", "remedy", "host")
 WRITTEN_BY = "as `railgauge check -o FILE.json` writes"
 
@@ -19,7 +20,7 @@ def is_findings_file(path: str) -> bool:
     """Whether a file holds a JSON object, where a machine is an archive, a description or XML."""
     if not os.path.isfile(path):
         return False
-    return read_bytes(path, MOST_BYTES)[:64].lstrip().startswith(b"{")
+    return read_bytes(path, HEAD).lstrip().startswith(b"{")
 
 
 def load(path: str) -> tuple[str, tuple[Finding, ...]]:

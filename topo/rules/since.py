@@ -21,6 +21,7 @@ Key = tuple[str, str]
 class Compared:
     """The findings of now, each with `since`; of the baseline those that are gone, or that nobody can see now."""
 
+    baseline: Baseline
     findings: tuple[Finding, ...]
     gone: tuple[Finding, ...]
     unseen: tuple[Finding, ...]
@@ -37,9 +38,11 @@ def compare(findings: Sequence[Finding], baseline: Baseline, host: str, rules: C
     before = _worst(then, baseline.host)
     partial = baseline.case is None  # then a rule without a word may not have been there
     now = tuple(replace(one, since=_since(one, _key(one, host), before, partial=partial)) for one in findings)
-    keys, blind = {_key(one, host) for one in now}, {one.id for one in now if one.level is Level.UNKNOWN}
+    keys = {_key(one, host) for one in now if one.level in TOLD}
+    blind = {one.id for one in now if one.level is Level.UNKNOWN}
     missing = [one for one in then if one.level in TOLD and _key(one, baseline.host) not in keys]
     return Compared(
+        baseline=baseline,
         findings=now,
         gone=tuple(one for one in missing if one.id not in blind),
         unseen=tuple(one for one in missing if one.id in blind),

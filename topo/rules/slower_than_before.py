@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from railgauge.topo.change import Change
 from railgauge.topo.errors import Error, InputError
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.inventory_sheet import of_inventory
 from railgauge.topo.model import PATH_TYPES
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
-from railgauge.topo.sheet import of_topology
 from railgauge.topo.sources.pci_functions import degraded
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -83,6 +81,9 @@ def _number(text: str) -> float:
 
 def _kind(case: Case, subject: str) -> str | None:
     """What a thing of the baseline is."""
+    from railgauge.topo.inventory_sheet import of_inventory
+    from railgauge.topo.sheet import of_topology
+
     before = case.baseline.case if case.baseline else None
     if before is None:
         return None

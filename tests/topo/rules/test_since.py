@@ -61,8 +61,9 @@ def test_what_nobody_can_look_at_now_is_not_called_gone():
     assert [one.since for one in found.findings] == [Since.NEW]
 
 
-def test_a_fault_that_is_mended_is_gone():
-    found = compared([finding("P", "now")], [finding("W")])
+@pytest.mark.parametrize("subject", ["nic", "then"])
+def test_a_fault_that_is_mended_is_gone(subject):
+    found = compared([finding("P", "now")], [finding("W", subject)])
     assert ([one.since for one in found.findings], len(found.gone)) == ([Since.BETTER], 1)
 
 
