@@ -21,7 +21,7 @@ LEAST_SHARE = 0.95
 """Of what was planned; the rest is left to drivers that count late."""
 TELLING_SHARE = 0.05
 """Of what was planned; less of other traffic, or over a link without a plan, is not told."""
-GB, MB = 1e9, 1e6
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
 def account(
@@ -36,8 +36,9 @@ def account(
 
 
 def size_text(size: float) -> str:
-    """Bytes in GB or MB of powers of ten."""
-    return f"{size / GB:.3g} GB" if size >= GB else f"{size / MB:.3g} MB"
+    """Bytes in powers of ten."""
+    unit, name = next(pair for pair in UNITS if size >= pair[0] or pair[0] == 1)
+    return f"{size / unit:.3g} {name}"
 
 
 def _by_name(place: tuple[str, Way]) -> tuple[list[tuple[str, int]], bool]:
