@@ -128,6 +128,7 @@ def live_reader(root: str = "/") -> LiveReader:
     """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
     from railgauge.topo.sources.affinity import live_affinity
     from railgauge.topo.sources.cuda import live_cuda
+    from railgauge.topo.sources.gpu_counters import live_gpu_counters
     from railgauge.topo.sources.interfaces import live_interfaces
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
@@ -140,7 +141,7 @@ def live_reader(root: str = "/") -> LiveReader:
         return LiveReader(root)
     reader = LiveReader("/")
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
-    gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
+    gpus = {"nvml": live_nvml, "cuda": live_cuda, "gpu_counters": live_gpu_counters} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
     always = {
         "interfaces": live_interfaces,

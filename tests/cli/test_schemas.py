@@ -43,6 +43,7 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "--counters", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
     "env": [
