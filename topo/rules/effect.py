@@ -23,15 +23,21 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
     predicted, such as for one GPU alone.
     """
-    from railgauge.topo.what_if import edited
-
     sets, drops = tuple(sets), tuple(drops)
     try:
-        machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
+        after = with_edits(case, sets, drops)
     except Error:
         return ""
-    found = compared(case, Case(machine, settings=case.known_settings), (*sets, *drops), nodes=nodes)
+    found = compared(case, after, (*sets, *drops), nodes=nodes)
     return found.statement if found else ""
+
+
+def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
+    """The machine after edits, under the same settings; Error for what cannot be edited."""
+    from railgauge.topo.what_if import edited
+
+    machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
+    return Case(machine, settings=case.known_settings)
 
 
 def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
@@ -40,7 +46,7 @@ def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
     return f"once mended, {nodes} such nodes: {gain}" if gain else ""
 
 
-def compared(before: Case, after: Case, edits: tuple[str, ...], *, nodes: int = 1) -> "Comparison | None":
+def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":
     """The predictions for two states of a machine; None where one is not predicted."""
     from railgauge.topo.predict.comparison import Comparison
 

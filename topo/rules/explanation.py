@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finding is, in full: of a rule about machines, about files, or about logs."""
+"""What a finding is, in full: of a rule about machines, about files, about logs, or about counters."""
 
 from collections.abc import Mapping
 from textwrap import fill
 from typing import Any
 
+from railgauge.topo.counters.rules import RULES as COUNTER_RULES
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.gdr.findings import RULE as GDR_RULE
 from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
@@ -18,7 +19,7 @@ COLUMNS = 80
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES, GDR_RULE)
+    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES, GDR_RULE)
     return {rule.id: rule for rule in rules}
 
 

@@ -14,6 +14,7 @@ from railgauge.topo.fleet.comparison import compare
 from railgauge.topo.fleet.findings import findings as differing
 from railgauge.topo.fleet.folder import Unread
 from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.rules.baseline import Baseline
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Need
 from railgauge.topo.rules.rules import RULES, check
@@ -96,6 +97,11 @@ def filters(eth0):
 def local_ports(text):
     files = {"/sys/module/kernel/parameters/panic": "0", "/proc/sys/net/ipv4/ip_local_port_range": text}
     return case("laptop", files=files)
+
+
+def since(then, now="dgx-h100"):
+    """A machine beside its baseline: a Case, or findings alone."""
+    return Case(case(now).machine, baseline=Baseline(name="then", host="node", findings=(), case=then))
 
 
 Made = Callable[[], Case]
@@ -331,6 +337,17 @@ TABLE = {
     ),
     "nccl-setting-harmful": Row(
         Level.WARN, lambda: set_to(NCCL_P2P_DISABLE="1"), lambda: set_to(NCCL_P2P_DISABLE="0"), lambda: case(DGX)
+    ),
+}
+TABLE |= {
+    "slower-than-before": Row(
+        Level.WARN, lambda: since(case(DGX), "dgx-h100-nic-x8"), lambda: since(case(DGX)), lambda: since(None)
+    ),
+    "changed-since": Row(
+        Level.INFO,
+        lambda: since(case(DGX, files={f"{IB}/mlx5_0/fw_ver": "28.43.2026"})),
+        lambda: since(case(DGX)),
+        lambda: since(file_case(HEALTHY.replace('<cpu numaid="1"', '<cpu numaid="0"', 1))),
     ),
 }
 OF_NODES = {"nodes-differ"}  # below: one machine alone has nothing to differ from
