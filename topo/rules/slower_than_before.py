@@ -104,9 +104,10 @@ def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
     from railgauge.topo.rules.effect import compared, with_edits
 
     try:
-        found = compared(*(with_edits(one, _as_they_run(one)) for one in (before, case)), nodes=nodes)
+        then, since = (with_edits(one, _as_they_run(one)) for one in (before, case))
     except Error:
         return None
+    found = compared(then, since, nodes=nodes)
     if found is None:
         return None
     was, now = found.before.rows[-1].busbw_gb_per_s, found.after.rows[-1].busbw_gb_per_s
