@@ -6,6 +6,7 @@ import time
 from railgauge.collectives.record import parse_record
 from railgauge.topo.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
 from railgauge.topo.sources.printable import one_line
+from railgauge.transports.group import WORLD
 from railgauge.transports.standing import Operation, Standing
 
 SOURCE = "record of a run"
@@ -27,9 +28,10 @@ def read_record(scene: Scene, data: bytes, path: str) -> None:
 
 
 def _communicator(scene: Scene, standing: Standing) -> Communicator:
-    name = f"{standing.communicator:016x}"
+    name = f"{standing.communicator:x}"
+    about = "of all ranks" if standing.communicator == WORLD else ""
     ranks = tuple(standing.ranks)
-    return scene.communicator(f"run {name}", SOURCE, id=name, numbering=JOB, size=len(ranks), ranks=ranks)
+    return scene.communicator(f"run {name}", SOURCE, id=name, about=about, numbering=JOB, size=len(ranks), ranks=ranks)
 
 
 def _track(operations: list[Operation], *, timed_out: bool) -> Track:

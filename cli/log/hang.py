@@ -14,6 +14,8 @@ from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings import Level
 
+MOST = 12  # findings that are shown: of many groups that wait for one rank the first tell enough
+
 
 def hang(
     files: Annotated[
@@ -54,7 +56,7 @@ def hang(
         print_json(document("hang", "", **record(scene, judged)))
     else:
         if judged.findings:
-            print_findings(judged.findings)
+            print_findings(judged.findings, MOST)
         else:
             print(judged.text)
         if scene.communicators:

@@ -33,7 +33,7 @@ def test_the_rank_behind_is_named():
     found, _ = judged({rank: waits(7) for rank in range(3)} | {3: standing(operation(6))})
     assert [finding.id for finding in found.findings] == ["rank-behind"]
     assert found.text == (
-        "rank 3 is missing in all_reduce #7 (communicator 0000000000000000, 4 ranks); ranks 0-2 wait in it since "
+        "rank 3 is missing in all_reduce #7 (communicator 0 (of all ranks), 4 ranks); ranks 0-2 wait in it since "
         "2025-11-21T14:02:11Z; the last that it called is all_reduce #6"
     )
 
@@ -41,7 +41,7 @@ def test_the_rank_behind_is_named():
 def test_a_rank_that_could_not_be_reached_is_named():
     found, scene = judged({rank: waits(7) for rank in range(3)}, error="rank 3 is gone")
     assert [finding.id for finding in found.findings] == ["rank-missing"]
-    assert found.text.startswith("rank 3 of communicator 0000000000000000, 4 ranks: not answering")
+    assert found.text.startswith("rank 3 of communicator 0 (of all ranks), 4 ranks: not answering")
     assert list(scene.notes) == ["the run ended: rank 3 is gone"]
 
 

@@ -62,20 +62,23 @@ class FlightDumps:
         self._whole: dict[int, bool] = {}  # by rank: whether its ring has lost nothing
 
     def read(self, dump: dict[str, Any], rank: int, path: str) -> None:
-        """Take in the dump of a rank; InputError when it is none."""
+        """Take in the dump of a rank; InputError when it is none, or the second of that rank."""
+        if rank in self._whole:
+            raise InputError(f"another dump of rank {rank} was read before: give those of one hang", path)
         try:
             groups = {one_line(str(name)): _members(told) for name, told in dump["pg_config"].items()}
             raw = dump.get("entries") or []
             entries = _closed([_entry(one) for one in raw])
-            self._whole[rank] = not raw or int(raw[0]["record_id"]) == 0
+            whole = not raw or int(raw[0]["record_id"]) == 0
         except KeyError as error:
             raise InputError(f"no flight record of PyTorch: it lacks the field {error}", path) from None
         except (TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
             raise InputError(f"no flight record of PyTorch: {error}", path) from None
+        self._whole[rank] = whole
         by_group: dict[str, list[_Entry]] = {}
         for entry in entries:
             by_group.setdefault(entry.group.name, []).append(entry)
-        for name in groups.keys() | by_group.keys():
+        for name in {**groups, **by_group}:
             about, ranks = groups.get(name, ("", ()))
             some = by_group.get(name, [])
             about = some[-1].group.about if some and not about else about

@@ -14,6 +14,8 @@ from railgauge.topo.cpuset import to_list
 
 COLLECTIVES = ""
 """The name of the lane in which all collectives of a communicator are counted."""
+MOST_RUNS = 12
+"""Ranges of ranks that are named; JSON documents have all ranks."""
 JOB, OWN = "job", "communicator"
 """What ranks are numbered in: the same rank of two communicators is one only where it is the job."""
 
@@ -181,6 +183,8 @@ def counted(number: int, what: str) -> str:
 
 
 def named(ranks: Iterable[int]) -> str:
-    """`rank 7`, `ranks 0-6,8`."""
+    """`rank 7`, `ranks 0-6,8`; of many that are not in a row the first, and how many there are."""
     ordered = tuple(sorted(set(ranks)))
-    return f"{'rank' if len(ordered) == 1 else 'ranks'} {to_list(ordered)}"
+    runs = to_list(ordered).split(",")
+    listed = ",".join(runs) if len(runs) <= MOST_RUNS else f"{','.join(runs[:MOST_RUNS])},... ({len(ordered)} of them)"
+    return f"{'rank' if len(ordered) == 1 else 'ranks'} {listed}"

@@ -26,17 +26,18 @@ def ask(host: str, port: int = PORT, *, wait_s: float = 5.0) -> bytes:
     wait_s: how long NCCL may wait for the job's processes. UnavailableError when nobody listens there, or another
     program does.
     """
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         with socket.create_connection((host, port), ANSWER_S) as connection:
             return _exchange(connection, wait_s)
     except OSError as error:
         raise UnavailableError(
-            f"RAS does not answer at {host}:{port}: {error.strerror or error}. It listens on the nodes of a job "
+            f"RAS does not answer at {where}: {error.strerror or error}. It listens on the nodes of a job "
             "that runs with NCCL 2.24 or newer, on localhost alone unless NCCL_RAS_ADDR says otherwise, and not with "
             "NCCL_RAS_ENABLE=0"
         ) from error
     except ValueError as error:
-        raise UnavailableError(f"what listens at {host}:{port} is not NCCL's RAS: {error}") from None
+        raise UnavailableError(f"what listens at {where} is not NCCL's RAS: {error}") from None
 
 
 def _exchange(connection: socket.socket, wait_s: float) -> bytes:

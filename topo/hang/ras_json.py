@@ -53,6 +53,7 @@ def _communicator(scene: Scene, told: dict[str, Any]) -> None:
 
 def _status(comm: Communicator, rank: int, told: dict[str, Any]) -> None:
     state, error = int(told["init_state"]), int(told["async_error"])
+    comm.trouble.pop(rank, None)  # of an earlier look
     if told["abort_flag"] or told["finalize_called"] or told["destroy_flag"]:
         comm.status[rank] = Status.LEFT
     else:

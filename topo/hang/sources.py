@@ -28,7 +28,7 @@ from railgauge.topo.sources.compression import is_archive
 MOST_MEMBERS = 1 << 17
 ZSTD = b"\x28\xb5\x2f\xfd"
 JSON = re.compile(rb'\s*\{\s*"')
-KNOWN = re.compile(rb'"(?:schema": *"railgauge/|pg_config|pg_status|communicators_count|nccl_version)')
+KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
 """What begins one of the documents that are read, and no log of which each line is JSON."""
 FEW = 4
 

@@ -35,11 +35,13 @@ def calls(rank, last, **other):
     return init(rank) + init(rank, "COMPLETE") + "".join(call(rank, number, **other) for number in range(last + 1))
 
 
-def watchdog(rank, number=41, *, group="0", about="(default_pg)", op="ALLREDUCE", enqueued=45, prefix="[rank{}]:"):
+def watchdog(
+    rank, number=41, *, group="0", about="(default_pg)", op="ALLREDUCE", enqueued=45, prefix="[rank{}]:", numel=8652160
+):
     head = prefix.format(rank) + f"[E603 17:48:0{rank % 10}.005271823 ProcessGroupNCCL.cpp:"
     return (
         f"{head}632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={number}, "
-        f"OpType={op}, NumelIn=8652160, NumelOut=8652160, Timeout(ms)=1800000) ran for 1800068 "
+        f"OpType={op}, NumelIn={numel}, NumelOut={numel}, Timeout(ms)=1800000) ran for 1800068 "
         "milliseconds before timing out.\n"
         f"{head}2268] [PG ID 0 PG GUID {group}{about} Rank {rank}]  failure detected by watchdog at work "
         f"sequence id: {number} PG status: last enqueued work: {enqueued}, last completed work: {number - 1}\n"
@@ -177,6 +179,12 @@ def test_the_watchdogs_tell_who_waits_since_when(tmp_path):
 def test_the_watchdogs_of_all_ranks_tell_that_it_is_stuck(tmp_path):
     scene = scene_of_log(tmp_path, "".join(watchdog(rank) for rank in range(8)))
     assert found(scene) == [("operation-stuck", "FAIL")]
+
+
+def test_the_watchdogs_tell_of_counts_that_differ(tmp_path):
+    scene = scene_of_log(tmp_path, "".join(watchdog(rank, numel=8 if rank == 4 else 16) for rank in range(8)))
+    assert found(scene) == [("operation-mismatch", "FAIL")]
+    assert "rank 4 called all_reduce of 8; ranks 0-3,5-7 called all_reduce of 16: counts differ" in message(scene)
 
 
 def test_a_watchdogs_line_without_its_group(tmp_path):

@@ -10,9 +10,10 @@ from railgauge.topo.hang.rules.words import are, by_status, evidence, evidence_o
 from railgauge.topo.hang.standstill import Standstill
 
 COLLECT = (
-    "for the next time: of PyTorch TORCH_FR_BUFFER_SIZE=2000 (before 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE), "
-    "TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/shared/trace_; of NCCL NCCL_DEBUG=INFO, "
-    "NCCL_DEBUG_SUBSYS=INIT,COLL, NCCL_DEBUG_FILE=/shared/nccl.%h.%p; while it hangs ncclras -v on one of its nodes"
+    "for the next time: of PyTorch TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, "
+    "TORCH_FR_DUMP_TEMP_FILE=/shared/trace_ (before 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE, "
+    "TORCH_NCCL_DEBUG_INFO_TEMP_FILE); of NCCL NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,COLL, "
+    "NCCL_DEBUG_FILE=/shared/nccl.%h.%p; while it hangs ncclras -v on one of its nodes"
 )
 MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
 
