@@ -33,6 +33,8 @@ SIDES = {
 """The tensors of PyTorch's operations that have to have the same number of elements and the same type on all ranks."""
 FIELDS = ("operations", "counts", "types", "operators", "roots")
 CLOSES = "coalesced"
+MOST_DIMENSIONS = 64
+"""What PyTorch's own tensors may have."""
 
 
 def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
@@ -40,8 +42,21 @@ def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
     side = SIDES.get(name)
     if side is None:
         return None, ""
-    types = sorted({one_line(str(one)) for one in told.get(f"{side}_dtypes", ())})
-    return sum(math.prod(size) for size in told[f"{side}_sizes"]), "/".join(types)
+    types = sorted({plain(one) for one in told.get(f"{side}_dtypes", ())})
+    return sum(_elements(size) for size in told[f"{side}_sizes"]), "/".join(types)
+
+
+def plain(text: Any) -> str:
+    """A text of a dump, fit to be printed; TypeError when it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"{type(text).__name__} where a text belongs")
+    return one_line(text)
+
+
+def _elements(size: list[int]) -> int:
+    if len(size) > MOST_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(size)} dimensions")
+    return math.prod(int(extent) for extent in size)
 
 
 Terms = tuple[str, int | None, str, str, int | None]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.hang.agreement import describe
-from railgauge.topo.hang.model import COLLECTIVES, Call, Communicator, Lane, Scene, Track, named
+from railgauge.topo.hang.model import COLLECTIVES, Call, Communicator, Lane, Scene, Status, Track, named
 from railgauge.topo.hang.standstill import Standstill
 from railgauge.topo.hang.verdict import Verdict
 
@@ -106,7 +106,7 @@ def _is_odd(comm: Communicator, held: set[int]) -> bool:
 def _rows(comm: Communicator, held: set[int]) -> Iterator[str]:
     by_status: dict[str, list[int]] = {}
     for rank, status in sorted(comm.status.items()):
-        if rank in comm.trouble or status.value != "running":
+        if rank in comm.trouble or status is not Status.RUNNING:
             by_status.setdefault(comm.trouble.get(rank, status), []).append(rank)
     yield from (f"{named(ranks)}: {said}" for said, ranks in by_status.items())
     for name, lane in comm.lanes.items():

@@ -19,17 +19,20 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.hang.agreement import agreed
+from railgauge.topo.hang.agreement import agreed, plain
 from railgauge.topo.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
 from railgauge.topo.sources.printable import one_line
 
 SOURCE = "flight recorder"
 RANK = re.compile(r"(\d{1,7})(?:\.(?:json|pkl|pickle|bin))?$")
-PEERS = re.compile(r"(?:send (\d{1,7})->(\d{1,7})|recv (\d{1,7})<-(\d{1,7}))$")
+PEERS = re.compile(r"(\d{1,7})(->|<-)(\d{1,7})")
+NOBODY = (-1, -1)
+"""Peers of what closes a group of sends and receives."""
 COALESCED = "coalesced"
 BEFORE, AHEAD = 8, 64
 """Operations that are kept of a rank and group: so many before the first that is not over, and so many from it on."""
 MOST_RANKS = 1 << 20
+LONGEST = 200  # of what is said about a damaged dump
 
 
 class _Group(NamedTuple):
@@ -66,14 +69,14 @@ class FlightDumps:
         if rank in self._whole:
             raise InputError(f"another dump of rank {rank} was read before: give those of one hang", path)
         try:
-            groups = {one_line(str(name)): _members(told) for name, told in dump["pg_config"].items()}
+            groups = {plain(name): _members(told) for name, told in dump["pg_config"].items()}
             raw = dump.get("entries") or []
             entries = _closed([_entry(one) for one in raw])
-            whole = not raw or int(raw[0]["record_id"]) == 0
+            whole = int(raw[0]["record_id"]) == 0 if raw else not dump.get("pg_status")
         except KeyError as error:
             raise InputError(f"no flight record of PyTorch: it lacks the field {error}", path) from None
         except (TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError) as error:
-            raise InputError(f"no flight record of PyTorch: {error}", path) from None
+            raise InputError(f"no flight record of PyTorch: {one_line(str(error))[:LONGEST]}", path) from None
         self._whole[rank] = whole
         by_group: dict[str, list[_Entry]] = {}
         for entry in entries:
@@ -142,20 +145,16 @@ def _members(told: dict[str, Any]) -> tuple[str, tuple[int, ...]]:
     ranks = json.loads(listed) if isinstance(listed, str) else listed
     if len(ranks) > MOST_RANKS:
         raise ValueError(f"a group of {len(ranks)} ranks")
-    return one_line(str(told["desc"])), tuple(int(rank) for rank in ranks)
+    return plain(told["desc"]), tuple(int(rank) for rank in ranks)
 
 
 def _entry(told: dict[str, Any]) -> _Entry:
-    full = one_line(str(told["profiling_name"]))
-    name = full.partition(":")[2] or full
-    group = _Group(*(one_line(str(part)) for part in told["process_group"][:2]))
-    between = PEERS.search(name)
-    peers = None
-    if between:
-        name = name.split()[0]
-        peers = (int(between[1]), int(between[2])) if between[1] else (int(between[4]), int(between[3]))
-    number = int(told["p2p_seq_id"] if _is_between_peers(told, name) else told["collective_seq_id"])
-    state = State(told["state"])
+    full = plain(told["profiling_name"])
+    name, _, ends = (full.partition(":")[2] or full).partition(" ")
+    peers = _peers(ends)
+    between = bool(told.get("is_p2p", peers))
+    number = int(told["p2p_seq_id"] if between else told["collective_seq_id"])
+    state = State(plain(told["state"]))
     elements, dtype = agreed(name, told)
     since = int(told.get("time_discovered_started_ns") or told["time_created_ns"])
     call = Call(
@@ -167,11 +166,16 @@ def _entry(told: dict[str, Any]) -> _Entry:
         since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since // 10**9)),
         timed_out=bool(told.get("retired")) and state is not State.COMPLETED,
     )
-    return _Entry(group, number, peers or ((-1, -1) if _is_between_peers(told, name) else None), call)
+    group, about = told["process_group"]
+    return _Entry(_Group(plain(group), plain(about)), number, peers or (NOBODY if between else None), call)
 
 
-def _is_between_peers(told: dict[str, Any], name: str) -> bool:
-    return bool(told.get("is_p2p", name in ("send", "recv")))
+def _peers(ends: str) -> tuple[int, int] | None:
+    """Who sends and who receives: `0->1` of a send, `1<-0` of a receive."""
+    found = PEERS.fullmatch(ends)
+    if not found:
+        return None
+    return (int(found[1]), int(found[3])) if found[2] == "->" else (int(found[3]), int(found[1]))
 
 
 def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
@@ -184,7 +188,7 @@ def _closed(entries: Iterable[_Entry]) -> list[_Entry]:
             same = [
                 one._replace(call=one.call._replace(state=closes.state, timed_out=closes.timed_out)) for one in same
             ]
-        closed += [one for one in same if one.peers != (-1, -1)] if peers else same
+        closed += [one for one in same if one.peers != NOBODY] if peers else same
     return closed
 
 

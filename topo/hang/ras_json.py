@@ -30,7 +30,7 @@ def read_ras_json(scene: Scene, document: dict[str, Any], path: str) -> None:
             _communicator(scene, one)
     except KeyError as error:
         raise InputError(f"no JSON of ncclras: it lacks the field {error}", path) from None
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"no JSON of ncclras: {error}", path) from None
 
 

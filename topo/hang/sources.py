@@ -118,7 +118,8 @@ class Sources:
             document = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise InputError(f"damaged or cut off JSON: {error}", path) from None
-        read = self._documents.get(document.get("schema", ""))
+        schema = document.get("schema")
+        read = self._documents.get(schema) if isinstance(schema, str) else None
         if read:
             read(self.scene, data, path)
             self._read += 1

@@ -165,6 +165,12 @@ def test_a_ring_that_lost_a_group_says_nothing_of_the_rank():
     assert "nothing is told of rank 7" in about_world[0].message
 
 
+def test_a_dump_of_nothing_but_what_is_under_way_does_not_tell_that_nothing_was_called():
+    dumps = {rank: dump(up_to(41, waits=41)) for rank in range(7)}
+    dumps[7] = dump([]) | {"pg_status": {"0": {"last_enqueued_collective": 41}}}
+    assert found(scene_of_dumps(dumps)) == [("evidence-short", "UNKNOWN")]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -174,6 +180,12 @@ def test_a_ring_that_lost_a_group_says_nothing_of_the_rank():
         (dump([entry(0, state="asleep")]), "no flight record of PyTorch: 'asleep'"),
         (dump([entry(0, time_created_ns=10**40)]), "no flight record of PyTorch"),
         (dump([entry("x")]), "no flight record of PyTorch"),
+        (dump([entry(0, profiling_name=[["nccl"]])]), "list where a text belongs"),
+        (dump([entry(0, state=["completed"])]), "list where a text belongs"),
+        (dump([entry(0, process_group=("0",))]), "no flight record of PyTorch"),
+        (dump([entry(0, input_sizes=[[7] * 100_000])]), "a tensor of 100000 dimensions"),
+        (dump([entry(0, input_sizes=7)]), "no flight record of PyTorch"),
+        (dump([7]), "no flight record of PyTorch"),
     ],
 )
 def test_what_is_no_dump_is_refused(content, words):
