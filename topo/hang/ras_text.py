@@ -18,18 +18,20 @@ SOURCE = "RAS"
 LOOKS_LIKE = re.compile(
     rb"^ *(?:#\d+-\d+ \([0-9a-f]+\) [A-Z]|Communicators\.\.\.|No communicator data collected!)", re.M
 )
-GROUP = re.compile(r"(\d+) +(\d+) +(\d+) +[\d-]+ +(\d+) +\d+ +([A-Z]+) +([A-Z,]+)$")
+GROUP = re.compile(r"(\d{1,6}) +(\d{1,6}) +(\d{1,6}) +[\d-]+ +(\d{1,6}) +\d+ +([A-Z]+) +([A-Z,]+)$")
 COMMUNICATOR = re.compile(r"#(\d+)-\d+ \(([0-9a-f]{1,16})\) ([A-Z]+)$")
 PROCESS = re.compile(r"Process (\d+) on node (\S+) managing GPUs? (.+)$")
 COUNTS = re.compile(r"Communicator ranks have different (\w+) operation counts$")
-MISSING = re.compile(r"The missing ranks?: ([\d,]+)$")
-RANKS_AT = re.compile(r"(\d+) ranks? ha(?:ve|s) (?:launched up to operation (\d+)|not launched any operations)$")
-RANKS_ARE = re.compile(r"(\d+) ranks? ha(?:ve|s) status ([A-Z]+)$")
+MISSING = re.compile(r"The missing ranks?: ((?:\d{1,7},?)+)$")
+RANKS_AT = re.compile(
+    r"(\d{1,7}) ranks? ha(?:ve|s) (?:launched up to operation (\d{1,19})|not launched any operations)$"
+)
+RANKS_ARE = re.compile(r"(\d{1,7}) ranks? ha(?:ve|s) status ([A-Z]+)$")
 RANKS_REPORT = re.compile(r"\d+ ranks? reported (.+)$")
 RANK = re.compile(
     r"Rank (\d{1,7})(?: (.*?))? -- (?:GPU \S+(?: \(NVML \d+\))? managed by (process \d+) on node (\S+)|\[)"
 )
-RANK_AT = re.compile(r"has (?:launched up to operation (\d+)|not launched any operations)$")
+RANK_AT = re.compile(r"has (?:launched up to operation (\d{1,19})|not launched any operations)$")
 RANK_IS = re.compile(r"has status ([A-Z]+)$")
 RANK_REPORTS = re.compile(r"reported (.+)$")
 STATUS = {"INIT": Status.STARTING, "RUNNING": Status.RUNNING, "FINALIZE": Status.LEFT, "ABORT": Status.LEFT}
@@ -57,6 +59,7 @@ class RasText:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._groups: dict[str, tuple[int, int]] = {}
+        self._sections: set[str] = set()
         self._dead: set[str] = set()
         self._comm: Communicator | None = None
         self._section = ""
@@ -79,6 +82,7 @@ class RasText:
             self._group(found)
         elif line in ("DEAD", "INCOMPLETE"):
             self._comm, self._section = None, line
+            self._sections.add(line)
         elif found := PROCESS.match(line):
             if self._section == "DEAD":
                 self._dead.add(f"process {found[1]} on node {found[2]}")
@@ -113,7 +117,8 @@ class RasText:
         elif line == "Communicator ranks have different status":
             self._settle()
         elif found := MISSING.match(line):
-            comm.status |= dict.fromkeys(from_list(found[1]), Status.SILENT)
+            dead = "INCOMPLETE" not in self._sections  # none of those that are alive is missing
+            comm.status |= dict.fromkeys(from_list(found[1]), Status.DEAD if dead else Status.SILENT)
         elif found := RANKS_AT.match(line):
             self._told(found[2] or "0", int(found[1]))
         elif found := RANKS_ARE.match(line):
@@ -158,12 +163,12 @@ class RasText:
         if lane is None:
             comm.status |= {rank: STATUS[value] for rank, value in by_rank.items() if value in STATUS}
             return
-        found = comm.lane(lane)
-        _count(found, values, by_rank)
+        _count(comm.lane(lane), values, by_rank)
 
 
 def _count(lane: Lane, values: _Values, by_rank: dict[int, str]) -> None:
     for rank, value in by_rank.items():
         lane.put(rank, Track(int(value)))
     told = {int(value): ranks for value, ranks in values.told.items() if value not in by_rank.values()}
-    lane.unnamed |= told
+    stand = dict(told.items() & lane.unnamed.items())  # of two looks, what is the same in both
+    lane.unnamed = stand if lane.unnamed else told

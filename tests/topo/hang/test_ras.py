@@ -77,6 +77,7 @@ def test_a_process_that_does_not_answer(tmp_path, line, dead):
     assert found(scene) == [("rank-missing", "FAIL")]
     assert message(scene).startswith("rank 5 of communicator 0xc0ffee01, 8 ranks on 2 nodes: ")
     assert any("process 1005 on node 10.0.0.2 (GPU 1)" in note for note in scene.notes)
+    assert scene.communicators["0xc0ffee01"].status[5] is (Status.DEAD if dead else Status.SILENT)
 
 
 def test_errors_of_ranks(tmp_path):
