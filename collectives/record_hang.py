@@ -31,7 +31,7 @@ def _communicator(scene: Scene, standing: Standing) -> Communicator:
     name = f"{standing.communicator:x}"
     about = "of all ranks" if standing.communicator == WORLD else ""
     ranks = tuple(standing.ranks)
-    return scene.communicator(f"run {name}", SOURCE, id=name, about=about, numbering=JOB, size=len(ranks), ranks=ranks)
+    return scene.communicator(f"run {name}", SOURCE, Communicator(name, about=about, numbering=JOB, ranks=ranks))
 
 
 def _track(operations: list[Operation], *, timed_out: bool) -> Track:

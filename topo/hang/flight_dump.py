@@ -110,9 +110,7 @@ def _communicator(scene: Scene, name: str, about: str, ranks: tuple[int, ...]) -
     """Groups that were split off one another may have one name, and are told apart by their ranks."""
     known = scene.communicators.get(f"group {name}")
     key = f"group {name}" if known is None or known.ranks in ((), ranks) else f"group {name} {ranks}"
-    comm = scene.communicator(key, SOURCE, kind="process group", id=name, about=about, numbering=JOB, ranks=ranks)
-    comm.ranks, comm.about, comm.numbering = comm.ranks or ranks, comm.about or about, JOB
-    return comm
+    return scene.communicator(key, SOURCE, Communicator(name, "process group", about, JOB, ranks=ranks))
 
 
 def _put(comm: Communicator, rank: int, entries: list[_Entry]) -> None:

@@ -164,12 +164,12 @@ class Scene:
     notes: dict[str, None] = field(default_factory=dict)
     bootstraps: dict[str, str] = field(default_factory=dict)
 
-    def communicator(self, key: str, source: str, **told: object) -> Communicator:
-        """The communicator of that key, made from what is told where it is new; `source` is noted."""
-        if key not in self.communicators:
-            self.communicators[key] = Communicator(**{"id": key, **told})  # type: ignore[arg-type]
-        found = self.communicators[key]
+    def communicator(self, key: str, source: str, told: Communicator) -> Communicator:
+        """The communicator of that key, with what `source` tells where that was not known."""
+        found = self.communicators.setdefault(key, told)
         found.sources[source] = None
+        found.size, found.ranks = found.size or told.size, found.ranks or told.ranks
+        found.about, found.node_count = found.about or told.about, found.node_count or told.node_count
         return found
 
     def note(self, text: str) -> None:

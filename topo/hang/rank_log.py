@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from railgauge.topo.hang.model import Call, Scene, State, Status, Track
+from railgauge.topo.hang.model import Call, Communicator, Scene, State, Status, Track
 from railgauge.topo.hang.watchdog import Watchdogs
 from railgauge.topo.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.logs.line import Line, messages
@@ -140,8 +140,7 @@ class RankLog:
             del calls[next(iter(calls))]
 
     def _put_member(self, scene: Scene, place: Place, member: _Member, *, counted: bool) -> None:
-        comm = scene.communicator(member.comm, SOURCE, size=member.size)
-        comm.size = comm.size or member.size
+        comm = scene.communicator(member.comm, SOURCE, Communicator(member.comm, size=member.size))
         comm.nodes.setdefault(member.rank, member.host)
         comm.status[member.rank] = member.status
         if counted and member.status is Status.RUNNING:

@@ -38,7 +38,8 @@ def _communicator(scene: Scene, told: dict[str, Any]) -> None:
     size = int(told["size"])
     if not 0 < size <= MOST_RANKS:
         raise ValueError(f"a communicator of {size} ranks")
-    comm = scene.communicator(f"0x{int(told['hash'], 16):x}", SOURCE, size=size)
+    name = f"0x{int(told['hash'], 16):x}"
+    comm = scene.communicator(name, SOURCE, Communicator(name, size=size))
     for one in told["ranks"]:
         rank = int(one["rank"])
         comm.nodes[rank] = one_line(str(one["host"]))

@@ -97,7 +97,8 @@ class RasText:
         if found[6] != "OK":
             return
         if status == "INIT":  # a communicator that nothing is odd about has no more than this row
-            comm = self._scene.communicator(f"number {group}", SOURCE, kind="RAS's group", size=size)
+            name = f"number {group}"
+            comm = self._scene.communicator(name, SOURCE, Communicator(name, "RAS's group", size=size))
             comm.status = dict.fromkeys(range(size), Status.STARTING)
             return
         of = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')} each"
@@ -105,10 +106,10 @@ class RasText:
 
     def _begin(self, found: re.Match[str]) -> None:
         self._settle()
-        comm = self._scene.communicator(f"0x{int(found[2], 16):x}", SOURCE)
+        name = f"0x{int(found[2], 16):x}"
         size, nodes = self._groups.get(found[1], (None, None))
-        comm.size, comm.node_count = comm.size or size, comm.node_count or nodes
-        self._comm, self._section = comm, found[3]
+        self._comm = self._scene.communicator(name, SOURCE, Communicator(name, size=size, node_count=nodes))
+        self._section = found[3]
 
     def _of_communicator(self, comm: Communicator, line: str) -> None:
         if found := COUNTS.match(line):

@@ -114,15 +114,9 @@ def _group_of(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> C
         if rank in comm.members or not comm.ranks:
             comm.sources[SOURCE] = None
             return comm
-    about, size = stuck.about, job_size if stuck.about == "default_pg" else None
-    told = {
-        "kind": "process group",
-        "id": stuck.group or "without a name",
-        "about": about,
-        "numbering": JOB,
-        "size": size,
-    }
-    return scene.communicator(f"group {stuck.group}", SOURCE, **told)
+    size = job_size if stuck.about == "default_pg" else None
+    told = Communicator(stuck.group or "without a name", "process group", stuck.about, JOB, size)
+    return scene.communicator(f"group {stuck.group}", SOURCE, told)
 
 
 def _rank(text: str, found: re.Match[str]) -> int:
