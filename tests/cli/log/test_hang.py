@@ -5,8 +5,8 @@ import json
 
 from tests.cli.command import railgauge, run
 from tests.topo.hang import ras
+from tests.topo.hang.fake_ras import FakeRas
 from tests.topo.hang.reading import dump, up_to, write_dumps
-from tests.topo.hang.test_ras_client import FakeRas
 
 DUMPS = {rank: dump(up_to(41, waits=41)) for rank in range(7)} | {7: dump(up_to(40))}
 

@@ -3,8 +3,12 @@
 start."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.topo.hang.reading import dump, found, message, scene_of, up_to, write_dumps
 
+from railgauge.topo.hang.model import Scene
+from railgauge.topo.hang.rank_log import RankLog
 from railgauge.topo.hang.verdict import verdict
 
 COMM = "0xc0ffee01"
@@ -204,3 +208,18 @@ def test_sources_that_contradict_each_other_say_so(tmp_path):
     write_dumps(tmp_path, {rank: dump(up_to(41, waits=41)) for rank in range(8)})
     scene = scene_of_log(tmp_path, watchdog(0, number=12))
     assert any("do not agree on which operation rank 0 is in" in note for note in scene.notes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whoever_is_behind_is_always_named(data):
+    odd, last = data.draw(st.integers(0, 7)), data.draw(st.integers(1, 12))
+    behind = data.draw(st.integers(0, last - 1))
+    logs = {rank: calls(rank, behind if rank == odd else last) for rank in range(8)}
+    log, scene = RankLog(), Scene()
+    for rank in data.draw(st.permutations(range(8))):
+        log.read([logs[rank].encode()])
+    log.put(scene)
+    judged = verdict(scene)
+    assert [finding.id for finding in judged.findings] == ["rank-behind"]
+    assert judged.text.startswith(f"rank {odd} is missing in AllReduce #{behind + 1} ")
