@@ -111,7 +111,8 @@ def _rows(comm: Communicator, held: set[int]) -> Iterator[str]:
     yield from (f"{named(ranks)}: {said}" for said, ranks in by_status.items())
     for name, lane in comm.lanes.items():
         if name == COLLECTIVES or id(lane) in held or lane.unnamed:
-            yield from _standings(name, lane)
+            between = f" (rank {lane.peers[0]} to rank {lane.peers[1]})" if lane.peers else ""
+            yield from (f"{row}{between}" for row in _standings(name, lane))
     alike = {name: lane for name, lane in comm.lanes.items() if name and not lane.peers and id(lane) not in held}
     counts = [
         f"{name} #{max(track.entered for track in lane.tracks.values())}" for name, lane in alike.items() if lane.tracks

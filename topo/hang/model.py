@@ -70,7 +70,7 @@ class Call(NamedTuple):
 class Track:
     """How far one rank has come: the last operation that it called, and the last that is over (None: not told).
 
-    moved: of two looks the second saw it further on.
+    moved: the look before this one saw it elsewhere.
     """
 
     entered: int
@@ -95,16 +95,12 @@ class Lane:
     """How many ranks have come how far, where the source does not say which they are."""
 
     def put(self, rank: int, track: Track) -> bool:
-        """Add what a source tells of a rank, or a second look at it; False where two sources contradict each other."""
+        """Add what a source tells of a rank: that with more calls is kept. False where two contradict each other."""
         known = self.tracks.setdefault(rank, track)
         if known is track:
             return True
         both = known.waits_in, track.waits_in
-        further = max(known, track, key=lambda one: one.entered)
-        detailed = max(known, track, key=lambda one: len(one.calls))
-        counted = not (known.calls or track.calls)
-        kept = further if counted else detailed
-        kept.moved = counted and known.entered != track.entered
+        kept = max(known, track, key=lambda one: len(one.calls))
         timed_out = {one.number for track in (known, track) for one in track.calls.values() if one.timed_out}
         kept.calls |= {each: kept.calls[each]._replace(timed_out=True) for each in timed_out & kept.calls.keys()}
         self.tracks[rank] = kept

@@ -71,6 +71,7 @@ class RankLog:
         self._members: dict[Place, _Member] = {}
         self._names = CommunicatorNames()
         self._calls: dict[Place, dict[int, Call]] = {}
+        self._with_peers: set[Place] = set()
         self._watchdogs = Watchdogs()
         self._bootstraps: dict[str, str] = {}
 
@@ -86,7 +87,7 @@ class RankLog:
     def put(self, scene: Scene) -> None:
         """Add what the logs tell to a scene."""
         scene.bootstraps |= self._bootstraps
-        uncounted = self._with_peers()
+        uncounted = {member.comm for place, member in self._members.items() if place in self._with_peers}
         for place, member in self._members.items():
             self._put_member(scene, place, member, counted=bool(self._calls) and member.comm not in uncounted)
         for comm in sorted(uncounted):
@@ -119,14 +120,19 @@ class RankLog:
         status = Status.STARTING if starts else Status.RUNNING if "Init COMPLETE" in line.text else Status.LEFT
         if starts:
             self._calls.pop(place, None)  # the pointer may have been another communicator's before
+            self._with_peers.discard(place)
         comm = self._names.name(line.host, line.pid, found)
         self._members[place] = _Member(comm, int(found["rank"]), int(found["size"]), line.host, status)
 
     def _call(self, line: Line, found: re.Match[str]) -> None:
+        place = line.host, line.pid, found["pointer"]
         name, dtype, op = found["name"], int(found["dtype"]), int(found["op"])
+        if name in BETWEEN_PEERS:
+            self._with_peers.add(place)
+            return
         operator = OPERATORS[op] if op < len(OPERATORS) else "its own operator"
         number = int(found["number"], 16)
-        calls = self._calls.setdefault((line.host, line.pid, found["pointer"]), {})
+        calls = self._calls.setdefault(place, {})
         calls[number] = Call(
             number=number,
             name=name,
@@ -146,11 +152,3 @@ class RankLog:
         if counted and member.status is Status.RUNNING:
             calls = self._calls.get(place, {})
             comm.lane().put(member.rank, Track(max(calls, default=NONE), None, calls))
-
-    def _with_peers(self) -> set[str]:
-        """The communicators in which a rank has sent or received."""
-        return {
-            self._members[place].comm
-            for place, calls in self._calls.items()
-            if place in self._members and any(call.name in BETWEEN_PEERS for call in calls.values())
-        }

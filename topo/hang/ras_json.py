@@ -8,7 +8,7 @@ from typing import Any
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.hang.model import Communicator, Scene, Status, Track
-from railgauge.topo.hang.ras_text import SOURCE
+from railgauge.topo.hang.ras_looks import SOURCE
 from railgauge.topo.sources.printable import one_line
 
 SUCCESS, IN_PROGRESS = 0, 7
@@ -54,7 +54,6 @@ def _communicator(scene: Scene, told: dict[str, Any]) -> None:
 
 def _status(comm: Communicator, rank: int, told: dict[str, Any]) -> None:
     state, error = int(told["init_state"]), int(told["async_error"])
-    comm.trouble.pop(rank, None)  # of an earlier look
     if told["abort_flag"] or told["finalize_called"] or told["destroy_flag"]:
         comm.status[rank] = Status.LEFT
     else:

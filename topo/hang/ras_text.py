@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from railgauge.topo.cpuset import from_list
 from railgauge.topo.hang.model import COLLECTIVES, GONE, Communicator, Lane, Scene, Status, Track, counted
+from railgauge.topo.hang.ras_looks import SOURCE
 from railgauge.topo.sources.printable import one_line
 
-SOURCE = "RAS"
 LOOKS_LIKE = re.compile(
     rb"^ *(?:#\d+-\d+ \([0-9a-f]+\) [A-Z]|Communicators\.\.\.|No communicator data collected!)", re.M
 )
@@ -171,5 +171,4 @@ def _count(lane: Lane, values: _Values, by_rank: dict[int, str]) -> None:
     for rank, value in by_rank.items():
         lane.put(rank, Track(int(value)))
     told = {int(value): ranks for value, ranks in values.told.items() if value not in by_rank.values()}
-    stand = dict(told.items() & lane.unnamed.items())  # of two looks, what is the same in both
-    lane.unnamed = stand if lane.unnamed else told
+    lane.unnamed |= told

@@ -20,6 +20,7 @@ from railgauge.topo.hang.model import Scene
 from railgauge.topo.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
 from railgauge.topo.hang.rank_log import RankLog
 from railgauge.topo.hang.ras_json import read_ras_json
+from railgauge.topo.hang.ras_looks import Looks
 from railgauge.topo.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.input_file import BLOCK, blocks
 from railgauge.topo.natural_order import natural
@@ -49,6 +50,7 @@ class Sources:
         self._documents = documents
         self._log = RankLog()
         self._flight_dumps = FlightDumps(self.scene)
+        self._looks = Looks(self.scene)
         self._errors: list[InputError] = []
         self._unknown: list[str] = []
         self._read = 0
@@ -105,7 +107,8 @@ class Sources:
             self._document(_whole(content, path), path)
         elif LOOKS_LIKE.search(first):
             data = _whole(content, path)
-            RasText(self.scene).read(data.decode("utf-8", "replace").splitlines())
+            with self._looks.look():
+                RasText(self.scene).read(data.decode("utf-8", "replace").splitlines())
             self._log.read([data])
             self._read += 1
         elif self._log.read(content):
@@ -124,7 +127,8 @@ class Sources:
             read(self.scene, data, path)
             self._read += 1
         elif "communicators" in document:
-            read_ras_json(self.scene, document, path)
+            with self._looks.look():
+                read_ras_json(self.scene, document, path)
             self._read += 1
         else:
             self._dump(document, path)

@@ -35,6 +35,8 @@ def _nothing(scene: Scene) -> str:
     ]
     if not scene.communicators:
         return "nothing odd is told of any communicator"
+    if any(track.moved for track in tracks):
+        return f"nothing hangs: the ranks of {many} went on between the last two looks"
     if any(track.completed is None for track in tracks):
         return (
             f"nothing odd: all ranks of {many} have called the same operations. Whether they came out of the last ones "

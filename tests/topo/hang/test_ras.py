@@ -151,11 +151,34 @@ def test_json_of_a_start_that_does_not_end(tmp_path):
     assert scene.communicators["0xc0ffee01"].status[7] is Status.SILENT
 
 
+def test_of_two_looks_at_an_older_release_the_last_counts(tmp_path):
+    healthy, starting = ras.text(ras.row()), ras.text(ras.row(status="INIT"))
+    assert found(scene_of_reports(tmp_path, ras.behind(), ras.behind())) == [("rank-behind", "FAIL")]
+    assert found(scene_of_reports(tmp_path, ras.behind(), healthy)) == []
+    assert found(scene_of_reports(tmp_path, healthy, ras.behind())) == []
+    assert found(scene_of_reports(tmp_path, starting, healthy)) == []
+    assert found(scene_of_reports(tmp_path, starting, starting)) == [("start-stuck", "FAIL")]
+
+
+def test_ranks_that_leave_between_two_looks_are_not_odd(tmp_path):
+    left = [ras.json_rank(rank, {}, destroy_flag=rank == 3) for rank in range(8)]
+    reports = ras.json_report(counts()), ras.json_report(left)
+    assert found(scene_of_reports(tmp_path, *reports)) == []
+    assert found(scene_of_reports(tmp_path, *reversed(reports), reports[1], reports[1])) == [("rank-left", "WARN")]
+
+
+def test_a_look_that_cannot_be_read_leaves_the_one_before(tmp_path):
+    broken = ras.json_report([{"rank": 0}])
+    scene = scene_of_reports(tmp_path, ras.behind(), broken)
+    assert found(scene) == [("rank-behind", "FAIL")]
+    assert any("ras-1.txt: no JSON of ncclras" in note for note in scene.notes)
+
+
 def test_a_hash_is_one_in_text_and_json(tmp_path):
     ranks = counts(AllReduce=41)
     ranks[7] = ras.json_rank(7, {"AllReduce": 40})
-    scene = scene_of_reports(tmp_path, ras.behind(), ras.json_report(ranks))
-    assert list(scene.communicators) == ["0xc0ffee01"]
+    assert list(scene_of_reports(tmp_path, ras.behind()).communicators) == ["0xc0ffee01"]
+    assert list(scene_of_reports(tmp_path, ras.json_report(ranks)).communicators) == ["0xc0ffee01"]
 
 
 def test_the_sample():
