@@ -45,6 +45,7 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "--counters", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
     "env": [
@@ -102,6 +103,8 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         check("findings", document)
     for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
         check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
+    against = railgauge("check", "--from", "@dgx-h100", "--against", "@dgx-h100-port-down", "--json")
+    check("findings", json.loads(against.stdout))
 
 
 @pytest.mark.parametrize("names", [LOGS, ["healthy"], ["2.8 on one node"]], ids=len)

@@ -28,8 +28,8 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
 
     sets, drops = tuple(sets), tuple(drops)
     try:
-        before = _forecast(case, case.machine.topology, nodes)
-        after = _forecast(case, edited(case.machine.topology, sets, drops), nodes)
+        before = forecast_of(case, case.machine.topology, nodes)
+        after = forecast_of(case, edited(case.machine.topology, sets, drops), nodes)
     except Error:
         return ""
     return Comparison(edits=(*sets, *drops), before=before, after=after).statement
@@ -41,7 +41,8 @@ def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
     return f"once mended, {nodes} such nodes: {gain}" if gain else ""
 
 
-def _forecast(case: Case, topology: Topology, nodes: int) -> "Forecast":
+def forecast_of(case: Case, topology: Topology, nodes: int) -> "Forecast":
+    """The prediction for a machine of that topology with the settings and the driver of `case`; Error without one."""
     from railgauge.topo.algorithm import Collective
     from railgauge.topo.channels import Policy, search
     from railgauge.topo.predict import Plan, forecast

@@ -9,6 +9,7 @@ from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules import (
     acs_enabled,
     affinity_mask_wrong,
+    changed_since,
     conf_file_forgotten,
     cpu_governor,
     dmabuf_unsupported,
@@ -47,6 +48,7 @@ from railgauge.topo.rules import (
     rp_filter_strict,
     shm_leftovers,
     shm_too_small,
+    slower_than_before,
     socket_ifname_nomatch,
     socket_ifname_virtual,
     soft_rdma_present,
@@ -108,6 +110,8 @@ RULES: tuple[Rule, ...] = (
     nccl_setting_ignored.RULE,
     nccl_setting_invalid.RULE,
     nodes_differ.RULE,
+    slower_than_before.RULE,
+    changed_since.RULE,
 )
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
