@@ -135,9 +135,14 @@ class Communicator:
     @property
     def members(self) -> tuple[int, ...]:
         """All ranks that are in it, as far as that is known."""
-        if self.ranks or self.size is not None:
+        if self.is_counted:
             return self.ranks or tuple(range(self.size or 0))
         return tuple(sorted({*self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}))
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is told how many ranks it has."""
+        return bool(self.ranks or self.size)
 
     @property
     def title(self) -> str:

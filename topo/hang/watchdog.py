@@ -16,6 +16,8 @@ from railgauge.topo.hang.agreement import SIDES
 from railgauge.topo.hang.model import JOB, Call, Communicator, Scene, State, Track
 
 SOURCE = "watchdog"
+WORLD = "default_pg"
+"""What PyTorch says of the group of all ranks."""
 RANK_IN_JOB = re.compile(r"\[rank(\d{1,7})\]:")
 GIVEN_UP = re.compile(
     r"Rank (?P<rank>\d{1,7})\]\s*Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?P<number>\d{1,18}), "
@@ -71,7 +73,13 @@ class Watchdogs:
         return found is not None
 
     def put(self, scene: Scene, job_size: int | None) -> None:
-        """Add what they tell to a scene; job_size: how many ranks the job has, where that is known."""
+        """Add what they tell to a scene; job_size: how many ranks the job has, where that is known.
+
+        Otherwise a rank that is missing among others shows that it has at least those.
+        """
+        in_world = {rank for (rank, _), stuck in self._stuck.items() if stuck.about == WORLD}
+        if job_size is None and len(in_world) < max(in_world, default=-1) + 1:
+            job_size = max(in_world) + 1
         for (rank, _), stuck in self._stuck.items():
             _put_stuck(scene, rank, stuck, job_size)
 
@@ -114,7 +122,7 @@ def _group_of(scene: Scene, rank: int, stuck: _Stuck, job_size: int | None) -> C
         if rank in comm.members or not comm.ranks:
             comm.sources[SOURCE] = None
             return comm
-    size = job_size if stuck.about == "default_pg" else None
+    size = job_size if stuck.about == WORLD else None
     told = Communicator(stuck.group or "without a name", "process group", stuck.about, JOB, size)
     return scene.communicator(f"group {stuck.group}", SOURCE, told)
 

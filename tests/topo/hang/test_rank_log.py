@@ -181,8 +181,24 @@ def test_the_watchdogs_tell_who_waits_since_when(tmp_path):
 
 
 def test_the_watchdogs_of_all_ranks_tell_that_it_is_stuck(tmp_path):
-    scene = scene_of_log(tmp_path, "".join(watchdog(rank) for rank in range(8)))
+    world = "".join(init(rank) + init(rank, "COMPLETE") for rank in range(8))
+    scene = scene_of_log(tmp_path, world + "".join(watchdog(rank) for rank in range(8)))
     assert found(scene) == [("operation-stuck", "FAIL")]
+
+
+def test_watchdogs_alone_tell_of_a_rank_that_is_missing_among_others(tmp_path):
+    scene = scene_of_log(tmp_path, "".join(watchdog(rank) for rank in range(32) if rank != 7))
+    assert found(scene) == [("rank-missing", "FAIL")]
+    assert message(scene).startswith("rank 7 is missing in all_reduce #41 (process group 0 (default_pg), 32 ranks)")
+
+
+def test_watchdogs_alone_do_not_tell_how_many_ranks_there_are(tmp_path):
+    scene = scene_of_log(tmp_path, "".join(watchdog(rank) for rank in range(7)))
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert message(scene).startswith(
+        "ranks 0-6 wait in all_reduce #41 since 06-03 17:17:59 (process group 0 (default_pg))"
+    )
+    assert "how many ranks it has is not told" in message(scene)
 
 
 def test_the_watchdogs_tell_of_counts_that_differ(tmp_path):
@@ -193,7 +209,9 @@ def test_the_watchdogs_tell_of_counts_that_differ(tmp_path):
 
 def test_a_watchdogs_line_without_its_group(tmp_path):
     line = watchdog(3, prefix="").splitlines()[0]
-    assert "process group without a name" in message(scene_of_log(tmp_path, line + "\n"))
+    scene = scene_of_log(tmp_path, line + "\n")
+    assert found(scene) == [("evidence-short", "UNKNOWN")]
+    assert "process group without a name" in message(scene)
 
 
 def test_watchdogs_and_flight_records_are_one_picture(tmp_path):

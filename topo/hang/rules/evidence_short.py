@@ -26,6 +26,9 @@ def _check(standstill: Standstill) -> Iterator[Finding]:
                 f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); nothing is told of {named(unknown)}"
             )
             yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
+        elif hold.is_told and not hold.comm.is_counted and not hold.behind and id(hold.lane) not in standstill.apart:
+            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); how many ranks it has is not told"
+            yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
     for comm in standstill.scene.communicators.values():
         starting = by_status(comm, Status.STARTING)
         absent = [rank for rank in comm.members if rank not in comm.status]

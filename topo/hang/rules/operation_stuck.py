@@ -13,7 +13,7 @@ from railgauge.topo.hang.standstill import Hold, Standstill, begun
 def _check(standstill: Standstill) -> Iterator[Finding]:
     for hold in standstill.holds:
         others = hold.behind or hold.silent or hold.untold or hold.gone
-        if hold.is_told and not others and id(hold.lane) not in standstill.apart:
+        if hold.is_told and hold.comm.is_counted and not others and id(hold.lane) not in standstill.apart:
             since = f", since {hold.since}" if hold.since else ""
             said, ranks = _told(hold)
             level = Level.FAIL if hold.timed_out else Level.WARN
