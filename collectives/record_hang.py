@@ -7,6 +7,8 @@ from railgauge.collectives.record import parse_record
 from railgauge.topo.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports.group import WORLD
+from railgauge.transports.picture import Scene as Picture
+from railgauge.transports.picture import draw
 from railgauge.transports.standing import Operation, Standing
 
 SOURCE = "record of a run"
@@ -15,8 +17,11 @@ SOURCE = "record of a run"
 def read_record(scene: Scene, data: bytes, path: str) -> None:
     """Take in a record; InputError when it is none. Ranks that could not be reached are silent."""
     record = parse_record(data, path)
-    if record.error:
-        scene.note(f"the run ended: {one_line(record.error)}")
+    error = one_line(record.error or "")
+    if error:
+        scene.note(f"the run ended: {error}")
+    if (picture := draw(Picture(record.standings))) and picture not in error:
+        scene.note(f"the ranks stood: {picture}")
     for rank, standings in sorted(record.standings.items()):
         for standing in standings:
             comm = _communicator(scene, standing)

@@ -42,7 +42,10 @@ def test_a_rank_that_could_not_be_reached_is_named():
     found, scene = judged({rank: waits(7) for rank in range(3)}, error="rank 3 is gone")
     assert [finding.id for finding in found.findings] == ["rank-missing"]
     assert found.text.startswith("rank 3 of communicator 0 (of all ranks), 4 ranks: not answering")
-    assert list(scene.notes) == ["the run ended: rank 3 is gone"]
+    assert list(scene.notes) == [
+        "the run ended: rank 3 is gone",
+        "the ranks stood: ranks 0-2 wait in all_reduce #7 for rank 3, which does not answer",
+    ]
 
 
 def test_counts_that_differ_are_told():
