@@ -7,6 +7,7 @@ from typing import Any
 from railgauge.topo.counters.rules import RULES as COUNTER_RULES
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
+from railgauge.topo.hang.rules.rules import RULES as HANG_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
@@ -15,7 +16,8 @@ from railgauge.topo.rules.rules import RULES
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES)
+    logs: tuple[FileRule[Any], ...] = (*LOG_RULES, *HANG_RULES)
+    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, *RULES)
     return {rule.id: rule for rule in rules}
 
 
