@@ -42,12 +42,14 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
         raise typer.Exit(FOUND)
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """The findings in their order and a line that counts them, in colour on a terminal.
+def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
+    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal.
 
     What follows and how to mend it is told once where it is the same for several.
     """
-    _tell(findings)
+    _tell(findings[:most])
+    if most is not None and len(findings) > most:
+        print(f"... and {len(findings) - most} more (--json has all)")
     print(summary(findings))
 
 

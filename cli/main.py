@@ -31,7 +31,10 @@ COMMANDS = {
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
-    "log": ("railgauge.cli.log.commands", "What a run left behind: explain reads logs of NCCL, and flight records."),
+    "log": (
+        "railgauge.cli.log.commands",
+        "What a run left behind: explain NCCL's logs and flight records; who is missing in a hang.",
+    ),
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
+from tests.topo.hang import ras
+from tests.topo.hang.reading import dump, entry, up_to, write_dumps
 from tests.topo.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -110,6 +112,16 @@ def test_log_document_is_as_its_schema_says(tmp_path, names):
     path = tmp_path / "log.txt"
     path.write_text("".join(LOGS[name][0] for name in names))
     check("log", json.loads(railgauge("log", "explain", str(path), "--json").stdout))
+
+
+def test_hang_document_is_as_its_schema_says(tmp_path):
+    write_dumps(tmp_path, {0: dump([*up_to(5, waits=5), entry(1, "send 0->1", "scheduled")]), 1: dump(up_to(3))})
+    (tmp_path / "ras.txt").write_text(ras.behind())
+    (tmp_path / "nothing.txt").write_text("loss 2.3\n")
+    document = json.loads(railgauge("log", "hang", str(tmp_path), "--json").stdout)
+    assert document["findings"]
+    assert document["notes"]
+    check("hang", document)
 
 
 @pytest.mark.parametrize("timeout", [(), ("-T", "1", "--fault", "stall")])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from railgauge.topo.cpuset import from_list
 from railgauge.topo.logs.catalogue import OTHERS, WARN, Entry, entry_of
+from railgauge.topo.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.logs.connections import Connections
 from railgauge.topo.logs.line import Line, messages
 from railgauge.topo.logs.outputs import Outputs
@@ -17,10 +18,6 @@ MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
-INIT = re.compile(
-    r"\bcomm (?P<pointer>0x\w+) rank (?P<rank>\d{1,7}) n[rR]anks (?P<size>\d{1,7})\b(?: cudaDev (?P<device>\d+))?"
-    r"(?: nvmlDev \d+)?(?: busId (?P<bus_id>[0-9a-f]+))?(?: commId (?P<comm>\w+))?"
-)
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
 DEVICES = re.compile(r"NET/(IB|Socket) *: Using (\[0\].*?)(?:;|$)")
 DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
@@ -105,8 +102,7 @@ class Log:
         self.leaves = False
         self.connections = Connections()
         self.outputs = Outputs()
-        self._comms: dict[tuple[str, int, str], str] = {}  # of a process's pointer
-        self._sizes: Counter[tuple[int, int]] = Counter()
+        self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
 
@@ -204,14 +200,8 @@ class Log:
         return self._threads.get((line.host, line.pid, line.thread), "")
 
     def _rank(self, line: Line, found: re.Match[str]) -> None:
-        """Note a rank. Before 2.18 no id of the communicator is told: the n-th of its size is taken for one."""
         rank, size = int(found["rank"]), int(found["size"])
-        process = line.host, line.pid, found["pointer"]
-        comm = found["comm"] or self._comms.get(process)
-        if comm is None:
-            self._sizes[rank, size] += 1
-            comm = f"{self._sizes[rank, size]} of {size} ranks"
-        self._comms[process] = comm
+        comm = self._names.name(line.host, line.pid, found)
         if "COMPLETE" not in line.text:  # the first line of a start; before 2.18 there is the last one alone
             self._threads[line.host, line.pid, line.thread] = comm
         device = int(found["device"]) if found["device"] else line.device

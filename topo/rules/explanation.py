@@ -9,6 +9,7 @@ from railgauge.topo.counters.rules import RULES as COUNTER_RULES
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.gdr.findings import RULE as GDR_RULE
 from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
+from railgauge.topo.hang.rules.rules import RULES as HANG_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
@@ -19,7 +20,9 @@ COLUMNS = 80
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES, GDR_RULE)
+    logs: tuple[FileRule[Any], ...] = (*LOG_RULES, *HANG_RULES)
+    machines: tuple[FileRule[Any], ...] = (*RULES, GDR_RULE)
+    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, *machines)
     return {rule.id: rule for rule in rules}
 
 
