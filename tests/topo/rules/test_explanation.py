@@ -11,13 +11,14 @@ from railgauge.topo.findings import Level
 from railgauge.topo.logs.catalogue import CATALOGUE
 from railgauge.topo.rules.explanation import explanation, known
 
-SOURCES = Path(__file__).parents[3] / "topo"
+FOLDERS = ("topo", "transports", "collectives", "cli")
 IDS = re.compile(r'\bid="([a-z0-9]+(?:-[a-z0-9]+)+)"|_finding\(\s*"([a-z0-9]+(?:-[a-z0-9]+)+)"')
 
 
 def written():
     """The ids that stand in the sources: of rules, and of findings that are made without one."""
-    found = (match for path in SOURCES.rglob("*.py") for match in IDS.finditer(path.read_text()))
+    sources = (path for folder in FOLDERS for path in (Path(__file__).parents[3] / folder).rglob("*.py"))
+    found = (match for path in sources for match in IDS.finditer(path.read_text()))
     return {one or other for match in found for one, other in [match.groups()]}
 
 
