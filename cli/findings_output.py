@@ -4,6 +4,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -30,6 +31,8 @@ STYLE = {
     Level.PASS: "green",
     Level.UNKNOWN: "magenta",
 }
+SHOWN = (*reversed(ORDER), Level.UNKNOWN)
+FEW = 4  # findings of one rule that are shown of a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
@@ -39,11 +42,47 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
         raise typer.Exit(FOUND)
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """The findings in their order and a line that counts them, in colour on a terminal.
+def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
+    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal.
 
     What follows and how to mend it is told once where it is the same for several.
     """
+    _tell(findings[:most])
+    if most is not None and len(findings) > most:
+        print(f"... and {len(findings) - most} more (--json has all)")
+    print(summary(findings))
+
+
+def print_folded(findings: Sequence[Finding]) -> None:
+    """As `print_findings`, shorter."""
+    tell_folded(findings)
+    print(summary(findings))
+
+
+def ids_of(findings: Sequence[Finding], level: Level) -> list[str]:
+    """The rules that gave findings of a level."""
+    return list(dict.fromkeys(one.id for one in findings if one.level is level))
+
+
+def tell_folded(findings: Sequence[Finding]) -> None:
+    """Of many of one rule the first, UNKNOWN by reason, PASS in a line."""
+    shown = [one for one in findings if one.level not in (Level.PASS, Level.UNKNOWN)]
+    for key, alike in groupby(shown, key=lambda one: (one.level, one.id)):
+        same = list(alike)
+        _tell(same[:FEW])
+        if len(same) > FEW:
+            print(f"    ... and {len(same) - FEW} more of {key[1]} (--json has all)")
+    reasons: dict[str, list[str]] = {}
+    for one in findings:
+        if one.level is Level.UNKNOWN:
+            reasons.setdefault(one.message, []).append(one.id)
+    for reason, ids in reasons.items():
+        _print("", Level.UNKNOWN, f" {', '.join(dict.fromkeys(ids))}: {reason}")
+    if passed := ids_of(findings, Level.PASS):
+        _print("", Level.PASS, f" {', '.join(passed)}")
+
+
+def _tell(findings: Sequence[Finding]) -> None:
     told: set[tuple[str, str]] = set()
     for finding in findings:
         place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
@@ -54,13 +93,12 @@ def print_findings(findings: Sequence[Finding]) -> None:
             if text and (finding.id, text) not in told:
                 print(f"    {title}: {text}")
             told.add((finding.id, text))
-    print(summary(findings))
 
 
 def summary(findings: Sequence[Finding]) -> str:
     """How many findings there are of each level, the worst first."""
     counts = Counter(finding.level for finding in findings)
-    parts = [f"{counts[level]} {level}" for level in (*reversed(ORDER), Level.UNKNOWN) if counts[level]]
+    parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
     return ", ".join(parts) or "nothing found"
 
 

@@ -24,10 +24,17 @@ COMMANDS = {
     ),
     "cluster": (
         "railgauge.cli.cluster.commands",
-        "All nodes at once: dump gathers them, folds equal ones, names the odd ones.",
+        "All nodes at once: dump folds equal ones, names the odd ones; check finds what is wrong.",
     ),
+    "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check tells whether NCCL would use it, and if not, why."),
+    "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),
+    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
+    "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
-    "log": ("railgauge.cli.log.commands", "What a run left behind: explain shows where all ranks stood when it ended."),
+    "log": (
+        "railgauge.cli.log.commands",
+        "What a run left behind: explain NCCL's logs and flight records; who is missing in a hang.",
+    ),
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay

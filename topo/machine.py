@@ -92,17 +92,35 @@ def _recorded(path: str) -> tuple[Reader | None, bytes]:
     return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
 
 
+def as_it_is(machine: Machine) -> Machine:
+    """A live or recorded machine without what a topology file and settings make of it."""
+    return recorded(machine.reader) if machine.reader else machine
+
+
+def is_same_host(one: Machine, other: Machine) -> bool:
+    """Whether UUIDs and addresses can be compared: one host, its identifiers plain or under pseudonyms of one key."""
+    marks = [getattr(machine.reader, "redacted", None) for machine in (one, other)]
+    return bool(one.host) and one.host == other.host and marks[0] == marks[1]
+
+
+def recorded(reader: Reader) -> Machine:
+    """The machine that a reader reads, without settings."""
+    return _scanned(reader, {}, None, None)
+
+
 def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
     """Read the live machine below `root` once: the raw reads, and what could not be learnt.
 
     No setting of the environment applies, so that every GPU and every interface is in it, used or not.
     """
+    from railgauge.topo.evidence import Evidence
     from railgauge.topo.inventory import take_inventory
     from railgauge.topo.sources.recording import RecordingReader
 
     reader = RecordingReader(live_reader(root))
-    machine = _scanned(reader, {}, None, None)
+    machine = recorded(reader)
     take_inventory(reader)
+    Evidence(reader).read_all()
     return reader.capture(machine.host), machine.warnings
 
 
@@ -110,18 +128,31 @@ def live_reader(root: str = "/") -> LiveReader:
     """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
     from railgauge.topo.sources.affinity import live_affinity
     from railgauge.topo.sources.cuda import live_cuda
+    from railgauge.topo.sources.fabric_manager import live_fabric_manager
+    from railgauge.topo.sources.gpu_counters import live_gpu_counters
     from railgauge.topo.sources.interfaces import live_interfaces
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
+    from railgauge.topo.sources.pci_config import live_pci_config
+    from railgauge.topo.sources.process import live_process
+    from railgauge.topo.sources.shared_memory import live_shared_memory
     from railgauge.topo.sources.verbs import live_verbs
 
     if root.rstrip("/"):
         return LiveReader(root)
     reader = LiveReader("/")
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
-    gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
+    asked = {"nvml": live_nvml, "cuda": live_cuda, "fabric_manager": live_fabric_manager}
+    gpus = {**asked, "gpu_counters": live_gpu_counters} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
-    always = {"interfaces": live_interfaces, "affinity": live_affinity, "settings": live_settings}
+    always = {
+        "interfaces": live_interfaces,
+        "affinity": live_affinity,
+        "settings": live_settings,
+        "pci_config": live_pci_config,
+        "process": live_process,
+        "shared_memory": live_shared_memory,
+    }
     return LiveReader("/", {**gpus, **rdma, **always})
 
 

@@ -66,8 +66,8 @@ class Paths:
         return gpu_direct(table, self._system.node(gpu), self._system.node(net), self._levels, sending=sending)
 
     def local_nets(self, gpu: Node) -> list[Node]:
-        """The NICs that a kept GPU uses, by channel and then over again."""
-        return local_nets(self._parts[0][0], gpu, self._levels.nets_per_gpu)
+        """The NICs that a GPU uses, by channel and then over again."""
+        return local_nets(self._part(gpu.id, gpu.id)[0], gpu, self._levels.nets_per_gpu)
 
     def local_gpu(self, net: Node) -> Node | None:
         """The kept GPU that a NIC serves first."""

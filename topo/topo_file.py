@@ -12,11 +12,11 @@ from railgauge.topo import xml
 from railgauge.topo.element import Element
 from railgauge.topo.errors import InputError
 from railgauge.topo.nics import Nic
+from railgauge.topo.sources.nccl_topo_file import SETTING, VIRTUAL
 from railgauge.topo.sources.nvml import Gpu
 from railgauge.topo.sources.reader import Reader
 from railgauge.topo.topology import Topology
 
-SETTING = "NCCL_TOPO_FILE"
 HOLDS = {  # the handlers of `ncclTopoXmlLoadSystem` and those below it
     "system": ("cpu",),
     "cpu": ("pci", "nic"),
@@ -24,7 +24,6 @@ HOLDS = {  # the handlers of `ncclTopoXmlLoadSystem` and those below it
     "gpu": ("nvlink", "c2c"),
     "nic": ("net",),
 }
-VIRTUAL = "/var/run/nvidia-topologyd/virtualTopology.xml"  # where NCCL looks without the setting
 
 
 def given_file(reader: Reader, environment: Mapping[str, str]) -> tuple[Topology | None, tuple[str, ...]]:
@@ -76,7 +75,8 @@ def differences(
     described = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci" and any(pci.all("gpu"))]
     if stale := _without(described, (gpu.bus_id for gpu in found)):
         yield f"{file.path}: this machine has no GPU {stale}"
-    if missing := _without((gpu.bus_id for gpu in chosen), described):
+    placed = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci"]  # with or without a <gpu>
+    if missing := _without((gpu.bus_id for gpu in chosen), placed):
         yield f"{file.path}: GPU {missing} is not in it and was detected"
     named = [net.get("name") or "?" for net in file.root.walk() if net.name == "net"]
     if stale := _without(named, (nic.name for nic in nics)):

@@ -3,7 +3,9 @@
 
 import typer
 
+from railgauge.cli.cluster.check import check
 from railgauge.cli.cluster.dump import dump
+from railgauge.cli.cluster.probe import probe
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
 
@@ -23,3 +25,5 @@ def cluster() -> None:
 
 
 app.command(cls=QuickCommand)(dump)
+app.command(cls=QuickCommand)(check)
+app.command(cls=QuickCommand, hidden=True)(probe)

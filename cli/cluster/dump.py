@@ -15,7 +15,6 @@ from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
-    from railgauge.cli.cluster.gather import Limits
     from railgauge.topo.fleet.folder import NodeFile, Unread
     from railgauge.topo.fleet.report import Report
 
@@ -54,6 +53,7 @@ def dump(
     --fail-on: a node that differs is WARN, one that could not be read UNKNOWN.
     """
     from railgauge.cli.cluster.gather import Limits
+    from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY
 
     with ExitStack() as stack:
@@ -64,7 +64,7 @@ def dump(
             endings = [ending for ending, wanted in ((CAPTURES[0], capture or not topo), (TOPOLOGY, topo)) if wanted]
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
             limits = Limits(timeout_s=timeout_s, fanout=fanout)
-            report = _gathered(nodes, hostfile, folder, endings, limits)
+            report = _compared(*gathered_files(nodes, hostfile, folder, endings, limits))
     _leave(report, as_json=as_json, fail_on=fail_on, is_live=source is None)
 
 
@@ -77,36 +77,6 @@ def _read(folder: str) -> "Report":
     from railgauge.topo.fleet.folder import node_files
 
     return _compared(node_files(folder), [])
-
-
-def _gathered(nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: "Limits") -> "Report":
-    """Ask the nodes for each ending; the first is what is compared, and who fails there is not asked again."""
-    from railgauge.cli.cluster.gather import gather, make_folder
-    from railgauge.cli.cluster.nodes import destinations
-    from railgauge.cli.cluster.progress import progress
-
-    asked = destinations(nodes, hostfile)
-    make_folder(folder)
-    failed: list[Unread] = []
-    for ending in endings:
-        with progress("asking nodes", len(asked)) as on_done:
-            gathered = gather(asked, folder, ending, limits, on_done)
-        _warn_of_noise(gathered.noisy)
-        missing = gathered.failed
-        if ending == endings[0]:
-            failed = missing
-            asked = {name: asked[name] for name in asked if name not in {one.name for one in missing}}
-        else:
-            print_warnings(tuple(f"there is no {one.name}{ending}: {one.reason}" for one in missing))
-    return _compared([(name, f"{folder}/{name}{endings[0]}") for name in asked], failed)
-
-
-def _warn_of_noise(nodes: list[str]) -> None:
-    if nodes:
-        from ClusterShell.NodeSet import NodeSet
-
-        said = "a login script prints where commands are run; that was cut off"
-        print_warnings((f"{NodeSet.fromlist(nodes)}: {said}",))
 
 
 def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unread]") -> "Report":

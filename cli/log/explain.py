@@ -1,36 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge log explain: what a run left behind, as text: a flight record, which `run --record` writes."""
+"""railgauge log explain: what a run left behind, as text: NCCL's log, or a flight record of `run --record`."""
 
+import itertools
+import re
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import Json
-from railgauge.cli.output import print_json
+from railgauge.cli.findings_output import FailOn, leave_with, print_findings
+from railgauge.cli.machine_options import From, Json, open_machine
+from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError
-from railgauge.topo.input_file import read_bytes
+from railgauge.topo.findings import Level
+from railgauge.topo.input_file import blocks
 
 MOST_BYTES = 1 << 30
 """More than the record of 4096 ranks has."""
+RECORD = re.compile(rb'\s*\{\s*"schema"')
+ENOUGH = 64  # bytes that tell a record from a log of which each line is JSON
 
 
 def explain(
-    file: Annotated[str, typer.Argument(help="A flight record: what `railgauge run --record FILE` wrote.")],
+    files: Annotated[
+        list[str], typer.Argument(help="NCCL's logs, of one or many ranks (- is stdin), or a flight record.")
+    ],
+    source: From = None,
     as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Say where all ranks stood when a run ended, who waited for whom, and what they had done before."""
+    """Say what NCCL chose, whether RDMA and GPUDirect RDMA are used, and what is odd; or where a run's ranks stood."""
+    if len(files) == 1:
+        first, content = _begin(files[0])
+        if RECORD.match(first):
+            _record(content, files[0], as_json=as_json)
+            return
+        contents: Iterable[Iterable[bytes]] = [content]
+    else:
+        contents = map(blocks, files)
+    _log(contents, files, source, as_json=as_json, fail_on=fail_on)
+
+
+def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
+    """How a file begins, and all of it."""
+    content = blocks(path)
+    first = next(content, b"")
+    while 0 < len(first) < ENOUGH and (more := next(content, b"")):
+        first += more
+    return first, itertools.chain([first], content)
+
+
+def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
     from railgauge.collectives.record import parse_record
     from railgauge.collectives.record_text import record_text
 
-    data = read_bytes(file, MOST_BYTES)
-    if not data.lstrip().startswith(b"{"):
-        raise InputError(
-            "is no flight record (what `railgauge run --record` writes); NCCL's logs are not read yet", file
-        )
-    if len(data) > MOST_BYTES:
-        raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no flight record", file)
-    record = parse_record(data, file)
+    data = b""
+    for block in content:
+        data += block
+        if len(data) > MOST_BYTES:
+            raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no flight record", path)
+    record = parse_record(data, path)
     if as_json:
         print_json(record.to_json())
     else:
         print(record_text(record))
+
+
+def _log(
+    contents: Iterable[Iterable[bytes]], files: list[str], source: str | None, *, as_json: bool, fail_on: Level
+) -> None:
+    from railgauge.topo.logs.allowed import allowed
+    from railgauge.topo.logs.explanation import record, text
+    from railgauge.topo.logs.log import Log
+    from railgauge.topo.logs.scan import whole_lines
+    from railgauge.topo.logs.verdict import verdict
+
+    log = Log()
+    for content in contents:
+        for block in whole_lines(content):
+            log.read(block)
+    if log.empty:
+        raise InputError(
+            "no line of NCCL is in it, and it is no flight record: run the job with NCCL_DEBUG=INFO (and "
+            "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH for more); NCCL_DEBUG_FILE=nccl.%h.%p keeps it apart",
+            files[0] if len(files) == 1 else f"{len(files)} files",
+        )
+    judged = verdict(log)
+    may = allowed(log, open_machine(source)) if source else ()
+    if as_json:
+        print_json(document("log", "", **record(log, judged, may)))
+    else:
+        print(text(log, judged, may))
+        if judged.findings:
+            print()
+            print_findings(judged.findings)
+    leave_with(judged.findings, fail_on)

@@ -11,7 +11,7 @@ from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
 from railgauge.topo.findings import Level
 from railgauge.topo.machine import Machine, load_machine
-from railgauge.topo.topo_file import SETTING
+from railgauge.topo.sources.nccl_topo_file import SETTING
 
 
 def lint(

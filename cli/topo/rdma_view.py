@@ -14,8 +14,8 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.rdma_survey import RdmaSurvey, survey_rdma
 from railgauge.topo.render.rdma import Kind, rdma_lines
 from railgauge.topo.render.rdma_document import rdma_document
+from railgauge.topo.sources.nccl_topo_file import SETTING
 from railgauge.topo.sources.reader import Reader
-from railgauge.topo.topo_file import SETTING
 
 STYLES = {Kind.HEADER: "bold", Kind.USED: "green", Kind.UNUSED: "yellow", Kind.PORT: "bold", Kind.TAKEN: "cyan"}
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
+from tests.topo.hang import ras
+from tests.topo.hang.reading import dump, entry, up_to, write_dumps
+from tests.topo.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
@@ -42,8 +45,13 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "--counters", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
+    "env": [
+        ("env", "--from", "@hgx-h100-gid-holes", "--set", "NCCL_IB_GID_INDEX=3", "--set", "NCCL_PROTOS=2", "--json"),
+        ("env", "--from", "@laptop", "--json"),
+    ],
     "list": [("run", "--list", "--json")],
     "diff": [
         ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),
@@ -93,6 +101,27 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         document = json.loads(railgauge("topo", "lint", str(path), "--json", *arguments).stdout)
         assert document["findings"]
         check("findings", document)
+    for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
+        check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
+    against = railgauge("check", "--from", "@dgx-h100", "--against", "@dgx-h100-port-down", "--json")
+    check("findings", json.loads(against.stdout))
+
+
+@pytest.mark.parametrize("names", [LOGS, ["healthy"], ["2.8 on one node"]], ids=len)
+def test_log_document_is_as_its_schema_says(tmp_path, names):
+    path = tmp_path / "log.txt"
+    path.write_text("".join(LOGS[name][0] for name in names))
+    check("log", json.loads(railgauge("log", "explain", str(path), "--json").stdout))
+
+
+def test_hang_document_is_as_its_schema_says(tmp_path):
+    write_dumps(tmp_path, {0: dump([*up_to(5, waits=5), entry(1, "send 0->1", "scheduled")]), 1: dump(up_to(3))})
+    (tmp_path / "ras.txt").write_text(ras.behind())
+    (tmp_path / "nothing.txt").write_text("loss 2.3\n")
+    document = json.loads(railgauge("log", "hang", str(tmp_path), "--json").stdout)
+    assert document["findings"]
+    assert document["notes"]
+    check("hang", document)
 
 
 @pytest.mark.parametrize("timeout", [(), ("-T", "1", "--fault", "stall")])

@@ -16,8 +16,8 @@ from railgauge.topo import xml
 from railgauge.topo.errors import Error, InputError, UsageError
 from railgauge.topo.machine import load_machine, record
 from railgauge.topo.scan import scan
+from railgauge.topo.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.system import build_system
-from railgauge.topo.topo_file import VIRTUAL
 
 GPU0, GPU1, NIC, SWITCH = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "ffff:ff:01.0"
 FILE = f"""\

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from railgauge.topo.errors import Error, InputError, UnavailableError
-from railgauge.topo.fleet.node import Node, Sheet, read_node
+from railgauge.topo.fleet.node import Look, Node, Sheet, read_node
 from railgauge.topo.natural_order import natural
 from railgauge.topo.sources.printable import MARK
 
@@ -57,13 +57,18 @@ def _shown(name: str) -> str:
     return "".join(char if char.isprintable() else MARK for char in name)
 
 
-def read_files(files: Sequence[NodeFile], on_read: Callable[[int], None]) -> tuple[list[Node], list[Unread]]:
-    """Read all nodes; `on_read` is told how many more were. UnavailableError when a reading process was killed."""
+def read_files(
+    files: Sequence[NodeFile], on_read: Callable[[int], None], look: Look | None = None
+) -> tuple[list[Node], list[Unread]]:
+    """Read all nodes; `on_read` is told how many more were. UnavailableError when a reading process was killed.
+
+    look: asked of each node beside, in the process that reads it.
+    """
     with_topology = any(path.endswith(TOPOLOGY) for _, path in files)
     nodes: list[Node] = []
     unread: list[Unread] = []
     sheets: dict[str, Sheet] = {}
-    for chunk in _chunks(files, with_topology):
+    for chunk in _chunks(files, with_topology, look):
         for one in chunk.nodes:
             if isinstance(one, Unread):
                 unread.append(one)
@@ -93,8 +98,8 @@ class _Chunk:
     sheets: dict[str, Sheet]
 
 
-def _chunks(files: Sequence[NodeFile], with_topology: bool) -> Iterator[_Chunk]:
-    read = partial(_read_chunk, with_topology=with_topology)
+def _chunks(files: Sequence[NodeFile], with_topology: bool, look: Look | None) -> Iterator[_Chunk]:
+    read = partial(_read_chunk, with_topology=with_topology, look=look)
     chunks = [files[start : start + CHUNK] for start in range(0, len(files), CHUNK)]
     workers = min(len(os.sched_getaffinity(0)), len(chunks))
     if workers < 2:
@@ -112,14 +117,14 @@ def _chunks(files: Sequence[NodeFile], with_topology: bool) -> Iterator[_Chunk]:
             raise UnavailableError("a process that read captures was killed: is there enough memory?") from error
 
 
-def _read_chunk(files: Sequence[NodeFile], *, with_topology: bool) -> _Chunk:
+def _read_chunk(files: Sequence[NodeFile], *, with_topology: bool, look: Look | None) -> _Chunk:
     sheets: dict[str, Sheet] = {}
-    return _Chunk([_read(name, path, with_topology, sheets) for name, path in files], sheets)
+    return _Chunk([_read(name, path, with_topology, look, sheets) for name, path in files], sheets)
 
 
-def _read(name: str, path: str, with_topology: bool, sheets: dict[str, Sheet]) -> _Packed | Unread:
+def _read(name: str, path: str, with_topology: bool, look: Look | None, sheets: dict[str, Sheet]) -> _Packed | Unread:
     try:
-        node = read_node(name, path, with_topology=with_topology)
+        node = read_node(name, path, with_topology=with_topology, look=look)
     except Error as error:
         return Unread(name=name, reason=_reason(error, path))
     keys = ["" if sheet is None else _digest(sheet) for sheet in (node.sheet, node.topology)]

@@ -6,18 +6,20 @@ takes longer than all else, is made only where a topology file has to be compare
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.inventory import take_inventory
 from railgauge.topo.inventory_sheet import of_inventory, of_settings
 from railgauge.topo.sheet import Item, of_topology
-from railgauge.topo.sources.capture import CaptureReader, loads
+from railgauge.topo.sources.capture import Capture, CaptureReader, loads
 from railgauge.topo.sources.compression import MAX_TOTAL, is_archive
 from railgauge.topo.sources.host_identity import host_name
+from railgauge.topo.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.sources.sysfs_numa import numa_nodes
-from railgauge.topo.topo_file import VIRTUAL
 
 Sheet = tuple[Item, ...]
 TOPOLOGY_FILE = "topology file"
@@ -30,6 +32,7 @@ class Node:
     """A node by the name of its file. `host` is what it calls itself, "" where the file does not tell.
 
     sheet: what its capture tells, None for a topology file. topology: what NCCL's XML tells; None where nobody asked.
+    seen: what the look at it gave that was asked for.
     """
 
     name: str
@@ -37,14 +40,22 @@ class Node:
     host: str
     sheet: Sheet | None
     topology: Sheet | None
+    seen: Any = None
 
 
-def read_node(name: str, path: str, *, with_topology: bool) -> Node:
+Recording = tuple[Capture, CaptureReader]
+Look = Callable[[str, str, Recording | None], Any]
+"""Looks at a node, by its name, its file and its capture, None for a topology file, in the process that reads it."""
+
+
+def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = None) -> Node:
     """Read a capture or a topology file. InputError when it is unreadable, or a file of several hosts."""
     data = read_bytes(path, MAX_TOTAL)
     if not is_archive(data):
-        return _of_file(name, path)
-    reader = CaptureReader(loads(data, path))
+        node = _of_file(name, path)
+        return replace(node, seen=look(name, path, None)) if look else node
+    capture = loads(data, path)
+    reader = CaptureReader(capture)
     inventory = take_inventory(reader)
     items = of_inventory(inventory, numa_nodes(reader))
     if text := reader.text(VIRTUAL):
@@ -57,6 +68,7 @@ def read_node(name: str, path: str, *, with_topology: bool) -> Node:
         host=host_name(reader) or "",
         sheet=_anonymous(items),
         topology=_scanned(path) if with_topology else None,
+        seen=look(name, path, (capture, reader)) if look else None,
     )
 
 

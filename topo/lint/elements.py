@@ -113,7 +113,11 @@ class TopoFile:
 
 def read(path: str, machine: Machine | None = None) -> TopoFile:
     """Read a topology file; InputError with the line when it is not one."""
-    data = _topology_bytes(path)
+    return parsed(_topology_bytes(path), path, machine)
+
+
+def parsed(data: bytes, path: str, machine: Machine | None = None) -> TopoFile:
+    """A topology file of which the bytes are known; InputError as `read`."""
     topology = xml.loads(data, path)
     return TopoFile(
         topology=topology,
@@ -121,6 +125,18 @@ def read(path: str, machine: Machine | None = None) -> TopoFile:
         elements=tuple(place(_heard(topology.root))),
         machine=machine,
         inventory=machine.inventory() if machine else None,
+    )
+
+
+def of_machine(machine: Machine) -> TopoFile:
+    """The file that `topo dump` would write of a machine, beside that machine."""
+    topology = machine.topology
+    return TopoFile(
+        topology=topology,
+        data=xml.dumps(topology).encode(),
+        elements=tuple(place(topology.root)),
+        machine=machine if machine.reader else None,
+        inventory=machine.inventory(),
     )
 
 

@@ -14,10 +14,11 @@ DEFAULTS = ("ib", "^docker,lo,virbr", "docker", "lo", "virbr")
 def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
     """The interfaces to use, out of those that have an address, in the order given.
 
-    `setting` is NCCL_SOCKET_IFNAME: prefixes separated by commas; `=` wants exact names, `^` excludes. Without it:
-    those named ib*, else all but docker*, lo and virbr*, else docker*, else lo, else virbr*.
+    `setting` is NCCL_SOCKET_IFNAME: prefixes separated by commas; `=` wants exact names, `^` excludes. Without it, or
+    with one character (`ncclFindInterfaces`): those named ib*, else all but docker*, lo and virbr*, else docker*, else
+    lo, else virbr*.
     """
-    if setting:
+    if setting and len(setting) > 1:
         return _unique(name for name in names if matches(name, setting))
     for default in DEFAULTS:
         found = _unique(name for name in names if matches(name, default))

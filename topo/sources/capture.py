@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from railgauge.topo.errors import InputError
 from railgauge.topo.sources.compression import pack, unpack
 from railgauge.topo.sources.foreign_tree import place, unknown_facts
+from railgauge.topo.sources.pci_config import recorded_pci_config
 from railgauge.topo.sources.printable import all_printable, printable, printable_texts
 from railgauge.topo.sources.reader import Facts, follow
 from railgauge.topo.sources.shapes import FACTS, misfit
@@ -187,6 +188,8 @@ def _foreign(files: dict[str, bytes], links: dict[str, str], path: str) -> Captu
     prefix, root = place([*files, *links], path)
     capture = Capture(manifest={"schema": SCHEMA}, texts=_texts(files, prefix, root), links=_below(links, prefix, root))
     capture.facts.update(unknown_facts(CaptureReader(capture)))
+    if configs := recorded_pci_config(_below(files, prefix, root)):
+        capture.facts["pci_config"] = configs
     return capture
 
 

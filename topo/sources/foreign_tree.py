@@ -6,10 +6,11 @@ They hold files alone, so what only a library or a system call tells (NVML, CUDA
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.sources.pci_config import live_pci_config
 from railgauge.topo.sources.reader import Facts, LiveReader, Reader
 from railgauge.topo.sources.sysfs_pci import DEVICES, gpu_bus_ids
 
@@ -39,7 +40,10 @@ def tree_reader(folder: str) -> LiveReader:
         raise InputError(f"cannot read it: {error.strerror or error}", folder) from error
     for root in (folder, *(inside if len(inside) == 1 else ())):
         if any(os.path.exists(os.path.join(root, name)) for name in MARKS):
-            return LiveReader(root, {name: partial(dict, why) for name, why in unknown_facts(LiveReader(root)).items()})
+            answers: dict[str, Callable[[], Facts]] = {
+                name: partial(dict, why) for name, why in unknown_facts(LiveReader(root)).items()
+            }
+            return LiveReader(root, {**answers, "pci_config": partial(live_pci_config, root)})
     raise InputError("a folder without sys/ or proc/ in it; a capture is one file", folder)
 
 

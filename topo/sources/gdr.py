@@ -26,7 +26,8 @@ class GdrFacts:
     """The host's part. Each reading is None when it is absent or unreadable.
 
     peer_memory: those of NCCL's three paths that are there; kernel and driver by version; open_driver: NVIDIA's open
-    kernel modules, which DMA-BUF needs; dma_buf: by the GPU's bus id, whether CUDA can export its memory as DMA-BUF.
+    kernel modules, which DMA-BUF needs; dma_buf: by the GPU's bus id, whether CUDA can export its memory as DMA-BUF;
+    gpus_without: the bus ids of GPUs that CUDA says cannot do GPUDirect RDMA.
     """
 
     peer_memory: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class GdrFacts:
     driver: str | None = None
     open_driver: bool | None = None
     dma_buf: tuple[tuple[str, bool | None], ...] = ()
+    gpus_without: tuple[str, ...] = ()
 
     @property
     def dma_buf_kernel(self) -> bool | None:
@@ -51,13 +53,15 @@ class GdrFacts:
 def read_gdr(reader: Reader) -> GdrFacts:
     """The host's part of GPUDirect RDMA."""
     version = reader.text(DRIVER)
-    answers = (reader.facts("cuda") or {}).get("dma_buf") or {}
+    cuda = reader.facts("cuda") or {}
+    answers, direct = cuda.get("dma_buf") or {}, cuda.get("gpu_direct_rdma") or {}
     return GdrFacts(
         peer_memory=tuple(path for path in PEER_MEMORY if reader.realpath(path) is not None),
         kernel=reader.text(KERNEL),
         driver=driver_version(version),
         open_driver=None if version is None else "Open Kernel Module" in version,
         dma_buf=tuple((from_nvml(key), None if value is None else bool(value)) for key, value in answers.items()),
+        gpus_without=tuple(from_nvml(key) for key, value in direct.items() if value == 0),
     )
 
 

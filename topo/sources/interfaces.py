@@ -9,13 +9,14 @@ import socket
 import struct
 from typing import Any
 
-SIOCGIFADDR, SIOCGIFFLAGS = 0x8915, 0x8913  # linux/sockios.h
+SIOCGIFADDR, SIOCGIFFLAGS, SIOCGIFNETMASK = 0x8915, 0x8913, 0x891B  # linux/sockios.h
 
 
 def live_interfaces() -> dict[str, Any]:
     """{"interfaces": [{"name", "index", "flags", "addresses": [...]}, ...]} by index.
 
-    An interface without addresses has [], unreadable flags are null; {"error": reason} where a sandbox forbids asking.
+    An interface without addresses has [], unreadable flags are null; "prefix" is the length of the IPv4 network's.
+    {"error": reason} where a sandbox forbids asking.
     """
     six = _ipv6_addresses()
     try:
@@ -27,11 +28,12 @@ def live_interfaces() -> dict[str, Any]:
 
 
 def _interface(probe: socket.socket, index: int, name: str, six: list[str]) -> dict[str, Any]:
-    address, flags = _ask(probe, SIOCGIFADDR, name), _ask(probe, SIOCGIFFLAGS, name)
+    address, flags, mask = (_ask(probe, what, name) for what in (SIOCGIFADDR, SIOCGIFFLAGS, SIOCGIFNETMASK))
     return {
         "name": name,
         "index": index,
         "flags": struct.unpack_from("H", flags, 16)[0] if flags else None,
+        "prefix": int.from_bytes(mask[20:24]).bit_count() if mask else None,
         "addresses": ([socket.inet_ntoa(address[20:24])] if address else []) + six,
     }
 

@@ -13,23 +13,30 @@ from typing import Any
 from railgauge.topo.sources.reader import Reader
 
 PREFIX = "NCCL_"
+OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME")
+"""Of other programs, and often taken for NCCL's or set beside them."""
 CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
 LONGEST = 1023  # characters of a name or value in a file that NCCL takes
-ENVIRONMENT = "environment"
+ENVIRONMENT, ASKED = "environment", "--set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting that is in force: `origin` is "environment" or the file that it is from."""
+    """One setting that is in force. origin: ENVIRONMENT, ASKED (a question of `env`) or the file that it is from."""
 
     name: str
     value: str
     origin: str
 
+    @property
+    def is_of_file(self) -> bool:
+        """Whether a file sets it."""
+        return self.origin not in (ENVIRONMENT, ASKED)
+
 
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The settings in an environment, and the files that NCCL would read, the first that counts first."""
-    own = {name: value for name, value in sorted(environment.items()) if name.startswith(PREFIX)}
+    own = {name: value for name, value in sorted(environment.items()) if name.startswith((PREFIX, *OTHERS))}
     return {"environment": own, "files": [environment.get(CONF_FILE) or os.path.expanduser(USER_FILE), HOST_FILE]}
 
 
@@ -43,6 +50,14 @@ def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
     for path in answer.get("files", ()):
         for name, value in _lines(reader.text(path) or ""):
             found.setdefault(name, Setting(name=name, value=value, origin=path))
+    return tuple(found[name] for name in sorted(found))
+
+
+def read_host_file(reader: Reader) -> tuple[Setting, ...]:
+    """The settings of /etc/nccl.conf alone, for a machine of which nobody asked the environment."""
+    found = {
+        name: Setting(name=name, value=value, origin=HOST_FILE) for name, value in _lines(reader.text(HOST_FILE) or "")
+    }
     return tuple(found[name] for name in sorted(found))
 
 

@@ -31,6 +31,7 @@ SHAPE = re.compile(
 )
 DIGITS = re.compile(r"(?<![0-9a-f])[0-9a-f]{9,32}(?![0-9a-f])", re.IGNORECASE)
 NAMED = re.compile(r"(?<![0-9a-z])(?:en|ib|sl|wl|ww)x([0-9a-f]{12})(?![0-9a-f])")  # systemd.net-naming-scheme(7)
+IN_XML = re.compile(r'\b(?:guid|host_hash)="0x([0-9a-f]{9,16})"')  # of a topology file
 DOTTED = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 HOME = re.compile(r"(?<=/home/)[^/\s]+")
 NODE_DESC = "node_desc"
@@ -78,6 +79,9 @@ class Redaction:
         for text in (*capture.texts, *capture.texts.values(), *capture.links, *capture.links.values()):
             SHAPE.sub(self._shape, text)
             self._named(text)
+            for found in IN_XML.finditer(text):
+                number = int(found[1], 16)
+                self._number(number, self.pseudonyms.guid(number))
 
     def path(self, path: str) -> str:
         """A path or a link's target. Names are left: interfaces and folders may be called like a host."""

@@ -79,7 +79,7 @@ GPU = _object(
     p2p=_optional(_list(_optional(_list(READING, 2)))),
 )
 CUDA_GPU = _object(("pci",), pci=TEXT, name=NAME, cc=_optional(_list(INTEGER, 2)))
-INTERFACE = _object(("name",), name=TEXT, index=INTEGER, addresses=_list(TEXT), flags=READING)
+INTERFACE = _object(("name",), name=TEXT, index=INTEGER, addresses=_list(TEXT), flags=READING, prefix=READING)
 VERBS_PORT = _object(("number",), number=INTEGER, max_mtu=READING, active_mtu=READING, gid_tbl_len=READING)
 VERBS_DEVICE = _object(
     ("name",),
@@ -92,6 +92,11 @@ VERBS_DEVICE = _object(
     dma_buf=READING,
     ports=_list(VERBS_PORT),
 )
+PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed_ordering=READING, serial=NAME)
+SEGMENT = _object(("name", "size_bytes", "age_s"), name=TEXT, size_bytes=INTEGER, age_s=INTEGER, held=READING)
+SHARED_MEMORY = _object(size_bytes=INTEGER, free_bytes=INTEGER, segments=_list(SEGMENT), error=TEXT)
+LIMIT = _optional(_list(INTEGER, 2))
+PROCESS = _object(memlock_bytes=LIMIT, open_files=LIMIT, capabilities=READING, seccomp=READING, numa_error=NAME)
 DOCUMENTS: dict[str, Check] = {
     "manifest.json": _object(host=TEXT, problems=_map(TEXT), redacted=NAME),
     "facts/nvml.json": _object(driver=NAME, cuda=READING, gpus=_list(GPU), error=TEXT),
@@ -99,6 +104,10 @@ DOCUMENTS: dict[str, Check] = {
     "facts/verbs.json": _object(asked=NAME, devices=_list(VERBS_DEVICE), error=TEXT),
     "facts/interfaces.json": _object(interfaces=_list(INTERFACE), error=TEXT),
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
+    "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
+    "facts/process.json": PROCESS,
+    "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
+    "facts/shared_memory.json": SHARED_MEMORY,
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.topo.sources.number import whole
-from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.reader import Facts, Reader
 from railgauge.topo.sources.sysfs_net import CLASS, read_nic
 
 
@@ -12,7 +12,9 @@ from railgauge.topo.sources.sysfs_net import CLASS, read_nic
 class Interface:
     """One interface. speed_mbps is None when unreadable (down, virtual); bus_id when no PCI function is behind it.
 
-    mtu is in bytes, mac as sysfs writes it, state the text of operstate ("up", "down", "unknown").
+    mtu is in bytes, mac as sysfs writes it, state the text of operstate ("up", "down", "unknown"). kind is what the
+    kernel calls a device that is no plain one ("bridge", "vlan", "vxlan", "bond", ...). prefix is the length of the
+    IPv4 network's; both None where that is not told.
     """
 
     name: str
@@ -22,16 +24,19 @@ class Interface:
     speed_mbps: int | None
     bus_id: str | None
     addresses: tuple[str, ...]
+    kind: str | None = None
+    prefix: int | None = None
 
 
 def read_interfaces(reader: Reader) -> tuple[Interface, ...]:
     """All interfaces by name."""
     facts = reader.facts("interfaces") or {}
-    addresses = {entry["name"]: tuple(entry.get("addresses", ())) for entry in facts.get("interfaces", ())}
-    return tuple(_interface(reader, name, addresses.get(name, ())) for name in reader.entries(CLASS))
+    told = {entry["name"]: entry for entry in facts.get("interfaces", ())}
+    return tuple(_interface(reader, name, told.get(name, {})) for name in reader.entries(CLASS))
 
 
-def _interface(reader: Reader, name: str, addresses: tuple[str, ...]) -> Interface:
+def _interface(reader: Reader, name: str, told: Facts) -> Interface:
+    uevent = (reader.text(f"{CLASS}/{name}/uevent") or "").splitlines()
     nic = read_nic(reader, name)
     return Interface(
         name=name,
@@ -40,5 +45,7 @@ def _interface(reader: Reader, name: str, addresses: tuple[str, ...]) -> Interfa
         state=reader.text(f"{CLASS}/{name}/operstate"),
         speed_mbps=nic.speed_mbps,
         bus_id=nic.bus_id,
-        addresses=addresses,
+        addresses=tuple(told.get("addresses", ())),
+        kind=next((line.partition("=")[2] for line in uevent if line.startswith("DEVTYPE=")), None),
+        prefix=told.get("prefix"),
     )

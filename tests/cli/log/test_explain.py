@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge log explain`: a flight record of a run, and files that are none."""
+"""`railgauge log explain`: a flight record of a run, logs of NCCL, and files that are neither."""
 
 import json
+import subprocess
 
 import pytest
-from tests.cli.command import railgauge, run
+from tests.cli.command import clean_environment, command, railgauge, run
+
+NO_GDR = "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
+FULL_SHM = "a:1:1 [0] shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n"
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +35,9 @@ def test_as_json_it_is_what_was_written(record):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("gpu-01:7:7 [0] NCCL INFO Bootstrap: Using eth0:10.0.0.1<0>\n", "NCCL's logs are not read yet"),
-        ("", "is no flight record"),
+        ("", "no line of NCCL is in it, and it is no flight record: run the job with NCCL_DEBUG=INFO"),
+        ("loss 2.3\n", "no line of NCCL is in it"),
+        ("\0\xff" * 99, "no line of NCCL is in it"),
         ('{"schema": "railgauge/run/1"}', "its schema is not railgauge/record/1"),
         ('{"schema": ', "is no JSON"),
     ],
@@ -50,3 +55,53 @@ def test_a_file_that_is_not_there_is_bad_input(tmp_path):
     result = railgauge("log", "explain", str(tmp_path / "none"))
     assert result.returncode == 5
     assert "none: cannot read it: No such file or directory" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "level", "status"),
+    [(NO_GDR, "FAIL", 0), (NO_GDR, "WARN", 1), (FULL_SHM, "FAIL", 1), (FULL_SHM, "UNKNOWN", 1)],
+)
+def test_status_is_of_the_findings(tmp_path, content, level, status):
+    path = tmp_path / "log.txt"
+    path.write_text(content)
+    result = railgauge("log", "explain", str(path), "--fail-on", level)
+    assert (result.returncode, result.stderr) == (status, "")
+
+
+def test_a_log_from_stdin_has_its_verdict_on_top():
+    result = subprocess.run(
+        command("log", "explain", "-"),
+        input=NO_GDR,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert result.stdout.startswith(
+        "RDMA is used between nodes (sides of connections: NET/IB 1); GPUDirect RDMA is not used"
+    )
+    assert "channel 0: 0 -> 1 [send] via NET/IB/0, no GDR" in result.stdout
+    assert "WARN peermem-missing" in result.stdout
+
+
+def test_logs_of_several_ranks_are_one(tmp_path):
+    for host, rank in (("a", 0), ("b", 1)):
+        (tmp_path / host).write_text(
+            f"{host}:1:1 [0] NCCL INFO comm 0x1 rank {rank} nranks 2 cudaDev 0 - Init COMPLETE\n"
+        )
+    result = railgauge("log", "explain", str(tmp_path / "a"), str(tmp_path / "b"), "--json")
+    document = json.loads(result.stdout)
+    assert [(one["rank"], one["node"]) for one in document["ranks"]] == [(0, "a"), (1, "b")]
+
+
+def test_a_machine_beside_the_log(tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text(NO_GDR)
+    result = railgauge("log", "explain", str(path), "--from", "@dgx-h100")
+    assert "what the topology allows\n  no rank's GPU is found on that machine" in result.stdout
+
+
+def test_json_of_a_container_is_no_flight_record(tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text('{"log":"' + NO_GDR.strip() + '\\n","stream":"stdout"}\n')
+    assert railgauge("log", "explain", str(path)).stdout.startswith("RDMA is used")

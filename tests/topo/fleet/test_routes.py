@@ -11,7 +11,7 @@ from railgauge.topo.fleet import routes
 from railgauge.topo.fleet.comparison import compare
 from railgauge.topo.fleet.words import difference_text
 from railgauge.topo.machine import load_machine
-from railgauge.topo.topo_file import VIRTUAL
+from railgauge.topo.sources.nccl_topo_file import VIRTUAL
 
 NO_GDR = '[files]\n"/sys/module/nvidia_peermem" = false'
 

@@ -54,6 +54,7 @@ FACTS = {
             {"name": "eth0", "addresses": ["192.168.7.3", "192.168.7.4", "fe80::e42:a1ff:fe65:1234", "fd00:1::7"]}
         ]
     },
+    "pci_config": {"functions": {"0000:01:00.0": {"size": 4096, "serial": "0c42a1fffe651234"}}},
     "verbs": {
         "asked": "/home/jdoe/venv/bin/python",
         "devices": [{"node_guid": 0x0C42A10300651234, "gids": ["::ffff:192.168.7.3"]}],
@@ -208,3 +209,11 @@ def test_a_mac_in_the_name_of_an_interface_goes_whatever_its_address_is():
     left = whole(redacted)
     assert [digits for digits in ("0c42a1651234", "0c42a1777777", "0c42a1888888") if digits in left] == []
     assert f"enx{Pseudonyms(KEY).mac(0x0C42A1651234):012x}" in redacted.texts["/sys/class/net/.seen"]
+
+
+def test_a_topology_file_of_another_machine_names_none():
+    text = '<cpu host_hash="0x1f2e3d4c5b6a7988"><net guid="0x9d0c42a103006512" speed="400000"/></cpu>'
+    redacted = redact(Capture(manifest={}, texts={"/etc/topo.xml": text}), KEY).texts["/etc/topo.xml"]
+    assert "1f2e3d4c5b6a7988" not in redacted
+    assert "9d0c42a103006512" not in redacted
+    assert 'speed="400000"' in redacted

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """One HTML page about a machine: the picture, the matrix, tables of its devices, and what is wrong or unknown.
 
+With findings it is the report of `check`.
+
 It is self-contained: no script, nothing loaded.
 """
 
 from collections.abc import Sequence
 from html import escape
 
+from railgauge.topo.findings import Finding
 from railgauge.topo.model import NodeKind
 from railgauge.topo.render.matrix import Matrix
+from railgauge.topo.render.picture import findings as found
 from railgauge.topo.render.picture import svg
 from railgauge.topo.render.picture.layout import lay_out
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture
@@ -45,21 +49,45 @@ TABLES = (
 )
 
 
-def dumps(picture: Picture, matrix: Matrix, warnings: Sequence[str]) -> str:
-    """The page; `warnings` are what could not be learnt about the machine."""
+def dumps(
+    picture: Picture,
+    matrix: Matrix,
+    warnings: Sequence[str],
+    findings: Sequence[Finding] = (),
+    gone: Sequence[Finding] = (),
+) -> str:
+    """The page; `warnings` are what could not be learnt about the machine, `findings` what a check says of it, `gone`
+    what its baseline had.
+    """
     parts = picture.parts()
     tables = (_section(title, _devices(parts, kind)) for kind, title in TABLES)
+    body = (
+        f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
+        _section("Findings", found.html(findings)),
+        _section("Gone since the baseline", found.html(gone)),
+        _section("What is wrong or unknown", _warnings(parts, warnings)),
+        f'<div class="tables">{"".join(tables)}</div>',
+        _section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+    )
+    return _page(picture.title, f"{STYLE}\n{found.STYLE}" if findings else STYLE, body)
+
+
+def without_picture(title: str, findings: Sequence[Finding], gone: Sequence[Finding] = ()) -> str:
+    """The findings alone, about a machine of which no model can be made."""
+    sections = (_section("Findings", found.html(findings)), _section("Gone since the baseline", found.html(gone)))
+    body = (f"<h1>{escape(title)}</h1>", *sections)
+    return _page(title, f"{STYLE}\n{found.STYLE}", body)
+
+
+def _page(title: str, style: str, body: Sequence[str]) -> str:
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en">',
             '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-            f"<title>{escape(picture.title)}</title>\n<style>\n{STYLE}\n</style></head>",
+            f"<title>{escape(title)}</title>\n<style>\n{style}\n</style></head>",
             "<body>",
-            f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
-            _section("What is wrong or unknown", _warnings(parts, warnings)),
-            f'<div class="tables">{"".join(tables)}</div>',
-            _section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
+            *body,
             "</body></html>\n",
         ]
     )

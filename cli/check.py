@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge check: what is wrong with a machine that NCCL is to run on."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, leave_with, print_folded
+from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, gpu_list, open_machine
+from railgauge.cli.output import print_json
+from railgauge.cli.quick_command import QuickCommand
+from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.findings import Level
+
+if TYPE_CHECKING:
+    from railgauge.topo.machine import Machine
+
+app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
+
+
+@app.command(cls=QuickCommand)
+def check(
+    source: From = None,
+    gpus: Gpus = None,
+    topo_file: TopoFile = None,
+    cost: Annotated[
+        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: ask the machine, too; 3: move data.")
+    ] = 1,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
+    skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="BASELINE", help="What got worse since: a capture, @fixture, XML or -o's JSON."
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", metavar="FILE", help="A report instead: .html, .json, or .prom for a node exporter."),
+    ] = None,
+    as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
+) -> None:
+    """Find what is wrong with this machine, or the one that --from names, before a job does."""
+    from railgauge.cli.check_file import Answer, check_suffix, findings_document, write_findings
+    from railgauge.topo.rules.case import Case
+    from railgauge.topo.rules.rules import check as findings_of
+    from railgauge.topo.rules.rules import chosen
+
+    if output is not None:
+        if as_json:
+            raise UsageError("-o writes the format of its suffix: leave --json out, or name a .json file")
+        check_suffix(output)
+    rules = chosen(only or (), skip or (), cost)
+    machine = _opened(source, gpus, topo_file)
+    baseline, compared = None, None
+    if against is not None:
+        from railgauge.cli.check_against import load_baseline, print_compared
+        from railgauge.topo.rules.since import compare
+
+        baseline = load_baseline(against, gpu_list(gpus), rules, machine)
+    case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
+    findings = findings_of(case, rules)
+    if baseline is not None:
+        compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
+        findings = compared.findings
+    answer = Answer(case, findings, compared)
+    if output is not None:
+        write_findings(output, answer, os.path.basename(source or "this machine"))
+    elif as_json:
+        print_json(findings_document(answer))
+    elif compared is not None:
+        print_compared(compared)
+    else:
+        print_folded(findings)
+    leave_with(compared.counted(fail_on) if compared else findings, fail_on)
+
+
+def _opened(source: str | None, gpus: str | None, topo_file: str | None) -> "Machine":
+    """The machine; without its topology file where that is invalid, which a rule then tells."""
+    from railgauge.topo.sources.nccl_topo_file import SETTING
+
+    try:
+        return open_machine(source, gpus, topo_file=topo_file)
+    except InputError:
+        if source is not None or topo_file is not None or SETTING not in os.environ:
+            raise
+    rest = {name: value for name, value in os.environ.items() if name != SETTING}
+    return open_machine(source, gpus, environment=rest)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that nodes gave when they were asked, each node's by its name, and what was missing said on stderr."""
+
+from railgauge.cli.cluster.gather import Limits, gather, make_folder
+from railgauge.cli.cluster.nodes import destinations
+from railgauge.cli.cluster.progress import progress
+from railgauge.cli.machine_options import print_warnings
+from railgauge.topo.fleet.folder import NodeFile, Unread
+
+
+def gathered_files(
+    nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: Limits
+) -> tuple[list[NodeFile], list[Unread]]:
+    """Ask for each ending: the files of the first, and the nodes that gave none, which are not asked again."""
+    asked = destinations(nodes, hostfile)
+    make_folder(folder)
+    failed: list[Unread] = []
+    for ending in endings:
+        with progress("asking nodes", len(asked)) as on_done:
+            gathered = gather(asked, folder, ending, limits, on_done)
+        _warn_of_noise(gathered.noisy)
+        missing = gathered.failed
+        if ending == endings[0]:
+            failed = missing
+            asked = {name: asked[name] for name in asked if name not in {one.name for one in missing}}
+        else:
+            print_warnings(tuple(f"there is no {one.name}{ending}: {one.reason}" for one in missing))
+    return [(name, f"{folder}/{name}{endings[0]}") for name in asked], failed
+
+
+def _warn_of_noise(nodes: list[str]) -> None:
+    if nodes:
+        from ClusterShell.NodeSet import NodeSet
+
+        said = "a login script prints where commands are run; that was cut off"
+        print_warnings((f"{NodeSet.fromlist(nodes)}: {said}",))

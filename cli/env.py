@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge env: the settings of NCCL that apply on a machine, and what each of them comes to."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, open_machine
+from railgauge.cli.output import document, print_json
+from railgauge.topo.errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from railgauge.topo.environment.judgement import Judgement
+    from railgauge.topo.environment.selection import Selection
+    from railgauge.topo.sources.nccl_settings import Setting
+
+app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
+
+
+@app.command()
+def env(
+    source: From = None,
+    asked: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Judge this setting, too, as if it was set; repeatable."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show NCCL's settings, where they are from, what they come to on this machine, and what they are worth."""
+    from railgauge.topo.environment.judgement import judge
+    from railgauge.topo.environment.selection import select
+    from railgauge.topo.rules.case import Case
+
+    given = tuple(_setting(text) for text in asked or ())
+    machine = open_machine(source)
+    recorded = Case(machine)
+    if recorded.inventory is None:
+        raise UnavailableError("a topology file tells neither settings nor devices: give a machine, or a capture")
+    names = [setting.name for setting in given]
+    kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
+    case = Case(machine, live=source is None, settings=(*kept, *given))
+    judged = [judge(case, setting) for setting in case.known_settings]
+    now, unset = select(case, case.settings), select(case, {})
+    if as_json:
+        settings = [one.record() for one in judged]
+        content = {"settings": settings, "selects": now.record(), "unset": unset.record()}
+        print_json(document("env", machine.host, known=recorded.inventory.settings is not None, **content))
+    else:
+        _print(judged, now, known=recorded.inventory.settings is not None)
+
+
+def _setting(text: str) -> "Setting":
+    from railgauge.topo.sources.nccl_settings import ASKED, Setting
+
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--set {text!r}: give NAME=VALUE, such as NCCL_IB_HCA=mlx5")
+    return Setting(name=name, value=value, origin=ASKED)
+
+
+def _print(judged: "list[Judgement]", now: "Selection", *, known: bool) -> None:
+    from railgauge.topo.environment.verdict import Verdict
+
+    for one in judged:
+        finding = f" [{one.opinion.finding}]" if one.opinion.finding else ""
+        print(f"{one.setting.name}={one.setting.value} ({one.setting.origin}): {one.opinion.verdict}{finding}")
+        print(f"    {one.opinion.why}")
+        if one.without and one.opinion.verdict is not Verdict.HARMLESS:
+            print(f"    without it: {one.without}")
+    if not known:
+        print("The environment was not recorded there: only /etc/nccl.conf and --set are told.")
+    elif not judged:
+        print("No setting of NCCL's is in force.")
+    interfaces = "not known" if now.interfaces is None else ", ".join(now.interfaces) or "none"
+    print(f"Interfaces, the first for the bootstrap: {interfaces}")
+    for port in now.ports:
+        gid = "" if port.gid_index is None else f"GID {port.gid_index} ({port.gid or 'empty'}), "
+        print(f"RDMA port {port.name}: {gid}{port.why}")
+    if not now.ports:
+        print("RDMA ports: none, data between nodes goes by sockets")

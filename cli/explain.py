@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge explain: what a finding is, how it shows, how to be sure, and how to mend it."""
+
+from typing import Annotated
+
+import typer
+
+from railgauge.cli.machine_options import HELP_OPTIONS
+from railgauge.cli.quick_command import QuickCommand
+from railgauge.topo.errors import UsageError
+
+app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
+
+
+@app.command(cls=QuickCommand)
+def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
+    """Explain a finding."""
+    from railgauge.topo.rules.explanation import explanation, known
+
+    if name not in known():
+        raise UsageError(f"there is no finding {name!r}; there are: {', '.join(known())}")
+    print(explanation(name))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge gdr check: whether NCCL would use GPUDirect RDMA, GPU by NIC, and which of its conditions says no."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.findings_output import FailOn, leave_with
+from railgauge.cli.machine_options import From, Gpus, Json, Set, TopoFile, gpu_list, open_machine
+from railgauge.cli.output import document, print_json
+from railgauge.topo.errors import UsageError
+from railgauge.topo.findings import Level
+
+if TYPE_CHECKING:
+    from railgauge.topo.gdr.pairs import GdrPair
+    from railgauge.topo.rules.case import Case
+    from railgauge.topo.sources.nccl_settings import Setting
+
+
+def check(
+    gpu: Annotated[str | None, typer.Argument(help="GPU0 or its bus id; without it all of them.")] = None,
+    nic: Annotated[str | None, typer.Argument(help="mlx5_0, NIC0 or its bus id; without it all of them.")] = None,
+    source: From = None,
+    gpus: Gpus = None,
+    topo_file: TopoFile = None,
+    settings: Set = None,
+    as_json: Json = False,
+    fail_on: FailOn = Level.FAIL,
+) -> None:
+    """Tell for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why.
+
+    By the facts of the machine and NCCL's settings there; no byte is moved.
+    """
+    from railgauge.topo.gdr.findings import findings
+    from railgauge.topo.gdr.pairs import gdr_pairs
+    from railgauge.topo.render.gdr_text import gdr_lines
+    from railgauge.topo.rules.case import Case
+
+    given = _given(settings or [])
+    machine = open_machine(source, gpus, topo_file=topo_file)
+    recorded = Case(machine, gpus=gpu_list(gpus))
+    names = {setting.name for setting in given}
+    kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
+    there, pairs = gdr_pairs(Case(machine, live=source is None, gpus=gpu_list(gpus), settings=(*kept, *given)))
+    pairs = _asked(there, pairs, gpu, nic)
+    found = findings(there, pairs)
+    if as_json:
+        print_json(document("findings", machine.host, findings=[one.record() for one in found]))
+    else:
+        print("\n".join(gdr_lines(pairs, found)))
+    leave_with(found, fail_on)
+
+
+def _given(settings: list[str]) -> "tuple[Setting, ...]":
+    """The settings of --set. UsageError for one that has no part in this."""
+    from railgauge.topo.gdr.pairs import MEANING
+    from railgauge.topo.settings.steering import parse_settings
+    from railgauge.topo.sources.nccl_settings import ASKED, Setting
+
+    return tuple(
+        Setting(name=name, value=value, origin=ASKED) for name, value in parse_settings(settings, MEANING).items()
+    )
+
+
+def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":
+    """Those that were asked for. UsageError for a name that there is not, or that is no GPU or NIC of a pair."""
+    from railgauge.topo.ends import find_end
+
+    for kind, text in (("gpu", gpu), ("net", nic)):
+        if text is None:
+            continue
+        wanted = find_end(case.system, text)
+        kept = tuple(pair for pair in pairs if getattr(pair, kind).id == wanted.id)
+        if pairs and not kept:
+            what = "a GPU" if kind == "gpu" else "a NIC that NCCL's IB plugin takes"
+            names = dict.fromkeys(getattr(pair, kind).name or f"GPU{pair.gpu.dev}" for pair in pairs)
+            raise UsageError(f"{text} is not {what}; there are {', '.join(names)}")
+        pairs = kept
+    return pairs

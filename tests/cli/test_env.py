@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`env` tells each setting's origin, what it comes to on a machine, and what it is worth."""
+
+import json
+
+import pytest
+from tests.cli.command import railgauge
+
+HOLES, MIXED = "@hgx-h100-gid-holes", "@dgx-h100"
+
+
+def told(*settings, source=MIXED, **env):
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    where = ("--from", source) if source else ()
+    result = railgauge("env", *where, *arguments, "--json", **env)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_what_nccl_takes_with_and_without_the_settings():
+    document = told("NCCL_IB_HCA==mlx5_3", "NCCL_SOCKET_IFNAME=enp41s0f1np1")
+    assert [port["port"] for port in document["selects"]["ports"]] == ["mlx5_3:1"]
+    assert document["selects"]["interfaces"] == ["enp41s0f1np1"]
+    assert len(document["unset"]["ports"]) == 12
+    assert document["unset"]["interfaces"][0] == "enp41s0f0np0"
+
+
+def test_origins_of_this_machine(tmp_path):
+    (tmp_path / "mine.conf").write_text("NCCL_DEBUG=INFO\nNCCL_CROSS_NIC=1\nNCCL_IB_TC =136\n")
+    document = told(
+        source=None, NCCL_CONF_FILE=str(tmp_path / "mine.conf"), NCCL_DEBUG="WARN", TORCH_NCCL_NAN_CHECK="1"
+    )
+    found = {one["name"]: (one["value"], one["origin"]) for one in document["settings"]}
+    assert found["NCCL_DEBUG"] == ("WARN", "environment")
+    assert found["NCCL_CROSS_NIC"] == ("1", str(tmp_path / "mine.conf"))
+    assert found["TORCH_NCCL_NAN_CHECK"] == ("1", "environment")
+    [blank] = [one for one in document["settings"] if one["name"] == "NCCL_IB_TC "]
+    assert blank["verdict"] == "ignored"
+    assert "NCCL_IB_TC" in blank["why"]
+
+
+def test_text_names_the_finding_and_says_what_was_not_recorded():
+    lines = railgauge("env", "--from", HOLES, "--set", "NCCL_IB_GID_INDEX=3").stdout.splitlines()
+    assert lines[0] == "NCCL_IB_GID_INDEX=3 (--set): harmful [gid-index-invalid]"
+    assert "The environment was not recorded there: only /etc/nccl.conf and --set are told." in lines
+    assert "RDMA port mlx5_1:1: GID 3 (10.0.1.1), NCCL_IB_GID_INDEX, taken unchecked" in lines
+
+
+@pytest.mark.parametrize("text", ["NCCL_IB_HCA", "=mlx5"])
+def test_a_setting_of_another_form_is_refused(text):
+    assert railgauge("env", "--from", "@laptop", "--set", text).returncode == 2
+
+
+def test_a_topology_file_has_no_settings(tmp_path):
+    file = tmp_path / "topo.xml"
+    file.write_text('<system version="1"><cpu numaid="0" arch="x86_64" affinity="1"/></system>')
+    result = railgauge("env", "--from", str(file))
+    assert (result.returncode, result.stdout) == (3, "")

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`gdr check` as a matrix and as findings, by its exit status, for all pairs and for one."""
+
+import json
+
+from tests.cli.command import railgauge
+
+
+def test_the_matrix_and_what_proves_it():
+    result = railgauge("gdr", "check", "--from", "@a100-4gpu")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["mlx5_0", "mlx5_1"]
+    assert lines[1].split()[:2] == ["GPU0", "yes"]
+    assert "no byte was moved" in result.stdout
+
+
+def test_reasons_and_remedies_with_the_status_of_findings():
+    result = railgauge("gdr", "check", "--from", "@dgx-a100-no-peermem")
+    assert result.returncode == 1
+    [reason] = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
+    assert "and 10 more: would not be used: no peer-memory module" in reason
+    assert "modprobe nvidia_peermem" in result.stdout
+
+
+def test_one_pair_as_json():
+    result = railgauge("gdr", "check", "GPU0", "mlx5_3", "--from", "@dgx-h100", "--json")
+    [finding] = json.loads(result.stdout)["findings"]
+    assert (finding["id"], finding["level"], finding["subject"]) == ("gpu-direct-rdma", "PASS", "GPU0 mlx5_3")
+
+
+def test_a_setting_asked_for_counts():
+    pair = ("GPU0", "mlx5_0", "--from", "@dgx-h100", "--set", "NCCL_NET_GDR_READ=0")
+    result = railgauge("gdr", "check", *pair, "--fail-on", "WARN")
+    assert result.returncode == 1
+    assert "WARN GPU0 mlx5_0: would not be used for sending: NCCL_NET_GDR_READ=0" in result.stdout
+    assert railgauge("gdr", "check", *pair).returncode == 0
+
+
+def test_ends_and_settings_that_there_are_not():
+    assert railgauge("gdr", "check", "GPU9", "--from", "@dgx-h100").returncode == 2
+    assert railgauge("gdr", "check", "NUMA0", "--from", "@dgx-h100").returncode == 2
+    assert railgauge("gdr", "check", "--set", "NCCL_DEBUG=INFO", "--from", "@dgx-h100").returncode == 2
+
+
+def test_a_topology_file_is_taken_at_its_word(tmp_path):
+    file = tmp_path / "topo.xml"
+    file.write_text(railgauge("topo", "dump", "--from", "@a100-4gpu").stdout.replace('gdr="1"', 'gdr="0"'))
+    result = railgauge("gdr", "check", "--from", str(file))
+    assert result.returncode == 1
+    assert "the file says gdr=0" in result.stdout
+
+
+def test_sockets_in_a_topology_file_are_no_fault(tmp_path):
+    file = tmp_path / "topo.xml"
+    file.write_text(railgauge("topo", "dump", "--from", "@h200x4").stdout)
+    result = railgauge("gdr", "check", "--from", str(file))
+    assert (result.returncode, result.stdout.split()[0]) == (0, "INFO")

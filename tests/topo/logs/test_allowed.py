@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine's topology allows, beside what its log says was chosen."""
+
+from tests.topo.logs.excerpts import init, said
+from tests.topo.logs.read import read
+
+from railgauge.topo.logs.allowed import allowed
+from railgauge.topo.machine import load_machine
+
+
+def log_on(machine, *texts):
+    """A log of two ranks on the machine's first two GPUs, rank 0 saying the texts."""
+    bus_ids = [node.id.rpartition("-")[2] for node in machine_nodes(machine)[:2]]
+    return read(said("a", init(0, 2, bus_ids[0])) + said("a", init(1, 2, bus_ids[1]), rank=1) + said("a", *texts))
+
+
+def machine_nodes(machine):
+    from railgauge.topo.model import NodeKind
+    from railgauge.topo.system import build_system
+
+    return [node for node in build_system(machine.topology).nodes if node.kind is NodeKind.GPU]
+
+
+def test_p2p_where_shared_memory_was_chosen():
+    machine = load_machine("@dgx-h100")
+    (sentence,) = allowed(log_on(machine, "Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct"), machine)
+    assert sentence.startswith("0 -> 1: P2P (the path is NVL")
+
+
+def test_gdr_where_none_was_chosen():
+    machine = load_machine("@dgx-h100")
+    (sentence,) = allowed(log_on(machine, "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0"), machine)
+    assert sentence.startswith("rank 0: GPUDirect RDMA when sending through NET/")
+
+
+def test_nothing_better():
+    for name, via in (("@dgx-h100", "P2P/CUMEM"), ("@dgx-a100-no-peermem", "NET/IB/0"), ("@consumer-2x5090", "SHM")):
+        machine = load_machine(name)
+        log = log_on(machine, f"Channel 00/0 : 0[0] -> 1[1] via {via}")
+        assert allowed(log, machine) == ("nothing better than what was chosen",), name
+
+
+def test_a_log_of_another_machine():
+    machine = load_machine("@dgx-h100")
+    log = read(said("a", init(0, 2, "fff000")))
+    assert allowed(log, machine) == (
+        "no rank's GPU is found on that machine: the log has no bus ids, or is of another one",
+    )

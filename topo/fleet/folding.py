@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings of many nodes folded: one for all nodes where it says the same, whose `host` names them all."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.topo.findings import Finding
+from railgauge.topo.fleet.examination import Examined
+from railgauge.topo.fleet.findings import NODES_DIFFER
+from railgauge.topo.fleet.findings import findings as differing
+from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.fleet.report import Report
+from railgauge.topo.fleet.rules import across
+from railgauge.topo.fleet.rules.reachability import Reached
+from railgauge.topo.rules.rules import SHOWN
+
+NOTHING_TRIED = Reached()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A finding, its host being the names of `nodes` nodes folded; 0 for one that is about no node in particular."""
+
+    finding: Finding
+    nodes: int
+
+
+def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
+    """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
+    same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
+    for finding, told in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
+        key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
+        names = [name for name in told if not reached.settles(finding, name)]
+        if finding.id == NODES_DIFFER and finding.subject == finding.host:
+            key = (finding.id, finding.level, finding.message)
+        if names or not told:
+            same.setdefault(key, (finding, []))[1].extend(names)
+    found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in same.values()]
+    found += [Folded(one, len(one.evidence["nodes"])) for one in (*across(nodes), *reached.findings)]
+    return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
+
+
+def _of_nodes(nodes: Iterable[Examined]) -> Iterator[tuple[Finding, list[str]]]:
+    """What the rules found on each, equal nodes together."""
+    alike: dict[str, tuple[tuple[Finding, ...], list[str]]] = {}
+    for node in nodes:
+        alike.setdefault(node.likeness, (node.shared, []))[1].append(node.name)
+    for findings, names in alike.values():
+        yield from ((one, names) for one in findings)
+    for node in nodes:
+        yield from ((one, [node.name]) for one in node.own)

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings that take several nodes to see: one file for each id, a function of all individuals."""
+
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings import Finding
+from railgauge.topo.fleet.examination import Examined
+from railgauge.topo.fleet.rules import bootstrap, duplicate_gpu, host_id_collision, mtu_mismatch, rail_unreachable
+
+
+def across(nodes: Sequence[Examined]) -> Iterator[Finding]:
+    """What all of them find."""
+    for rule in (host_id_collision, duplicate_gpu, bootstrap, rail_unreachable, mtu_mismatch):
+        yield from rule.find(nodes)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connections of a log: which two ranks, on which channel, by which transport.
+
+    Ring 00 : 0[0] -> 1[1] via P2P/IPC                             2.3, 2.4 (`Ring 00 : 1 -> 0 [receive] via NET/IB/0`)
+    Channel 00 : 0[1a000] -> 1[1b000] via direct shared memory     2.5 to 2.11: bus ids in brackets
+    Channel 00/0 : 7[7] -> 8[0] [send] via NET/IB/0(3)/GDRDMA      since 2.12; (3): rank 3 sends for it, PXN
+    Channel 00/0 : 0[1] -> 1[2] via P2P/IPC comm 0x55 nRanks 04    RCCL
+
+Both ends of a network connection tell their side; of others the sender alone.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MOST = 1 << 16
+"""Connections that are kept one by one, twice the rings of 1,024 ranks on 32 channels. Beyond, they are counted."""
+CONNECTION = re.compile(
+    r"(?:(?:Channel|Ring) +(?P<channel>\d{1,4})(?:/\d+)? *: *)?\b(?P<source>\d{1,7})(?:\[[\w.]*\])?"
+    r" *(?:-+&gt;|[^\w\s\[]{0,4}) *(?P<target>\d{1,7})(?:\[[\w.]*\])? *(?:\[(?P<end>send|receive)\] *)?via +"
+    r"(?P<via>NET/[A-Za-z][\w ]*/\d+[^\s,;]*|P2P/direct pointer\S*|P2P/[A-Za-z][^\s,;]*"
+    r"|SHM[^\s,;]*|direct shared memory)"
+)
+TOLD = re.compile(rb"([^\s\]:,]*):\d+:\d+ \[\d+\] [NR]CCL INFO Channel [^ \n]+ : [^ \n]+ -> [^ \n]+ ([^\n]*)")
+"""A whole line that tells a connection, for counting: the host, and what comes behind the two ranks."""
+WAY = re.compile(r"(?:\[(send|receive)\] )?via ((?:NET|P2P|SHM)[^\s\\\",;]*)")
+GDR = "/GDRDMA"
+
+
+class Connection(NamedTuple):
+    """One side of a connection, as a rank tells it. `end` is "send", "receive", or "" where one side tells for both.
+
+    channel: -1 where the log does not tell. comm: of which communicator, "" where unknown. host: of the rank that
+    tells it.
+    """
+
+    comm: str
+    channel: int
+    source: int
+    target: int
+    end: str
+    via: str
+    host: str
+
+    @property
+    def transport(self) -> str:
+        """P2P, SHM or the network: NET/IB, NET/Socket, NET/Libfabric."""
+        return transport(self.via)
+
+    @property
+    def gdr(self) -> bool:
+        """Whether the NIC reads or writes the GPU's memory itself."""
+        return GDR in self.via
+
+    @property
+    def teller(self) -> int:
+        """The rank that tells it."""
+        return self.target if self.end == "receive" else self.source
+
+
+class Traffic(NamedTuple):
+    """What connections have in common that are counted and not kept."""
+
+    host: str
+    end: str
+    via: str
+
+
+class Connections:
+    """The connections of a log, the first MOST one by one, the others by what they have in common."""
+
+    def __init__(self) -> None:
+        self.kept: dict[Connection, None] = {}
+        self._beyond: Counter[Traffic] = Counter()
+        self._told: Counter[tuple[bytes, bytes]] = Counter()  # counted and not yet understood
+
+    @property
+    def beyond(self) -> Counter[Traffic]:
+        """Those that are counted and not kept."""
+        self._understand()
+        return self._beyond
+
+    def _understand(self) -> None:
+        for (host, behind), times in self._told.items():
+            if way := WAY.match(behind.decode("utf-8", "replace")):
+                self._beyond[Traffic(host.decode("utf-8", "replace"), way[1] or "", way[2])] += times
+        self._told.clear()
+
+    @property
+    def full(self) -> bool:
+        """Whether no more are kept."""
+        return len(self.kept) >= MOST
+
+    def read(self, text: str, host: str, comm: str) -> bool:
+        """Take one from a line; False where there is none."""
+        found = CONNECTION.search(text)
+        if not found:
+            return False
+        channel = int(found["channel"]) if found["channel"] else -1
+        ranks = int(found["source"]), int(found["target"])
+        self.kept[Connection(comm, channel, *ranks, found["end"] or "", found["via"], host)] = None
+        return True
+
+    def count(self, block: bytes) -> int:
+        """Count those of a block, for when no more are kept: of lines that are whole. How many lines that were."""
+        told = TOLD.findall(block)
+        self._told.update(told)
+        if len(self._told) > MOST:
+            self._understand()
+        return len(told)
+
+    def traffic(self) -> Iterator[tuple[Traffic, int]]:
+        """All of them, folded by what they have in common."""
+        kept = Counter(Traffic(one.host, one.end, one.via) for one in self.kept)
+        yield from (kept + self.beyond).items()
+
+
+def transport(via: str) -> str:
+    """P2P, SHM or the network of what comes after `via`."""
+    if via == "direct shared memory":
+        return "SHM"
+    return "/".join(via.split("/")[:2]) if via.startswith("NET/") else via.split("/")[0]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line of a log, freed of what was wrapped around it: colours, launchers' prefixes, timestamps, JSON of containers.
+
+NCCL begins its lines with `host:pid:thread [device] `; a WARN has a timestamp before it since 2.26, and the source's
+file and line behind it (`ncclDebugLog`). Ranks that share a pipe cut into each other's lines, so that a line may hold
+several headers: each begins a message.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
+CONTAINER = re.compile(r'\\n"|\\u001b\[[0-9;]*m')  # the end of a message, and colours, in the JSON of a container
+HEADER = re.compile(
+    r"(?:(?P<host>[^\s\]:,\"]{1,255}):(?P<pid>\d{1,9}):(?P<thread>\d{1,9}) +)?(?:\[(?P<device>\d{1,4})\] +)?"
+    r"(?P<source>[\w./+-]{1,255}:\d+ +)?[NR]CCL (?P<level>INFO|WARN|TRACE|ERROR)(?: +|$)(?:\[Rank \d+\] +)?"
+)
+CUT_INTO = re.compile(r"([^\s\]:,\"]{1,255}):\d+:\d*")
+"""A header that another rank's begins in the middle of: what was written of it runs into the next one's host."""
+
+
+class Line(NamedTuple):
+    """What NCCL says and who says it; a WARN begins with the source's file and line.
+
+    `level` is "" for a line without NCCL's header; host is "" when unnamed.
+    """
+
+    text: str
+    level: str = ""
+    host: str = ""
+    pid: int = 0
+    thread: int = 0
+    device: int | None = None
+
+
+def messages(raw: bytes) -> Iterator[Line]:
+    """The messages of a line: one, several where ranks cut into each other, or a Line without level."""
+    text = COLOURS.sub("", raw.decode("utf-8", "replace")).rstrip()
+    if text.startswith("{"):
+        text = CONTAINER.split(text, maxsplit=1)[0]
+    headers = list(_headers(text))
+    if not headers:
+        yield Line(text.strip())
+        return
+    glued = [_glued(header, text) for header in headers]
+    begins = [header.start() + size for header, size in zip(headers, glued, strict=True)]
+    for header, size, end in zip(headers, glued, [*begins[1:], len(text)], strict=True):
+        yield Line(
+            (header["source"] or "") + text[header.end() : end].strip(),
+            header["level"],
+            (header["host"] or "")[size:],
+            int(header["pid"] or 0),
+            int(header["thread"] or 0),
+            int(header["device"]) if header["device"] else None,
+        )
+
+
+def _headers(text: str) -> Iterator[re.Match[str]]:
+    """The headers of a line; the search is not begun where no name of NCCL is ahead."""
+    end = 0
+    while text.find("CCL ", end) >= 0 and (header := HEADER.search(text, end)):
+        yield header
+        end = header.end()
+
+
+def _glued(header: re.Match[str], text: str) -> int:
+    """How much of a header's host is the end of what it cuts into: ranks that share a pipe are of one host."""
+    host = header["host"] or ""
+    before = CUT_INTO.search(text, 0, header.start("host") + len(host)) if host else None
+    if before and before.start() < header.start() and host.endswith(before[1]):
+        return len(host) - len(before[1])
+    return 0

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other programs write beside NCCL's lines: the results of nccl-tests, and ncclras's list of who is behind."""
+
+import re
+
+AVERAGE = re.compile(r"# Avg bus bandwidth *: *(\d{1,9}(?:\.\d{1,9})?)")
+MISMATCH = re.compile(r"^#\S+ \((\w+)\) +MISMATCH")
+LAUNCHED = re.compile(r"^(\d{1,9}) ranks? ha(?:ve|s) launched up to operation (\d{1,18})")
+BEHIND = re.compile(r"^Rank (\d{1,9}) -- GPU (\S+) managed by process \d+ on node (\S+)")
+
+
+class Outputs:
+    """Averages of nccl-tests in GB/s, and of ncclras: how many ranks launched how many operations, and who is named."""
+
+    def __init__(self) -> None:
+        self.averages: list[float] = []
+        self.mismatches: list[str] = []
+        self.launched: dict[int, int] = {}
+        self.named: dict[int, str] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether there was something."""
+        return bool(self.averages or self.mismatches or self.launched)
+
+    def read(self, text: str) -> None:
+        """Take in a line."""
+        text = text.strip()
+        if found := AVERAGE.search(text):
+            self.averages.append(float(found[1]))
+        elif found := MISMATCH.search(text):
+            self.mismatches.append(found[1])
+        elif found := LAUNCHED.search(text):
+            self.launched[int(found[2])] = int(found[1])
+        elif found := BEHIND.search(text):
+            self.named[int(found[1])] = found[3]

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the lines worth reading in a log of any size: a block at a time, most lines passed over unread.
+
+Nearly all of a job's log is lines of collectives and of the program itself. Two searches over a block find those that
+tell something: one that begins with NCCL's name, and one whose alternatives begin with bytes that are rare in text.
+Both run at hundreds of MB/s, where a look at each line in turn would not.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+LONGEST = 1 << 15
+"""Bytes of a line that are read: a ring of 4096 ranks takes 24 KiB."""
+INFO = (
+    rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
+    rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
+    rb"|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/)|WARN|ERROR|failure|version)"
+)
+CHANNEL = rb"|(?:Channel|Ring) \d"
+OTHER = (
+    rb"(?:Watchdog caught|Warning: couldn't|MR with error|_NOT_PERMITTED|XML Import|MISMATCH|Avg bus|'nvidia_peermem'"
+    rb"|-library=|-- GPU |hannels per|iled|ilure|Pid +\d+ on |ks have launched|Driver/library"
+    rb"|Bootstrap *: |Using (?:\[|network)|vice found|Duplicate GPU|Multiple Ranks|Missing .iommu|P2P is dis"
+    rb"|Got (?:comp|async)|GPU Direct RDMA|Error (?:while|:)%s)"
+)
+"""The words of other programs, and those of NCCL whose header was lost in copying."""
+VIA = rb"|via (?:NET|P2P|SHM|direct |CollNet|COLLNET|NVLS)"
+WITH_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % CHANNEL, OTHER % VIA))
+WITHOUT_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % b"", OTHER % b""))
+
+
+def lines(block: bytes, *, connections: bool = True) -> Iterator[bytes]:
+    """The lines of a block that may tell something, in their order; those on connections only where asked for."""
+    return lines_with(WITH_CONNECTIONS if connections else WITHOUT_CONNECTIONS, block)
+
+
+def lines_with(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> Iterator[bytes]:
+    """The lines of a block in which one of some patterns is found, in their order."""
+    begins = set()
+    for pattern in patterns:
+        end = 0
+        while found := pattern.search(block, end):
+            begins.add(block.rfind(b"\n", 0, found.start()) + 1)
+            end = _end_of_line(block, found.end())
+    for begin in sorted(begins):
+        yield block[begin : min(_end_of_line(block, begin), begin + LONGEST)]
+
+
+def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks that end where lines end; one that runs on over several loses its middle."""
+    rest = b""
+    for block in blocks:
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield rest + block[:end]
+            rest = block[end:]
+        elif len(rest) < LONGEST:
+            rest += block
+    if rest:
+        yield rest
+
+
+def _end_of_line(block: bytes, position: int) -> int:
+    end = block.find(b"\n", position)
+    return end if end >= 0 else len(block)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings as metrics: OpenMetrics 1.0 text, as a node exporter's textfile collector takes it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from railgauge.topo.findings import LEVELS, Finding
+
+
+def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
+    """One sample 1 for each finding that is not PASS, how many there are of each level, and when it was looked (Unix).
+
+    Findings that agree in all labels are one sample, since a series may come once only.
+    """
+    counts = Counter(finding.level for finding in findings)
+    told = dict.fromkeys(
+        (finding.id, str(finding.level), finding.subject, finding.host or host)
+        for finding in findings
+        if finding.level != "PASS"
+    )
+    lines = ["# TYPE railgauge_finding gauge", "# HELP railgauge_finding What railgauge check found; 1 for each."]
+    lines += [
+        _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
+        for name, level, subject, where in told
+    ]
+    lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings How many findings there are of a level."]
+    lines += [_sample("railgauge_findings", {"level": level, "host": host}, counts[level]) for level in LEVELS]
+    lines += [
+        "# TYPE railgauge_check_time_seconds gauge",
+        "# UNIT railgauge_check_time_seconds seconds",
+        "# HELP railgauge_check_time_seconds When railgauge check looked, as Unix time.",
+        _sample("railgauge_check_time_seconds", {"host": host}, time_s),
+        "# EOF",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
+    inside = ",".join(f'{key}="{_escaped(str(text))}"' for key, text in labels.items())
+    return f"{name}{{{inside}}} {value}"
+
+
+def _escaped(text: str) -> str:
+    """A label's value: backslash, double quote and line feed are escaped, all else is UTF-8."""
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

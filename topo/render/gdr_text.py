@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUDirect RDMA as a matrix, GPUs by NICs, with a legend, and below it the reasons, each with its pairs."""
+
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings import Finding, Level
+from railgauge.topo.gdr.findings import name
+from railgauge.topo.gdr.pairs import GdrPair
+
+USED = "*"
+LEGEND = """\
+  yes   sending and receiving would use GPUDirect RDMA      send, recv   one of the two only
+  no    neither would                                       ?            not known
+  *     the NIC that NCCL takes for that GPU                PIX ... SYS  how far apart they are (PXN: a GPU relays)"""
+PROOF = """\
+This is what NCCL would decide; no byte was moved. Proof: a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
+or perftest's ib_write_bw --use_cuda=0 between two nodes."""
+ORDER = (Level.FAIL, Level.WARN, Level.UNKNOWN, Level.INFO, Level.PASS)
+FEW = 6  # pairs that are named for one reason
+
+
+def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> list[str]:
+    """All of it; the reasons alone where there is no pair."""
+    matrix = [*_matrix(pairs), "", *LEGEND.splitlines(), ""] if pairs else []
+    return [*matrix, *_reasons(findings), *([PROOF] if pairs else [])]
+
+
+def _matrix(pairs: Sequence[GdrPair]) -> Iterator[str]:
+    cells = {tuple(name(pair).split(" ", 1)): _cell(pair) for pair in pairs}
+    gpus, nets = (list(dict.fromkeys(key[place] for key in cells)) for place in (0, 1))
+    rows = [["", *nets], *([gpu, *(cells.get((gpu, net), "") for net in nets)] for gpu in gpus)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(nets) + 1)]
+    return ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def _cell(pair: GdrPair) -> str:
+    sending, receiving = (way.on for way in pair.ways)
+    word = "yes" if sending and receiving else "send" if sending else "recv" if receiving else "no"
+    distance = "PXN" if pair.sending.relay else pair.sending.distance
+    return f"{'?' if pair.unknown else word} {distance}{USED * pair.used}"
+
+
+def _reasons(findings: Sequence[Finding]) -> Iterator[str]:
+    """Each reason once, the worst first, with remedy and effect."""
+    same: dict[tuple[Level, str, str, str], list[str]] = {}
+    for one in findings:
+        same.setdefault((one.level, one.message, one.effect, one.remedy), []).append(one.subject)
+    for (level, message, effect, remedy), subjects in sorted(same.items(), key=lambda entry: ORDER.index(entry[0][0])):
+        more = f" and {len(subjects) - FEW} more" if len(subjects) > FEW else ""
+        yield f"{level} {', '.join(subjects[:FEW])}{more}: {message}"
+        yield from (f"    {title}: {text}" for title, text in (("effect", effect), ("remedy", remedy)) if text)

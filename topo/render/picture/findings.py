@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings as a part of the HTML page: the worst first, each with its evidence; what passed in a line."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+from railgauge.topo.findings import Finding, Level
+
+STYLE = """\
+.finding { border-left: 4px solid var(--rule); padding: .1rem 0 .1rem .9rem; margin: 0 0 1rem; max-width: 60rem }
+.finding p { margin: .2rem 0 }
+.finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .3rem 0; color: var(--quiet) }
+.finding dd { margin: 0; overflow-wrap: anywhere }
+.level { display: inline-block; min-width: 5.5rem; font-weight: 700 }
+.FAIL { border-color: #c0141f } .FAIL .level { color: var(--wrong) }
+.WARN { border-color: #b7791f } .INFO { border-color: #2b6cb0 } .UNKNOWN { border-color: #8250b0 }"""
+TOLD = (Level.FAIL, Level.WARN, Level.INFO)
+MOST = 16  # of one rule; a page with hundreds of them is read by nobody
+
+
+def html(findings: Sequence[Finding]) -> str:
+    """The inside of a section; "" without findings."""
+    parts: list[str] = []
+    for key, alike in groupby((one for one in findings if one.level in TOLD), key=lambda one: (one.level, one.id)):
+        same = list(alike)
+        parts += map(_finding, same[:MOST])
+        parts += [f"<p>... and {len(same) - MOST} more of {escape(key[1])}</p>"] if len(same) > MOST else []
+    unknown = [one for one in findings if one.level is Level.UNKNOWN]
+    if unknown:
+        rows = "".join(f"<li><code>{escape(one.id)}</code>: {escape(one.message)}</li>" for one in unknown)
+        parts.append(f'<div class="finding UNKNOWN"><p class="level">UNKNOWN</p><ul>{rows}</ul></div>')
+    passed = [f"<code>{escape(one.id)}</code>" for one in findings if one.level is Level.PASS]
+    parts += [f"<p><span class=level>PASS</span> {', '.join(passed)}</p>"] if passed else []
+    return "\n".join(parts)
+
+
+def _finding(one: Finding) -> str:
+    about = f"<code>{escape(one.id)}</code> {escape(one.subject)}"
+    facts = [("since the baseline", str(one.since or "")), ("effect", one.effect), ("remedy", one.remedy)]
+    facts += [(name, _text(value)) for name, value in one.evidence.items()]
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
+    return (
+        f'<div class="finding {one.level}"><p><span class="level">{one.level}</span> {about}</p>'
+        f"<p>{escape(one.message)}</p><dl>{rows}</dl></div>"
+    )
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
