@@ -5,14 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from railgauge._native import collectives as native
+from railgauge.collectives.bench import Ran
+from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, extent
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.group import Group
 
 COLLECTIVES = tuple(NUMBERS)
+WAYS = (
+    (Algorithm.ONE_SHOT, Protocol.LL),
+    (Algorithm.TWO_SHOT, Protocol.SIMPLE),
+    (Algorithm.TWO_SHOT, Protocol.LL128),
+)
+"""In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
 COUNTED_BY_DESTINATION = (Collective.REDUCE_SCATTER, Collective.BROADCAST, Collective.SCATTER)
 """Those whose count is how many elements each destination has, the others' that of each source."""
 NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # of a rank that gives or gets nothing
@@ -35,7 +43,7 @@ class GpuCommunicator(Collectives):
             UnavailableError: on any rank, there is no GPU, no memory, or no way from GPU to GPU; all ranks raise it.
             UsageError: two ranks gave one GPU. RunError: a rank was lost meanwhile.
         """
-        self.rank, self.size = group.rank, group.world_size
+        self.rank, self.size, self.device = group.rank, group.world_size, device
         self._group = group
         told = group.all_gather(self._lend(device))
         if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
@@ -50,6 +58,17 @@ class GpuCommunicator(Collectives):
             raise error
         if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
             raise UnavailableError("; ".join(problems))
+
+    def repeat(self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1) -> float:
+        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU."""
+        c = case
+        number = NUMBERS[c.collective]
+        return self._engine.repeat(number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times)
+
+    def ran(self, case: Case) -> Ran:
+        """How such an operation is run."""
+        algorithm, protocol = WAYS[self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))]
+        return Ran(algorithm, protocol, 1, 0.0)
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all that is on a stream (CUDA's handle) is done.

@@ -5,28 +5,21 @@ The protocol is nccl-tests': warm-up and timed iterations out of place and in pl
 on fresh data, and here one more on random data. Times are a rank's own; the ranks' times are averaged as -a says.
 """
 
-import contextlib
-import ctypes
 import itertools
-import mmap
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge._native import collectives as native
+from railgauge.collectives.bench import Bench
 from railgauge.collectives.case import Case
-from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.job import Job
 from railgauge.collectives.operation import IN_PLACE, REDUCING, ROOTED, count_of, extent
-from railgauge.collectives.verification import Verdict, verify
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import UnavailableError
-from railgauge.topo.predict.host_cost import host_cost
+from railgauge.collectives.verification import Verdict
 from railgauge.transports.bootstrap import Bootstrap
 
-POISON = 0xA5
 SEEDS_PER_ROW = 1 << 20
 """Room for the seeds of one row: data for timing, and for each check, both ways."""
 
@@ -78,66 +71,29 @@ class Row:
     work, measured beside the row; None between several nodes, where the network sets it, and without a core each."""
 
 
-def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algorithm, size: int) -> float:
-    """What the cost model says of `size` bytes by an algorithm, in GB/s; 0 of one rank alone, which moves nothing."""
-    if comm.size == 1:
-        return 0.0
-    time_us = host_cost(comm.host_ranks, collective, algorithm, size).time_us
-    return size / time_us / 1e3 * collective.factor(comm.size)
-
-
-def own_memory(size: int) -> mmap.mmap:
-    """Memory of this process, in huge pages where the system has them; UnavailableError where there is too little."""
-    try:
-        memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:
-        raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
-    with contextlib.suppress(OSError):
-        memory.madvise(mmap.MADV_HUGEPAGE)
-    return memory
-
-
-class Buffer:
-    """Page-aligned memory; the engine takes it as bytes."""
-
-    def __init__(self, size: int, allocate: Callable[[int], Any] = own_memory) -> None:
-        self.memory = allocate(max(size, 1))
-
-    def at(self, element: int, dtype: Dtype) -> Any:
-        """From that element on."""
-        return memoryview(self.memory)[element * dtype.bytes :]
-
-    def poison(self, size: int) -> None:
-        """Fill the first `size` bytes with what no result is."""
-        ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(self.memory)), POISON, size)
-
-
 class Meter:
     """Measures one collective on one rank; all ranks call it with the same arguments."""
 
-    def __init__(self, comm: Communicator, bootstrap: Bootstrap, job: Job) -> None:
-        self._comm = comm
+    def __init__(self, bench: Bench, bootstrap: Bootstrap, job: Job, arm_fault: Callable[[], None]) -> None:
+        """`arm_fault` lets an injected fault come, from the first verified operation on."""
+        self._bench = bench
         self._bootstrap = bootstrap
         self._job = job
-        allocate = comm.memory if job.register else own_memory
-        self._source, self._destination = (Buffer(max(job.sizes), allocate) for _ in range(2))
-        self._armed = False
+        self._arm_fault: Callable[[], None] | None = arm_fault if job.fault else None
         self.first_wrong: str | None = None
 
     def row(self, size: int, dtype: Dtype, op: Redop, root: int, seed: int) -> Row:
         """Measure and verify one size (bytes), both ways."""
-        collective, ranks = self._job.collective, self._comm.size
+        collective, ranks = self._job.collective, self._bench.size
         count = count_of(collective, size, dtype.bytes, ranks)
         case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
-        floor = self._memory_floor(case)
+        floor = self._bench.floor_s(case, self._job.iterations * self._job.aggregate)
         told = self._bootstrap.all_gather([floor, *(asdict(way) for way in ways)])
         everybody = [[Sample.received(way) for way in each[1:]] for each in told]
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
-        algorithm, channels, protocol = self._comm.choice(collective, count, dtype)
-        if self._comm.ran_zero_copy:
-            algorithm, channels, protocol = Algorithm.ZERO_COPY, 1, Protocol.SIMPLE
+        ran = self._bench.ran(case)
         return Row(
             bytes=case.bytes(ranks),
             count=count,
@@ -146,27 +102,16 @@ class Meter:
             root=root if collective in ROOTED else -1,
             out_of_place=timings[0],
             in_place=timings[1],
-            algorithm=str(algorithm),
-            protocol=str(protocol),
-            channels=channels,
-            predicted_busbw_gb_per_s=predicted_busbw(self._comm, collective, algorithm, case.bytes(ranks)),
+            algorithm=str(ran.algorithm),
+            protocol=str(ran.protocol),
+            channels=ran.channels,
+            predicted_busbw_gb_per_s=ran.predicted_busbw_gb_per_s,
             floor_us=None if floor is None else max(each[0] for each in told) * 1e6,
         )
 
-    def _memory_floor(self, case: Case) -> float | None:
-        """Seconds; all ranks at once."""
-        where = self._comm.host_ranks
-        if where.nodes > 1 or where.turns > 1:
-            return None
-        lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
-        sizes = lies.source * case.dtype.bytes, lies.destination * case.dtype.bytes
-        times = self._job.iterations * self._job.aggregate
-        self._bootstrap.barrier()
-        return native.memory_floor(self._source.memory, sizes[0], self._destination.memory, sizes[1], times)
-
     def _way(self, case: Case, seed: int, in_place: bool) -> Sample:
         seeds = itertools.count(seed * SEEDS_PER_ROW + in_place * SEEDS_PER_ROW // 2)  # never the same data twice
-        self._fill(case, next(seeds), in_place)
+        self._fill(case, next(seeds), in_place, PatternKind.EXACT)
         seconds, cpu_seconds = self._time(case, in_place)
         checks = self._checks if not in_place or case.collective in IN_PLACE else []
         verdicts = [self._verify(case, next(seeds), in_place, kind) for kind in checks]  # all: the others run them too
@@ -190,39 +135,21 @@ class Meter:
         times = self._job.iterations * self._job.aggregate
         self._bootstrap.barrier()
         before = time.thread_time()
-        seconds = self._run(case, in_place, ahead=ahead, times=times)
+        seconds = self._bench.repeat(case, in_place=in_place, ahead=ahead, times=times)
         return seconds, (time.thread_time() - before) / (ahead + times)
 
     def _verify(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> Verdict:
         """Run it on fresh data and look at what this rank has then."""
         pattern = self._fill(case, seed, in_place, kind)
-        if self._job.fault and not self._armed:
-            self._comm.arm_fault()
-            self._armed = True
-        self._run(case, in_place)
-        return verify(case, pattern, kind, self._views(case, in_place)[1], self._comm.rank, self._comm.size)
+        if self._arm_fault:
+            self._arm_fault()
+            self._arm_fault = None
+        self._bench.repeat(case, in_place=in_place)
+        return self._bench.verify(case, pattern, kind, in_place=in_place)
 
-    def _run(self, case: Case, in_place: bool, *, ahead: int = 0, times: int = 1) -> float:
-        source, destination = self._views(case, in_place)
-        c = case
-        return self._comm.repeat(
-            c.collective, source, destination, c.count, c.dtype, c.op, c.root, ahead=ahead, times=times
-        )
-
-    def _views(self, case: Case, in_place: bool) -> tuple[Any, Any]:
-        """Where the operation reads and where it writes."""
-        into = self._destination
-        if not in_place:
-            return self._source.at(0, case.dtype), into.at(0, case.dtype)
-        lies = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root)
-        return into.at(lies.source_at, case.dtype), into.at(lies.destination_at, case.dtype)
-
-    def _fill(self, case: Case, seed: int, in_place: bool, kind: PatternKind = PatternKind.EXACT) -> native.Pattern:
-        """Fresh data in the source, and in the destination what must not look right."""
-        self._destination.poison(case.bytes(self._comm.size))
-        pattern = native.Pattern(self._comm.size, case.dtype, case.op, seed, kind)
-        count = extent(case.collective, case.count, self._comm.rank, self._comm.size, case.root).source
-        native.fill_pattern(pattern, self._comm.rank, self._views(case, in_place)[0], count)
+    def _fill(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> native.Pattern:
+        pattern = native.Pattern(self._bench.size, case.dtype, case.op, seed, kind)
+        self._bench.fill(case, pattern, in_place=in_place)
         return pattern
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
@@ -232,7 +159,7 @@ class Meter:
         algbw = size / taken / 1e9 if taken > 0 else 0.0
         verdicts = [sample.verdict for sample in samples]
         wrong = None if None in verdicts else sum(verdict.wrong for verdict in verdicts if verdict)
-        busbw = algbw * self._job.collective.factor(self._comm.size)
+        busbw = algbw * self._job.collective.factor(self._bench.size)
         return Timing(time_us=shown * 1e6, algbw_gb_per_s=algbw, busbw_gb_per_s=busbw, wrong=wrong)
 
     def _average(self, values: list[float]) -> float:
@@ -243,5 +170,5 @@ class Meter:
             for way, sample in zip(("out of place", "in place"), ways, strict=True):
                 verdict = sample.verdict
                 if verdict and verdict.wrong and self.first_wrong is None:
-                    of = extent(case.collective, case.count, rank, self._comm.size, case.root).destination
+                    of = extent(case.collective, case.count, rank, self._bench.size, case.root).destination
                     self.first_wrong = f"rank {rank}: {verdict.wrong} of {of} elements wrong ({case}, {way}): {verdict}"

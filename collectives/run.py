@@ -17,6 +17,7 @@ from railgauge.collectives.connect import connect
 from railgauge.collectives.counters import Counters
 from railgauge.collectives.document import Board, Connection, RunDocument, boards_of, connections_of
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
@@ -175,7 +176,8 @@ class _Rank:
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
-        meter = Meter(comm, bootstrap, self._job)
+        bench = HostBench(comm, max(self._job.sizes), register=self._job.register)
+        meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
         if bootstrap.broadcast(self._job.record):

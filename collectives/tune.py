@@ -7,9 +7,9 @@ of a turn counts, and the best turn of a size.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.measure import Buffer
 from railgauge.collectives.operation import bytes_of, count_of
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning import Setting, usable_for

@@ -103,6 +103,12 @@ void bind_gpu(nb::module_& m) {
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "ahead"_a, "times"_a)
+      .def(
+          "way",
+          [](const Engine& engine, int collective, std::size_t count, int dtype) {
+            return static_cast<int>(engine.way(read(collective, 0, 0, count, dtype, 0, 0)));
+          },
+          "collective"_a, "count"_a, "dtype"_a)
       .def("check", &Engine::check)
       .def("abort", &Engine::abort);
 }
