@@ -41,8 +41,8 @@ RANKS, PLACE = "Ranks to start", "The place of a process that something else sta
 @app.command(cls=RanksCommand)
 def link(
     ctx: typer.Context,
-    a: Annotated[int | None, argument(WHAT, "only the link between this rank")] = None,
-    b: Annotated[int | None, argument(WHAT, "and this one")] = None,
+    a: Annotated[int | None, argument(WHAT, "only the link between this rank", metavar="A")] = None,
+    b: Annotated[int | None, argument(WHAT, "and this one", metavar="B")] = None,
     transport: Transport = "",
     size: Bytes = "8M",
     latency_size: LatencyBytes = "8",

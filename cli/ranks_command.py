@@ -14,9 +14,9 @@ def option(section: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, rich_help_panel=section, **more)
 
 
-def argument(section: str, text: str) -> Any:
+def argument(section: str, text: str, **more: Any) -> Any:
     """An argument in a section of the help."""
-    return typer.Argument(help=text, show_default=False, rich_help_panel=section)
+    return typer.Argument(help=text, show_default=False, rich_help_panel=section, **more)
 
 
 class RanksCommand(TyperCommand):

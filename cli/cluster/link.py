@@ -40,8 +40,8 @@ LAUNCHERS = ("ssh", "mpirun", "srun")
 
 def link(
     ctx: typer.Context,
-    a: Annotated[str | None, argument(WHAT, "Only the link between this node")] = None,
-    b: Annotated[str | None, argument(WHAT, "and this one.")] = None,
+    a: Annotated[str | None, argument(WHAT, "Only the link between this node", metavar="A")] = None,
+    b: Annotated[str | None, argument(WHAT, "and this one.", metavar="B")] = None,
     nodes: Annotated[
         str | None, option(NODES, "-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
     ] = None,

@@ -5,8 +5,9 @@ It takes 2 x log2(N) measurements, where all pairs take N - 1 rounds; a ring is 
 single slow node. Where both halves are alike there is none, or there is one in each.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
@@ -42,6 +43,8 @@ class Bisection:
 
     steps: list[tuple[Half, Half]]
     slow: list[int]
+    crowded: bool = False
+    """A half had more ranks on a host than that has cores: rings are as fast as these take turns."""
 
     @property
     def last_ratio(self) -> float:
@@ -88,7 +91,13 @@ def bisect(bootstrap: Bootstrap, peers: Sequence[Peer], job: LinkJob, say: Calla
     comm = Communicator(bootstrap, peers, [everybody], [ring_steps(peers)], only=Algorithm.RING)
     found = halved(len(peers), _Rings(comm, bootstrap, job, say).compare)
     comm.close()
-    return found
+    return replace(found, crowded=any(_crowds(half, peers) for step in found.steps for half in step))
+
+
+def _crowds(half: Half, peers: Sequence[Peer]) -> bool:
+    members = [peers[rank] for rank in half.ranks]
+    here = Counter(peer.host_id for peer in members)
+    return any(here[peer.host_id] > len(peer.cpus) for peer in members if peer.cpus)
 
 
 class _Rings:

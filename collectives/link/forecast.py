@@ -18,11 +18,14 @@ UNKNOWN_GB_PER_S = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of one pair: GB/s of a long message, microseconds of a short one, and how many pairs share its interface."""
+    """Of one pair: GB/s of a long message, microseconds of a short one."""
 
     gb_per_s: float
     latency_us: float
     sharing: int
+    """How many pairs use one of its interfaces, itself among them."""
+    crowded: bool
+    """More ranks are at work on one of its hosts than that has cores."""
 
 
 class Forecaster:
@@ -51,7 +54,7 @@ class Forecaster:
         by_socket = way.step(*pair) is not None
         long = message_cost(where, self._long, by_socket=by_socket)
         short = message_cost(where, self._short, by_socket=by_socket)
-        return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing)
+        return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
 
     def _core_count(self, host: str) -> int:
         return max(1, len(self._cores[host]))

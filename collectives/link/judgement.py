@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_result import LinkResult
-from railgauge.collectives.link.odd import LEAST_RANKS, Odd, odd_ones
+from railgauge.collectives.link.odd import LEAST_RANKS, Judged, Odd, odd_ones
 from railgauge.collectives.link.pair_result import Kind, PairResult
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.node_names import folded
@@ -16,10 +16,10 @@ from railgauge.topo.fleet.node_names import folded
 FAILS_BELOW = 0.5
 """Of the usual speed: FAIL; what is slow at all: WARN."""
 SLOW_NODE, SLOW_LINK, NODE_LATENCY, LINK_LATENCY = "slow-node", "slow-link", "node-latency", "link-latency"
-REMEDY = {
-    1: "look at its NIC (`railgauge check`: width, rate, errors), its cores (governor, other jobs) and its cable",
-    2: "look at cable, optics and switch port between them; measured alone again: `railgauge link A B`",
-}
+CROWDED = "more ranks than cores, so that they waited for each other"
+OF_RANK = "look at its NIC (`railgauge check`: width, rate, errors), its cable, and what else runs on its cores"
+OF_LINK = "look at cables, optics and switch ports between them; that link alone: `railgauge link A B`"
+WITHIN = "look at what else runs on their cores and at the clock of these (`railgauge check`: cpu-governor)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def suspects(links: Sequence[PairResult]) -> list[int]:
     found: set[tuple[Kind, tuple[int, ...]]] = set()
     for kind, alike in kinds(links).items():
         for quantity in QUANTITIES:
-            found |= {(kind, odd.ranks) for odd in _odd(alike, quantity) or ()}
+            judged = _judged(alike, quantity)
+            found |= {(kind, odd.ranks) for odd in judged.odd} if judged else set()
     return [
         place
         for place, link in enumerate(links)
@@ -78,22 +79,32 @@ def judge(result: LinkResult) -> list[Finding]:
     ]
 
 
-def _odd(alike: Sequence[PairResult], quantity: Quantity) -> list[Odd] | None:
+def _judged(alike: Sequence[PairResult], quantity: Quantity) -> Judged | None:
+    if alike[0].crowded:
+        return None
     return odd_ones({link.ranks: quantity.speed(link) for link in alike})
 
 
 def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity) -> Iterator[Finding]:
-    found = _odd(alike, quantity)
-    if found:
-        yield from (_of_odd(result, alike, quantity, odd) for odd in found)
+    judged = _judged(alike, quantity)
+    if judged and judged.odd:
+        yield from (_of_odd(result, alike, quantity, odd) for odd in judged.odd)
         return
     many = f"{len(alike)} like pair{'s' * (len(alike) > 1)}"
-    said = f"none of {many} stands out"
-    if found is None:
-        said = f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} ranks"
+    level, said = Level.PASS, f"none of {many} stands out"
+    if alike[0].crowded:
+        level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time measures without that"
+    elif judged is None:
+        level, said = Level.UNKNOWN, f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} ranks"
+    elif judged.sees_below < FAILS_BELOW:
+        level = Level.UNKNOWN
+        said += (
+            f", but they scatter so widely that none would above {judged.sees_below:.2f} of the usual speed: "
+            f"another load? --one-at-a-time, or a larger -n or -b"
+        )
     yield Finding(
         id=quantity.ids[1],
-        level=Level.UNKNOWN if found is None else Level.PASS,
+        level=level,
         subject=alike[0].way_name,
         message=f"{quantity.name}: {said}",
         evidence={"pairs": len(alike), "quantity": quantity.name},
@@ -125,7 +136,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
             "measured": max(link.measured for link in own),
         },
         effect="a ring is as fast as its slowest link" if quantity is BANDWIDTH else "",
-        remedy=REMEDY[len(odd.ranks)],
+        remedy=(OF_RANK if is_rank else OF_LINK) if own[0].crosses else WITHIN,
     )
 
 
@@ -136,6 +147,9 @@ def _times(odd: Odd, quantity: Quantity) -> str:
 def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
     evidence: Mapping[str, object] = {"ranks": found.slow, "ratio": found.last_ratio, "steps": len(found.steps)}
     names = folded(result.name(rank) for rank in found.slow)
+    if found.crowded:
+        message = f"{CROWDED}: halves cannot be compared"
+        return Finding(id=SLOW_NODE, level=Level.UNKNOWN, subject="all", message=message, evidence=evidence)
     if not found.slow:
         message = "both halves are equally fast: no single rank is slow (one in each half would not show)"
         return Finding(id=SLOW_NODE, level=Level.PASS, subject="all", message=message, evidence=evidence)
@@ -144,10 +158,10 @@ def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
         message = f"rings with it have {found.last_ratio:.2f} of the speed of those without"
         host = result.ranks[found.slow[0]].host
         return Finding(
-            id=SLOW_NODE, level=level, host=host, subject=names, message=message, evidence=evidence, remedy=REMEDY[1]
+            id=SLOW_NODE, level=level, host=host, subject=names, message=message, evidence=evidence, remedy=OF_RANK
         )
     message = (
         f"rings of these have {found.last_ratio:.2f} of the speed of others, and no half of them alone: "
         f"a link between them, or several slow ranks"
     )
-    return Finding(id=SLOW_LINK, level=level, subject=names, message=message, evidence=evidence, remedy=REMEDY[2])
+    return Finding(id=SLOW_LINK, level=level, subject=names, message=message, evidence=evidence, remedy=OF_LINK)

@@ -67,6 +67,7 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
             "planned": link.planned[way],
             "round": link.round,
             "sharing": link.sharing,
+            "crowded": link.crowded,
             "measured": link.measured,
             "gb_per_s": link.gb_per_s[way],
             "predicted_gb_per_s": link.predicted_gb_per_s,

@@ -21,7 +21,8 @@ HEAD, ODD, SELF = "bold", "bold red", "dim"
 
 def lines(result: LinkResult, findings: Sequence[Finding], width: int | None) -> Iterator[Line]:
     """Everything but the findings, whose ranks stand out; matrices only where they fit the width (None: any)."""
-    yield [(_head(result), HEAD)]
+    yield [(_who(result), HEAD)]
+    yield [(_what(result), "")]
     if result.bisection:
         yield from _bisection(result, result.bisection)
         return
@@ -36,14 +37,18 @@ def lines(result: LinkResult, findings: Sequence[Finding], width: int | None) ->
         yield from _summary(result, alike)
 
 
-def _head(result: LinkResult) -> str:
-    job, hosts = result.job, len({each.host for each in result.ranks})
-    who = f"{len(result.ranks)} ranks on {hosts} host{'s' * (hosts > 1)}"
+def _who(result: LinkResult) -> str:
+    hosts = len({each.host for each in result.ranks})
+    return f"{len(result.ranks)} ranks on {hosts} host{'s' * (hosts > 1)}"
+
+
+def _what(result: LinkResult) -> str:
+    job = result.job
     if result.bisection:
-        return f"{who}: halves of them pass {size_text(job.bytes)} round a ring"
+        return f"halves of them pass {size_text(job.bytes)} round a ring, {job.iterations} times; every byte checked"
+    long, short = size_text(job.bytes), size_text(job.latency_bytes)
     return (
-        f"{who}: {job.iterations} messages of {size_text(job.bytes)}, {job.latency_iterations} of "
-        f"{size_text(job.latency_bytes)} there and back; every byte of one more of each checked"
+        f"{job.iterations} x {long} each way, {job.latency_iterations} x {short} there and back, and every byte checked"
     )
 
 
@@ -121,26 +126,32 @@ def _summary(result: LinkResult, alike: Sequence[PairResult]) -> Iterator[Line]:
     first = alike[0]
     place = "between hosts" if first.crosses else "on one NUMA node" if first.one_numa else "on one host"
     shared = f", {first.sharing} at a time by one interface" if first.sharing > 1 else ""
-    yield [(f"{first.way_name} {place}: {len(alike)} pair{'s' * (len(alike) > 1)}{shared}", HEAD)]
+    shared += ", more ranks than cores" if first.crowded else ""
+    yield [(f"{first.way_name} {place}: {len(alike)} pair{'s' * (len(alike) > 1)}{shared}; medians", HEAD)]
     speeds = [(speed, link.ranks[::step]) for link in alike for speed, step in zip(link.gb_per_s, (1, -1), strict=True)]
-    usual = median(speed for speed, _ in speeds)
-    yield [(f"  one way    {_range(result, speeds, 'GB/s')}, {_beside(usual, first.predicted_gb_per_s, 'GB/s')}", "")]
+    yield [(f"  one way    {_beside(speeds, first.predicted_gb_per_s, 'GB/s')}{_range(result, speeds, '->')}", "")]
     both = median(link.both_ways_gb_per_s for link in alike)
-    yield [(f"  both ways  median {both:.3g} GB/s each way", "")]
+    yield [(f"  both ways  {both:.3g} GB/s each way", "")]
     times = [(link.latency_us, link.ranks) for link in alike]
-    usual = median(time for time, _ in times)
-    yield [(f"  latency    {_range(result, times, 'us')}, {_beside(usual, first.predicted_latency_us, 'us')}", "")]
+    yield [(f"  latency    {_beside(times, first.predicted_latency_us, 'us')}{_range(result, times, '-')}", "")]
 
 
-def _range(result: LinkResult, values: Sequence[tuple[float, tuple[int, ...]]], unit: str) -> str:
-    """The median, and between which values and whose."""
-    usual = f"median {median(value for value, _ in values):.3g} {unit}"
+Values = Sequence[tuple[float, tuple[int, ...]]]
+"""Each with the ranks that it is of."""
+
+
+def _beside(values: Values, predicted: float, unit: str) -> str:
+    """The median, beside what was predicted."""
+    usual = median(value for value, _ in values)
+    return f"{usual:.3g} {unit}, {usual / predicted:.2f} of the predicted {predicted:.3g}"
+
+
+def _range(result: LinkResult, values: Values, between: str) -> str:
+    """Between which values, and whose; nothing of one value."""
     if len(values) == 1:
-        return usual
-    least, most = min(values), max(values)
-    ends = [f"{value:.3g} ({' - '.join(result.name(rank) for rank in ranks)})" for value, ranks in (least, most)]
-    return f"{usual}, {ends[0]} to {ends[1]}"
-
-
-def _beside(value: float, predicted: float, unit: str) -> str:
-    return f"{value / predicted:.2f} of the predicted {predicted:.3g} {unit}"
+        return ""
+    named = (
+        f"{value:.3g} ({f' {between} '.join(result.name(rank).removeprefix('rank ') for rank in ranks)})"
+        for value, ranks in (min(values), max(values))
+    )
+    return f"; {' to '.join(named)}"

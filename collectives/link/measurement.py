@@ -25,6 +25,8 @@ from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 
 Say = Callable[[str], None]
+AGAIN = 3
+"""So often a pair that stood out is measured once more, alone: a hiccup of the machine is no slow link."""
 ROUND_WITHIN_S = 3600.0
 """So long ranks wait for a pair over a slow link. One that does not answer, or whose bytes do not move, ends the run
 long before.
@@ -98,9 +100,9 @@ class _Measurement:
                 result.links += self._round(channel, way, number, joined)
         if not result.links:
             raise UnavailableError("no way that was asked for joins these two ranks: `railgauge run --list` tells why")
-        for number, index in enumerate(self._bootstrap.broadcast(suspects(result.links))):
+        for number, index in enumerate(self._bootstrap.broadcast(suspects(result.links)) * AGAIN):
             one = result.links[index]
-            self._say(f"{one.transport}: once more what stood out, {number + 1}")
+            self._say(f"{one.transport}: what stood out once more, {number + 1}")
             channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail) == one.way)
             result.links[index] = one.and_again(self._round(channel, way, len(rounds) + number, [one.ranks])[0])
         self._conclude()
@@ -141,6 +143,7 @@ class _Measurement:
             one_numa=not way.crosses(low.rank, high.rank) and numa[0] == numa[1] is not None,
             round=number,
             sharing=forecast.sharing,
+            crowded=forecast.crowded,
             gb_per_s=(long / low.out_s / 1e9, long / high.out_s / 1e9),
             both_ways_gb_per_s=long / max(low.both_s, high.both_s) / 1e9,
             latency_us=(low.there_and_back_s or 0.0) / 2 * 1e6,

@@ -6,11 +6,10 @@ the slow ones move neither (Hampel 1974; Leys and others 2013, on its use to fin
 disturbs a link makes it so many times slower.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import exp, log
 from statistics import median
-from typing import TypeVar
 
 from railgauge.collectives.link.tournament import Pair
 
@@ -41,8 +40,17 @@ class Odd:
         return self.speed / self.usual
 
 
-def odd_ones(speeds: Mapping[Pair, float]) -> list[Odd] | None:
-    """The slow ranks, and of the pairs of all others the slow links; None when there are too few to say.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The slow ranks, then the slow links between the others, and how slow one has to be to be seen."""
+
+    odd: list[Odd]
+    sees_below: float
+    """Of the usual speed: what has more stays unseen, so widely do values scatter."""
+
+
+def odd_ones(speeds: Mapping[Pair, float]) -> Judged | None:
+    """Find the slow ranks, and of the pairs of all others the slow links; None when there are too few to say.
 
     Args:
         speeds: by pair, positive, the more the better; all should be equal.
@@ -50,25 +58,35 @@ def odd_ones(speeds: Mapping[Pair, float]) -> list[Odd] | None:
     ranks = sorted({rank for pair in speeds for rank in pair})
     of_rank = {rank: [speed for pair, speed in speeds.items() if rank in pair] for rank in ranks}
     own = {rank: median(each) for rank, each in of_rank.items() if len(each) >= LEAST_PAIRS}
-    asks_ranks = len(own) >= LEAST_RANKS
-    slow = _below(own) if asks_ranks else {}
-    rest = {pair: speed for pair, speed in speeds.items() if not slow.keys() & set(pair)}
-    asks_links = len(rest) >= LEAST_LINKS
-    if not asks_ranks and not asks_links:
-        return None
-    links = _below(rest) if asks_links else {}
-    return [Odd((rank,), own[rank], usual) for rank, usual in slow.items()] + [
-        Odd(pair, rest[pair], usual) for pair, usual in links.items()
-    ]
+    odd, seen = [], []
+    if len(own) >= LEAST_RANKS:
+        by_rank = Usual.of(own.values())
+        odd += [Odd((rank,), speed, by_rank.speed) for rank, speed in own.items() if by_rank.is_above(speed)]
+        seen.append(by_rank.sees_below)
+    slow = {rank for one in odd for rank in one.ranks}
+    rest = {pair: speed for pair, speed in speeds.items() if not slow & set(pair)}
+    if len(rest) >= LEAST_LINKS:
+        by_link = Usual.of(rest.values())
+        odd += [Odd(pair, speed, by_link.speed) for pair, speed in rest.items() if by_link.is_above(speed)]
+        seen.append(by_link.sees_below)
+    return Judged(odd, min(seen)) if seen else None
 
 
-Name = TypeVar("Name", bound=Hashable)
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The median of some speeds, and below what share of it one stands out."""
 
+    speed: float
+    sees_below: float
 
-def _below(speeds: Mapping[Name, float]) -> dict[Name, float]:
-    """Those that stand out to below, each with what is usual."""
-    logs = {name: log(speed) for name, speed in speeds.items()}
-    usual = median(logs.values())
-    scatter = MAD_OF_SIGMA * median(abs(each - usual) for each in logs.values())
-    least = usual - max(-log(1 - LEAST_LOSS), SCATTER * scatter)
-    return {name: exp(usual) for name, each in logs.items() if each < least}
+    @classmethod
+    def of(cls, speeds: Collection[float]) -> "Usual":
+        """What these have."""
+        logs = [log(speed) for speed in speeds]
+        usual = median(logs)
+        scatter = MAD_OF_SIGMA * median(abs(each - usual) for each in logs)
+        return cls(exp(usual), min(1 - LEAST_LOSS, exp(-SCATTER * scatter)))
+
+    def is_above(self, speed: float) -> bool:
+        """Whether a speed stands out to below."""
+        return speed < self.speed * self.sees_below

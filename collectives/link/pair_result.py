@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from railgauge.collectives.link.tournament import Pair
 
-Kind = tuple[str, int, bool, bool, float]
+Kind = tuple[str, int, bool, bool, bool, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,8 @@ class PairResult:
     """In which it was measured, from 0; pairs of one round and way were measured at the same time."""
     sharing: int
     """Pairs that used one interface of a host with it at that time, itself among them; 1 where none does."""
+    crowded: bool
+    """More ranks were at work on a host than it has cores, and waited for each other."""
     gb_per_s: tuple[float, float]
     """One way, while nothing comes back."""
     both_ways_gb_per_s: float
@@ -60,7 +62,7 @@ class PairResult:
     @property
     def kind(self) -> Kind:
         """What pairs have in common that should be equally fast."""
-        return self.transport, self.rail, self.crosses, self.one_numa, self.predicted_gb_per_s
+        return self.transport, self.rail, self.crosses, self.one_numa, self.crowded, self.predicted_gb_per_s
 
     def and_again(self, second: "PairResult") -> "PairResult":
         """With a second measurement of it: the better figures, and all that moved."""

@@ -21,6 +21,7 @@ def pair(ranks: Pair, gb_per_s: tuple[float, float] = (10.0, 10.0), latency_us: 
         one_numa=False,
         round=0,
         sharing=1,
+        crowded=False,
         gb_per_s=gb_per_s,
         both_ways_gb_per_s=9.0,
         latency_us=latency_us,

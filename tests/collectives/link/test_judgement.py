@@ -2,6 +2,7 @@
 """Findings about made-up results: who is named, how badly, and in which words."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from tests.collectives.link.made_up import pair, result
@@ -46,6 +47,22 @@ def test_a_slow_answer_is_a_finding_of_its_own():
 def test_of_three_ranks_nothing_is_said():
     made = result(3, {(0, 1): pair((0, 1), (1.0, 1.0))})
     assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
+
+
+def test_where_values_scatter_widely_nobody_passes():
+    speeds = dict(zip(combinations(range(5), 2), (1, 2, 4, 8, 16, 3, 6, 12, 5, 9), strict=True))
+    made = result(5, {ends: pair(ends, (speed, speed)) for ends, speed in speeds.items()})
+    assert told(made)[0] == ("slow-link", "UNKNOWN", "NET/Socket")
+    assert "scatter so widely" in judge(made)[0].message
+
+
+def test_nothing_is_said_of_ranks_that_shared_cores():
+    made = result(5, {(1, 3): pair((1, 3), (1.0, 1.0))})
+    made.links = [replace(link, crowded=True) for link in made.links]
+    assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
+    assert suspects(made.links) == []
+    made.bisection = Bisection([], [3], crowded=True)
+    assert told(made) == [("slow-node", "UNKNOWN", "all")]
 
 
 def test_pairs_of_which_another_speed_was_predicted_are_not_compared():
