@@ -98,9 +98,9 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
         level, said = Level.UNKNOWN, f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} ranks"
     elif judged.sees_below < FAILS_BELOW:
         level = Level.UNKNOWN
-        said += (
-            f", but they scatter so widely that none would above {judged.sees_below:.2f} of the usual speed: "
-            f"another load? --one-at-a-time, or a larger -n or -b"
+        said = (
+            f"{many} scatter so widely that one of half the usual speed would not stand out "
+            f"(another load? --one-at-a-time, a larger -n or -b)"
         )
     yield Finding(
         id=quantity.ids[1],
