@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import clean_environment, command, railgauge
 from tests.cli.test_run_failures import alive
+from tests.cli.test_schemas import check
 
 SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
 
@@ -78,11 +79,12 @@ def test_a_link_below_what_was_asked_for_is_status_4():
 
 
 def test_halves_of_ranks():
-    done = railgauge("link", "--ranks", "4", *SMALL, "--bisect")
-    assert re.search(r"^step 1: rank 0,rank 1 \S+ GB/s; rank 2,rank 3 \S+ GB/s$", done.stdout, re.MULTILINE)
-    found = re.search(r"^(PASS|WARN|FAIL|UNKNOWN) slow-(node|link): ", done.stdout, re.MULTILINE)
-    assert found, done.stderr
-    assert done.returncode == (found[1] == "FAIL")  # which a busy machine can make of it
+    done = railgauge("link", "--ranks", "4", *SMALL, "--bisect", "--json")
+    got = json.loads(done.stdout)
+    check("link", got)
+    assert [half["ranks"] for half in got["bisection"]["steps"][0]] == [[0, 1], [2, 3]]
+    assert got["links"] == []
+    assert done.returncode == (got["findings"][0]["level"] == "FAIL")  # which a busy machine can make of it
 
 
 @pytest.mark.parametrize(
@@ -142,9 +144,10 @@ def start_long():
     while time.monotonic() < deadline:
         found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
         ranks = sorted(map(int, found), key=rank_of)
-        if len(ranks) == 3 and sum(cpu_s(pid) > 1.0 for pid in ranks) == 2:  # the third sits out the first round
+        if len(ranks) == 3 and sum(cpu_s(pid) > 0.8 for pid in ranks) >= 2:  # the third sits out the first round
             return launcher, ranks
         time.sleep(0.05)
+    launcher.kill()
     pytest.fail("the ranks did not begin")
 
 

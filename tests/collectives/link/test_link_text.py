@@ -4,6 +4,7 @@
 import pytest
 from tests.collectives.link.made_up import pair, result
 
+from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_text import ODD, lines
 
@@ -33,6 +34,12 @@ def test_matrices_are_left_out_where_they_do_not_fit(ranks, width, is_there):
     assert any("from row to column" in line for line in text) is is_there
     assert any(f"between hosts: {ranks * (ranks - 1) // 2} pairs" in line for line in text)
     assert width is None or not is_there or max(map(len, text[4 : 4 + ranks])) <= width
+
+
+def test_halves_with_their_ranks_folded():
+    made = result(6, {})
+    made.bisection = Bisection([(Half([0, 1, 2], 1.0), Half([3, 4, 5], 0.25))], [3, 4, 5])
+    assert shown(made)[2:] == ["step 1: gpu-[00-02] 1 GB/s; gpu-[03-05] 0.25 GB/s"]
 
 
 def test_what_stands_out_is_marked_and_nothing_else():
