@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from railgauge.collectives.link.tournament import Pair, one_at_a_time, rounds
 from railgauge.transports.fault import Fault
 
-AHEAD = 2
+AHEAD = 1
 """Untimed messages before the timed ones."""
+TURNS = 4
+"""A pair is measured in so many turns, each of all that is measured, and the best of each counts: what else a machine
+does meets all alike."""
 SHORT_PER_LONG = 25
 """Short messages are timed so many times as often as long ones: they take microseconds."""
 
@@ -31,15 +34,26 @@ class LinkJob:
     fault: Fault | None = None
 
     @property
-    def latency_iterations(self) -> int:
-        """How many questions and answers are timed."""
-        return self.iterations * SHORT_PER_LONG
+    def turns(self) -> int:
+        """In how many a pair is measured."""
+        return min(TURNS, self.iterations)
+
+    @property
+    def times(self) -> int:
+        """Timed long messages of a turn."""
+        return -(-self.iterations // self.turns)
+
+    @property
+    def short_times(self) -> int:
+        """Timed questions and answers of a turn."""
+        return self.times * SHORT_PER_LONG
 
     @property
     def bytes_each_way(self) -> int:
         """What goes from one rank of a pair to the other in a measurement: one way, both ways, short, and checked."""
-        long = 2 * (AHEAD + self.iterations) + 1
-        return long * self.bytes + (AHEAD + self.latency_iterations + 1) * self.latency_bytes
+        long = self.turns * 2 * (AHEAD + self.times) + 1
+        short = self.turns * (AHEAD + self.short_times) + 1
+        return long * self.bytes + short * self.latency_bytes
 
     def rounds(self, ranks: int) -> list[list[Pair]]:
         """Who is measured when."""

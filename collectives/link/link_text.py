@@ -47,9 +47,8 @@ def _what(result: LinkResult) -> str:
     if result.bisection:
         return f"halves of them pass {size_text(job.bytes)} round a ring, {job.iterations} times; every byte checked"
     long, short = size_text(job.bytes), size_text(job.latency_bytes)
-    return (
-        f"{job.iterations} x {long} each way, {job.latency_iterations} x {short} there and back, and every byte checked"
-    )
+    times = f"{job.turns * job.times} x {long} each way, {job.turns * job.short_times} x {short} there and back"
+    return f"{times}, the best of {job.turns} turns; every byte checked"
 
 
 def _bisection(result: LinkResult, found: Bisection) -> Iterator[Line]:

@@ -56,16 +56,11 @@ class PairMeter:
         Raises:
             RunError: the peer was lost, or nothing moved within the timeout.
         """
+        long, short = self._job.bytes, self._job.latency_bytes
         asks = self._rank < peer
-        long, short, n = self._job.bytes, self._job.latency_bytes, self._job.iterations
-        answered = self._seconds(
-            lane, peer, Traffic.ASK if asks else Traffic.ANSWER, short, self._job.latency_iterations
+        answered, out, _, both = (
+            min(each) for each in zip(*(self._turn(lane, peer) for _ in range(self._job.turns)), strict=True)
         )
-        out, into = [
-            self._seconds(lane, peer, traffic, long, n)
-            for traffic in ((Traffic.SEND, Traffic.RECEIVE) if asks else (Traffic.RECEIVE, Traffic.SEND))
-        ]
-        both = self._seconds(lane, peer, Traffic.BOTH, long, n)
         self._armed = self._armed or lane.arm_fault()
         verdicts = [self._check(lane, peer, size, 2 * seed + number) for number, size in enumerate((short, long))]
         self.fault_fired = self.fault_fired or lane.fault_fired()
@@ -75,7 +70,7 @@ class PairMeter:
         return Half(
             rank=self._rank,
             peer=peer,
-            out_s=out if asks else into,
+            out_s=out,
             both_s=both,
             there_and_back_s=answered if asks else None,
             wrong=sum(one.wrong for one in wrong),
@@ -86,10 +81,21 @@ class PairMeter:
             bytes_received=received.bytes,
         )
 
-    def _seconds(self, lane: Lane, peer: int, traffic: Traffic, size: int, times: int) -> float:
-        return lane.seconds(
-            peer, traffic, self._source.memory, self._destination.memory, size, ahead=AHEAD, times=times
-        )
+    def _turn(self, lane: Lane, peer: int) -> tuple[float, float, float, float]:
+        """Seconds of a short message and its answer, of a long one out and of one in, and of both at once."""
+
+        def seconds(traffic: Traffic, size: int, times: int) -> float:
+            source, destination = self._source.memory, self._destination.memory
+            return lane.seconds(peer, traffic, source, destination, size, ahead=AHEAD, times=times)
+
+        long, n = self._job.bytes, self._job.times
+        asks = self._rank < peer
+        answered = seconds(Traffic.ASK if asks else Traffic.ANSWER, self._job.latency_bytes, self._job.short_times)
+        one_way = {
+            traffic: seconds(traffic, long, n)
+            for traffic in ((Traffic.SEND, Traffic.RECEIVE) if asks else (Traffic.RECEIVE, Traffic.SEND))
+        }
+        return answered, one_way[Traffic.SEND], one_way[Traffic.RECEIVE], seconds(Traffic.BOTH, long, n)
 
     def _check(self, lane: Lane, peer: int, size: int, seed: int) -> Verdict:
         """Exchange random bytes, and compare each with what the peer has sent."""
