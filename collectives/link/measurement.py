@@ -13,7 +13,7 @@ from railgauge.collectives.link.judgement import suspects
 from railgauge.collectives.link.lane import Lane
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.pair_meter import Half, PairMeter
+from railgauge.collectives.link.pair_meter import PairMeter, Side
 from railgauge.collectives.link.pair_result import PairResult
 from railgauge.collectives.link.seat import Seat, seats
 from railgauge.collectives.link.tournament import Pair
@@ -113,28 +113,28 @@ class _Measurement:
             return []
         lane = Lane(self._bootstrap, self._peers, way, channel, pairs, self._fault)
         own = next((pair for pair in pairs if self._bootstrap.rank in pair), None)
-        half = None
+        side = None
         self._bootstrap.barrier()
         self._exchanges += 1
         if own:
             peer = own[1] if own[0] == self._bootstrap.rank else own[0]
-            half = self._meter.measure(lane, peer, seed=self._exchanges)
-        told = self._bootstrap.all_gather(half and half.to_dict(), ROUND_WITHIN_S)
+            side = self._meter.measure(lane, peer, seed=self._exchanges)
+        told = self._bootstrap.all_gather(side and side.to_dict(), ROUND_WITHIN_S)
         lane.close()
-        halves = {each["rank"]: Half(**each) for each in told if each}
+        sides = {each["rank"]: Side(**each) for each in told if each}
         forecasts = self._forecaster.of_round(way, pairs)
-        return [self._joined(way, number, forecasts[a, b], halves[a], halves[b]) for a, b in pairs]
+        return [self._joined(way, number, forecasts[a, b], sides[a], sides[b]) for a, b in pairs]
 
     @property
     def _fault(self) -> Fault | None:
         """What is still to come: it comes in the first exchange of its rank on its channel."""
         return None if self._meter.fault_fired else self._job.fault
 
-    def _joined(self, way: Way, number: int, forecast: Forecast, low: Half, high: Half) -> PairResult:
+    def _joined(self, way: Way, number: int, forecast: Forecast, low: Side, high: Side) -> PairResult:
         long = self._job.bytes
-        numa = [self._seated[half.rank][1] for half in (low, high)]
-        for half in (low, high):
-            self._check(half)
+        numa = [self._seated[side.rank][1] for side in (low, high)]
+        for side in (low, high):
+            self._check(side)
         return PairResult(
             ranks=(low.rank, high.rank),
             transport=way.transport,
@@ -157,18 +157,18 @@ class _Measurement:
             bytes_received=(high.bytes_received, low.bytes_received),
         )
 
-    def _check(self, half: Half) -> None:
+    def _check(self, side: Side) -> None:
         """That all went the way and in the amount that was planned; what came wrong is told at the end."""
-        if half.via != half.planned:
-            raise RunError(f"rank {half.rank} to {half.peer} went via {half.via}, planned was {half.planned}")
-        if not half.bytes_sent == half.bytes_received == self._job.bytes_each_way:
+        if side.via != side.planned:
+            raise RunError(f"rank {side.rank} to {side.peer} went via {side.via}, planned was {side.planned}")
+        if not side.bytes_sent == side.bytes_received == self._job.bytes_each_way:
             raise RunError(
-                f"rank {half.rank} sent {half.bytes_sent} bytes to rank {half.peer} and received "
-                f"{half.bytes_received}, where {self._job.bytes_each_way} were due each way"
+                f"rank {side.rank} sent {side.bytes_sent} bytes to rank {side.peer} and received "
+                f"{side.bytes_received}, where {self._job.bytes_each_way} were due each way"
             )
-        if half.first_wrong and not self._first_wrong:
-            from_whom = f"from rank {half.peer} over {half.via}"
-            self._first_wrong = f"rank {half.rank}: {half.wrong} bytes {from_whom} are wrong: {half.first_wrong}"
+        if side.first_wrong and not self._first_wrong:
+            from_whom = f"from rank {side.peer} over {side.via}"
+            self._first_wrong = f"rank {side.rank}: {side.wrong} bytes {from_whom} are wrong: {side.first_wrong}"
 
     def _conclude(self) -> None:
         fired = self._bootstrap.all_gather(self._meter.fault_fired)

@@ -13,7 +13,7 @@ from railgauge.collectives.verification import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Half:
+class Side:
     """What one rank of a pair has seen; seconds are of one message."""
 
     rank: int
@@ -50,7 +50,7 @@ class PairMeter:
         self._armed = False
         self.fault_fired = False
 
-    def measure(self, lane: Lane, peer: int, seed: int) -> Half:
+    def measure(self, lane: Lane, peer: int, seed: int) -> Side:
         """Measure the pair with `peer`, which calls it with the same seed: never the same data twice.
 
         Raises:
@@ -67,7 +67,7 @@ class PairMeter:
         wrong = [one for one in verdicts if one.wrong]
         sent = next((wire, end) for wire, end in lane.ends.items() if wire.source == self._rank)
         received = next(end for wire, end in lane.ends.items() if wire.target == self._rank)
-        return Half(
+        return Side(
             rank=self._rank,
             peer=peer,
             out_s=out,
