@@ -2,7 +2,7 @@
 """The connections of one round: between the two ranks of each pair, over one way; and timed messages on them."""
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from railgauge._native import collectives as native
@@ -33,7 +33,7 @@ class Lane:
     """One rank's end of a round's connections. All ranks make it together; those without a pair have none."""
 
     def __init__(
-        self, job: Bootstrap, peers: Sequence[Peer], way: Way, channel: int, pairs: Iterable[Pair], fault: Fault | None
+        self, job: Bootstrap, peers: Sequence[Peer], way: Way, channel: int, pairs: Sequence[Pair], fault: Fault | None
     ) -> None:
         """Connect both ranks of each pair, as `channel` of the job.
 
@@ -48,6 +48,7 @@ class Lane:
         steps = [(*ends, way.step(*ends)) for a, b in pairs for ends in ((a, b), (b, a))]
         connected = self._ending.connecting(lambda: made.joined(channel, steps))
         sockets = any(wire.devices for wire in made.ends)
+        at_work = [peers[rank] for pair in pairs for rank in pair]
         self._native = native.Communicator(
             job.rank,
             job.world_size,
@@ -59,7 +60,7 @@ class Lane:
             cube=None,
             across=None,
             timeout_s=job.timeout_s,
-            spin_s=spin_s(peers[job.rank], peers, sockets=sockets),
+            spin_s=spin_s(peers[job.rank], at_work, sockets=sockets),
             stream_bytes=0,
         )
         self._native.connect_pairs(connected)
