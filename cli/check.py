@@ -29,6 +29,12 @@ def check(
     ] = 1,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="BASELINE", help="What got worse since: a capture, @fixture, XML or -o's JSON."
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", metavar="FILE", help="A report instead: .html, .json, or .prom for a node exporter."),
@@ -37,7 +43,7 @@ def check(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
-    from railgauge.cli.check_file import check_suffix, findings_document, write_findings
+    from railgauge.cli.check_file import Answer, check_suffix, findings_document, write_findings
     from railgauge.topo.rules.case import Case
     from railgauge.topo.rules.rules import check as findings_of
     from railgauge.topo.rules.rules import chosen
@@ -48,15 +54,27 @@ def check(
         check_suffix(output)
     rules = chosen(only or (), skip or (), cost)
     machine = _opened(source, gpus, topo_file)
-    case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus))
+    baseline, compared = None, None
+    if against is not None:
+        from railgauge.cli.check_against import load_baseline, print_compared
+        from railgauge.topo.rules.since import compare
+
+        baseline = load_baseline(against, gpu_list(gpus), rules, machine)
+    case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
     findings = findings_of(case, rules)
+    if baseline is not None:
+        compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
+        findings = compared.findings
+    answer = Answer(case, findings, compared)
     if output is not None:
-        write_findings(output, case, findings, os.path.basename(source or "this machine"))
+        write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:
-        print_json(findings_document(machine.host, findings))
+        print_json(findings_document(answer))
+    elif compared is not None:
+        print_compared(compared)
     else:
         print_folded(findings)
-    leave_with(findings, fail_on)
+    leave_with(compared.counted(fail_on) if compared else findings, fail_on)
 
 
 def _opened(source: str | None, gpus: str | None, topo_file: str | None) -> "Machine":

@@ -31,6 +31,7 @@ STYLE = {
     Level.PASS: "green",
     Level.UNKNOWN: "magenta",
 }
+SHOWN = (*reversed(ORDER), Level.UNKNOWN)
 FEW = 4  # findings of one rule that are shown of a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
@@ -41,17 +42,30 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
         raise typer.Exit(FOUND)
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
-    """The findings in their order and a line that counts them, in colour on a terminal.
+def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
+    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal.
 
     What follows and how to mend it is told once where it is the same for several.
     """
-    _tell(findings)
+    _tell(findings[:most])
+    if most is not None and len(findings) > most:
+        print(f"... and {len(findings) - most} more (--json has all)")
     print(summary(findings))
 
 
 def print_folded(findings: Sequence[Finding]) -> None:
-    """As `print_findings`, shorter: of many of one rule the first, UNKNOWN by reason, PASS in a line."""
+    """As `print_findings`, shorter."""
+    tell_folded(findings)
+    print(summary(findings))
+
+
+def ids_of(findings: Sequence[Finding], level: Level) -> list[str]:
+    """The rules that gave findings of a level."""
+    return list(dict.fromkeys(one.id for one in findings if one.level is level))
+
+
+def tell_folded(findings: Sequence[Finding]) -> None:
+    """Of many of one rule the first, UNKNOWN by reason, PASS in a line."""
     shown = [one for one in findings if one.level not in (Level.PASS, Level.UNKNOWN)]
     for key, alike in groupby(shown, key=lambda one: (one.level, one.id)):
         same = list(alike)
@@ -64,10 +78,8 @@ def print_folded(findings: Sequence[Finding]) -> None:
             reasons.setdefault(one.message, []).append(one.id)
     for reason, ids in reasons.items():
         _print("", Level.UNKNOWN, f" {', '.join(dict.fromkeys(ids))}: {reason}")
-    passed = [one.id for one in findings if one.level is Level.PASS]
-    if passed:
+    if passed := ids_of(findings, Level.PASS):
         _print("", Level.PASS, f" {', '.join(passed)}")
-    print(summary(findings))
 
 
 def _tell(findings: Sequence[Finding]) -> None:
@@ -86,7 +98,7 @@ def _tell(findings: Sequence[Finding]) -> None:
 def summary(findings: Sequence[Finding]) -> str:
     """How many findings there are of each level, the worst first."""
     counts = Counter(finding.level for finding in findings)
-    parts = [f"{counts[level]} {level}" for level in (*reversed(ORDER), Level.UNKNOWN) if counts[level]]
+    parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
     return ", ".join(parts) or "nothing found"
 
 

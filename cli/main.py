@@ -32,7 +32,10 @@ COMMANDS = {
     "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
     "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
     "link": ("railgauge.cli.link", "Bandwidth and latency between all ranks, checked; the slow link or rank is named."),
-    "log": ("railgauge.cli.log.commands", "What a run left behind: explain reads logs of NCCL, and flight records."),
+    "log": (
+        "railgauge.cli.log.commands",
+        "What a run left behind: explain NCCL's logs and flight records; who is missing in a hang.",
+    ),
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay

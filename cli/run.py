@@ -44,6 +44,7 @@ OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .h
 CHECK = "verified operations per size, and one more on random data; 0: none"
 COMPARE = "as fast as in this older result (JSON), size by size"
 REGISTER = "1 or 2: buffers that all ranks of a host map, so that they need not be copied; 0: each rank's own"
+COUNTERS = "the bytes passed where the plan says, by the counters of all links before and after"
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
 
@@ -92,6 +93,7 @@ def run(
         float | None, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
     ] = None,
     expect_transport: Annotated[str, option(DEMANDS, "--expect-transport", help="what all has to go via")] = "",
+    counters: Annotated[bool, option(DEMANDS, "--counters", help=COUNTERS)] = False,
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
     tolerance: Annotated[
         float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of the speed that may be lost")
@@ -133,7 +135,7 @@ def run(
     if tune:
         check_tune(
             {"--min-busbw": min_busbw, "--expect-transport": expect_transport, "--compare": compare}
-            | {"--fault": fault, "--record": record},
+            | {"--fault": fault, "--record": record, "--counters": counters or None},
             files,
         )
     first, last, stride = parse_size(begin), parse_size(end), parse_size(step)
@@ -164,6 +166,7 @@ def run(
         json=as_json,
         tune=tune,
         register=register > 0,
+        counters=counters,
         record=bool(record),
     )
     asked = Start(

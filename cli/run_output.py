@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge.cli import run_compare
+from railgauge.cli import run_compare, run_counters
 from railgauge.cli.run_answer import ResultFile, write
 from railgauge.cli.run_compare import Older
 from railgauge.collectives import table
@@ -54,6 +54,7 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
+        run_counters.tell(document.passages or ())
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
         worse = self._tell_worse(compared)
@@ -83,6 +84,8 @@ class RunOutput:
                 self._print(json.dumps(self._document(document, compared), allow_nan=False))
             elif document.rows:
                 self._print(self._footer(document))
+                if document.passages is not None:
+                    self._print(run_counters.text(document.passages))
                 if self.older and compared:
                     self._print(run_compare.text(self.older, document, compared))
         except UnavailableError as problem:
@@ -135,6 +138,7 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
         if others or not ways:
             found = others[0] if others else "nothing went from rank to rank"
             unmet.append(f"{found}, where {job.expect_transport} was asked for")
+    unmet += run_counters.unmet(document.passages or ())
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
         for c in document.connections

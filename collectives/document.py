@@ -12,6 +12,8 @@ from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.table import average_busbw
 from railgauge.collectives.tuning_file import Timed
+from railgauge.topo.counters.passage import Passage
+from railgauge.topo.counters.rules import findings
 from railgauge.topo.errors import RunError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
@@ -116,6 +118,8 @@ class RunDocument:
     boards: tuple[Board, ...] = ()
     timed: tuple[Timed, ...] = ()
     """What --tune measured; `measured` in the document, which is not read back."""
+    passages: list[Passage] | None = None
+    """What passed the links of all hosts; None where it was not asked for. `counters` in the document, likewise."""
 
     @classmethod
     def failed(cls, collective: str, ranks: int, error: str) -> "RunDocument":
@@ -156,6 +160,11 @@ class RunDocument:
             "connections": [connection.to_json() for connection in self.connections],
             "boards": [asdict(board) for board in self.boards],
         }
+        if self.passages is not None:
+            document["counters"] = {
+                "links": [passage.to_json() for passage in self.passages],
+                "findings": [finding.record() for finding in findings(self.passages)],
+            }
         if self.timed:
             document["measured"] = [asdict(timed) for timed in self.timed]
         if self.error:

@@ -42,6 +42,8 @@ class Job:
     """Whether every algorithm is measured for the tuning file, in place of rows."""
     register: bool = False
     """Whether buffers are of the communicator (`Communicator.memory`), so that ranks of a host work on each other's."""
+    counters: bool = False
+    """Whether the counters of all links are read before and after; what rank 0 was asked for counts, here too."""
     record: bool = False
     """Whether the flight record is wanted at the end; what rank 0 was asked for counts."""
 

@@ -14,6 +14,7 @@ from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect
+from railgauge.collectives.counters import Counters
 from railgauge.collectives.document import Board, Connection, RunDocument, boards_of, connections_of
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.job import Job
@@ -25,6 +26,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
+from railgauge.topo.counters.passage import Passage
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -44,6 +46,7 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
     boards: tuple[Board, ...] = ()
+    passages: list[Passage] | None = None
     nodes: int = 1
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
@@ -171,12 +174,15 @@ class _Rank:
             comm.close()  # before the others are told that this rank leaves
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
+        counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
         meter = Meter(comm, bootstrap, self._job)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
         if bootstrap.broadcast(self._job.record):
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
+        if counters:
+            outcome.passages = counters.passages(comm.ends, comm.bytes_shown or 0)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
@@ -212,6 +218,7 @@ class _Rank:
             rows=outcome.rows,
             connections=outcome.connections,
             boards=outcome.boards,
+            passages=outcome.passages,
             error=str(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

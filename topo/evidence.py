@@ -10,6 +10,7 @@ from functools import cached_property
 
 from railgauge.topo.sources.cpufreq import read_governors
 from railgauge.topo.sources.driver_libraries import DriverReleases, read_driver_releases
+from railgauge.topo.sources.fabric_manager import read_fabric_manager
 from railgauge.topo.sources.host_identity import BOOT_ID, host_name
 from railgauge.topo.sources.imex import Imex, read_imex
 from railgauge.topo.sources.iommu import Iommu, read_iommu
@@ -59,6 +60,11 @@ class Evidence:
     def driver(self) -> DriverReleases:
         """Releases of NVIDIA's driver."""
         return read_driver_releases(self._reader)
+
+    @cached_property
+    def fabric_manager(self) -> str | None:
+        """The release of the fabric manager that is installed; None where none is, or nobody asked."""
+        return read_fabric_manager(self._reader)
 
     @cached_property
     def topo_file(self) -> NamedFile | None:

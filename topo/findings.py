@@ -24,12 +24,22 @@ LEVELS = tuple(Level)
 ORDER = (Level.PASS, Level.INFO, Level.WARN, Level.FAIL)
 
 
+class Since(StrEnum):
+    """What a finding is beside the same of an earlier check; UNKNOWN where that could not look."""
+
+    NEW = "new"
+    WORSE = "worse"
+    SAME = "same"
+    BETTER = "better"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One finding of the stable id `id` about `subject` (a bus id, a device's name) on `host` ("" when unnamed).
 
     `evidence` holds the values that were seen, units in their names; `effect` names the quantity that follows where
-    it can be computed; `path` and `line` (1-based) say where a file is meant.
+    it can be computed; `path` and `line` (1-based) say where a file is meant; `since` is None without a baseline.
     """
 
     id: str
@@ -42,13 +52,16 @@ class Finding:
     host: str = ""
     path: str | None = None
     line: int | None = None
+    since: Since | None = None
 
     def record(self) -> dict[str, Any]:
-        """The finding in a railgauge/findings/1 document; path and line are there only for a file."""
+        """The finding in a railgauge/findings/1 document; path and line only for a file, since only with a baseline."""
         place = {"path": self.path, "line": self.line} if self.path is not None else {}
+        since = {"since": str(self.since)} if self.since is not None else {}
         return {
             "id": self.id,
             "level": str(self.level),
+            **since,
             "host": self.host,
             "subject": self.subject,
             **place,

@@ -97,6 +97,12 @@ def as_it_is(machine: Machine) -> Machine:
     return recorded(machine.reader) if machine.reader else machine
 
 
+def is_same_host(one: Machine, other: Machine) -> bool:
+    """Whether UUIDs and addresses can be compared: one host, its identifiers plain or under pseudonyms of one key."""
+    marks = [getattr(machine.reader, "redacted", None) for machine in (one, other)]
+    return bool(one.host) and one.host == other.host and marks[0] == marks[1]
+
+
 def recorded(reader: Reader) -> Machine:
     """The machine that a reader reads, without settings."""
     return _scanned(reader, {}, None, None)
@@ -122,6 +128,8 @@ def live_reader(root: str = "/") -> LiveReader:
     """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
     from railgauge.topo.sources.affinity import live_affinity
     from railgauge.topo.sources.cuda import live_cuda
+    from railgauge.topo.sources.fabric_manager import live_fabric_manager
+    from railgauge.topo.sources.gpu_counters import live_gpu_counters
     from railgauge.topo.sources.interfaces import live_interfaces
     from railgauge.topo.sources.nccl_settings import live_settings
     from railgauge.topo.sources.nvml import live_nvml
@@ -134,7 +142,8 @@ def live_reader(root: str = "/") -> LiveReader:
         return LiveReader(root)
     reader = LiveReader("/")
     present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
-    gpus = {"nvml": live_nvml, "cuda": live_cuda} if present else {}
+    asked = {"nvml": live_nvml, "cuda": live_cuda, "fabric_manager": live_fabric_manager}
+    gpus = {**asked, "gpu_counters": live_gpu_counters} if present else {}
     rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
     always = {
         "interfaces": live_interfaces,

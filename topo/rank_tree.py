@@ -41,7 +41,7 @@ class RankTree:
 
     def add_gpu(self, gpu: Gpu, rank: int) -> None:
         """Place the rank's GPU."""
-        holder = self._pci(gpu.bus_id, DISPLAY)
+        holder = self.device(gpu.bus_id, DISPLAY)
         node = holder.first("gpu") or holder.add("gpu")
         node.fill(("dev", str(gpu.index)), ("sm", str(gpu.sm)))
         self._add_nvlinks(node, gpu)
@@ -67,7 +67,7 @@ class RankTree:
     def _add_nic(self, nic: Nic, dev: int) -> None:
         node = self._nets.get(nic.name)
         if node is None:
-            parent = self._pci(nic.bus_id, NETWORK) if nic.bus_id else self.root.first("cpu") or self.root
+            parent = self.device(nic.bus_id, NETWORK) if nic.bus_id else self.root.first("cpu") or self.root
             node = (parent.first("nic") or parent.add("nic")).add("net", ("name", nic.name))
             self._nets[nic.name] = node
         self._used.append(node)
@@ -95,7 +95,7 @@ class RankTree:
             tree.attributes.pop(KEEP, None)
         return kept
 
-    def _pci(self, bus_id: str, fallback_class: str) -> Tree:
+    def device(self, bus_id: str, fallback_class: str) -> Tree:
         """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` where sysfs does not tell."""
         node = self._devices.get(bus_id)
         if node is None:

@@ -75,7 +75,8 @@ def differences(
     described = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci" and any(pci.all("gpu"))]
     if stale := _without(described, (gpu.bus_id for gpu in found)):
         yield f"{file.path}: this machine has no GPU {stale}"
-    if missing := _without((gpu.bus_id for gpu in chosen), described):
+    placed = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci"]  # with or without a <gpu>
+    if missing := _without((gpu.bus_id for gpu in chosen), placed):
         yield f"{file.path}: GPU {missing} is not in it and was detected"
     named = [net.get("name") or "?" for net in file.root.walk() if net.name == "net"]
     if stale := _without(named, (nic.name for nic in nics)):

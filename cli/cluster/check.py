@@ -3,6 +3,7 @@
 
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,12 @@ from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
+    from railgauge.topo.fleet.examination import Examined
     from railgauge.topo.fleet.folder import NodeFile, Unread
     from railgauge.topo.fleet.folding import Folded
+    from railgauge.topo.fleet.reach import Reach
     from railgauge.topo.fleet.report import Report
+    from railgauge.topo.fleet.rules.reachability import Reached
 
 
 def check(
@@ -45,14 +49,21 @@ def check(
 ) -> None:
     """Find what is wrong with each node, the odd nodes by majority, and what does not go together between nodes.
 
-    Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and looked at here.
+    Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and looked at here; then each
+    connects to all others over the interfaces that NCCL would use.
     """
     from railgauge.cli.cluster.gather import Limits
     from railgauge.cli.cluster.gathered_files import gathered_files
+    from railgauge.cli.cluster.nodes import destinations
     from railgauge.topo.fleet.folder import CAPTURES, node_files
+    from railgauge.topo.fleet.folding import folded_findings
+    from railgauge.topo.fleet.rules.reachability import TRIED
+    from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
     from railgauge.topo.rules.rules import chosen
 
     wanted = {rule.id for rule in chosen(only or (), skip or (), 1)}
+    limits = Limits(timeout_s=timeout_s, fanout=fanout)
+    asked: dict[str, str] = {}
     failed: list[Unread] = []
     with ExitStack() as stack:
         if source is not None:
@@ -61,49 +72,69 @@ def check(
             files = list(node_files(source))
         else:
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
-            limits = Limits(timeout_s=timeout_s, fanout=fanout)
+            asked = destinations(nodes, hostfile) if wanted & {rule.id for rule in TRIED} else {}
             files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
-        report, found = _examined(files, failed)
-    found = tuple(one for one in found if one.finding.id in wanted)
+        report, examined = _examined(files, failed)
+        reach, reached = _reached(examined, dict(files), asked, timeout_s)
+    found = tuple(one for one in folded_findings(examined, report, reached) if one.finding.id in wanted)
     count = sum(len(group.nodes) for group in report.groups)
     if as_json:
-        print_json(document("findings", "", findings=[one.finding.record() for one in found]))
+        matrix = {"reach": matrix_record(reach)} if reach else {}
+        print_json(document("findings", "", findings=[one.finding.record() for one in found], **matrix))
     else:
-        _print(found, count, len(report.unread))
+        _print(found, count, len(report.unread), matrix_lines(reach) if reach else ())
     if not report.groups:
         raise typer.Exit((UnavailableError if source is None else InputError).exit_status)
     leave_with(tuple(one.finding for one in found), fail_on)
 
 
-def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report, tuple[Folded, ...]]":
+def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report, list[Examined]]":
     from railgauge.cli.cluster.progress import progress
     from railgauge.topo.fleet.comparison import compare
     from railgauge.topo.fleet.examination import examine_node
     from railgauge.topo.fleet.folder import read_files
-    from railgauge.topo.fleet.folding import folded_findings
 
     with progress("examining nodes", len(files)) as on_read:
         nodes, unread = read_files(files, on_read, examine_node)
     report = compare(nodes, [*failed, *unread])
     print_warnings(report.warnings)
-    return report, folded_findings([node.seen for node in nodes], report)
+    return report, [node.seen for node in nodes]
 
 
-def _print(found: "tuple[Folded, ...]", nodes: int, unread: int) -> None:
+def _reached(
+    nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], timeout_s: float
+) -> "tuple[Reach | None, Reached]":
+    """What the nodes find that are asked to try whom they reach; of captures alone nothing is known."""
+    from railgauge.topo.fleet.rules.reachability import judge, not_tried
+
+    if len(nodes) < 2 or not asked:
+        return None, not_tried([node.name for node in nodes])
+    from railgauge.cli.cluster.progress import progress
+    from railgauge.cli.cluster.reach import try_reach
+    from railgauge.topo.fleet.planned import crossings, planned
+
+    plan = planned(nodes, paths)
+    endpoints = {node.name: node.individual.endpoints for node in nodes}
+    with progress("trying who reaches whom", len(nodes)) as on_done:
+        reach = try_reach(asked, endpoints, crossings(nodes, plan), timeout_s, on_done)
+    return reach, judge(reach, plan)
+
+
+def _print(found: "tuple[Folded, ...]", nodes: int, unread: int, matrix: Iterable[str]) -> None:
     from railgauge.topo.render.fleet_findings import finding_lines
 
     lines = list(finding_lines(found, nodes))
     head = f"{nodes} node{'' if nodes == 1 else 's'} read{f', {unread} not' if unread else ''}"
     last = summary([one.finding for one in found])
     if not sys.stdout.isatty():
-        print("\n".join([head, *(f"{line.level or ''}{line.text}" for line in lines), last]))
+        print("\n".join([head, *matrix, *(f"{line.level or ''}{line.text}" for line in lines), last]))
         return
     from rich.text import Text
 
     from railgauge.cli.terminal import console
 
     terminal = console()
-    terminal.print(head)
+    terminal.print("\n".join([head, *matrix]))
     for line in lines:
         terminal.print(Text.assemble((line.level or "", STYLE[line.level] if line.level else ""), line.text))
     terminal.print(last)

@@ -6,6 +6,7 @@ import typer
 from railgauge.cli.cluster.check import check
 from railgauge.cli.cluster.dump import dump
 from railgauge.cli.cluster.link import link
+from railgauge.cli.cluster.probe import probe
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
 from railgauge.cli.ranks_command import RanksCommand
@@ -28,3 +29,4 @@ def cluster() -> None:
 app.command(cls=QuickCommand)(dump)
 app.command(cls=QuickCommand)(check)
 app.command(cls=RanksCommand)(link)
+app.command(cls=QuickCommand, hidden=True)(probe)

@@ -3,7 +3,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,9 +67,13 @@ def gather(
             noisy.extend([name] if noise else [])
         on_done(1)
 
-    command = ["sh", "-c", FIND, "sh", MARK.decode().strip(), sys.executable, *ASKED[ending]]
-    run_on(list(names), command, timeout_s=limits.timeout_s, fanout=limits.fanout, on_done=keep)
+    run_on(list(names), railgauge_there(ASKED[ending]), timeout_s=limits.timeout_s, fanout=limits.fanout, on_done=keep)
     return Gathered(sorted(failed, key=lambda one: natural(one.name)), noisy)
+
+
+def railgauge_there(arguments: Sequence[str]) -> list[str]:
+    """The command that has a node's railgauge do something; what it prints stands between two lines that are MARK."""
+    return ["sh", "-c", FIND, "sh", MARK.decode().strip(), sys.executable, *arguments]
 
 
 def _parted(stdout: bytes) -> tuple[bytes, bytes]:

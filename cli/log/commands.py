@@ -4,6 +4,7 @@
 import typer
 
 from railgauge.cli.log.explain import explain
+from railgauge.cli.log.hang import hang
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
 
@@ -23,3 +24,4 @@ def log() -> None:
 
 
 app.command(cls=QuickCommand)(explain)
+app.command(cls=QuickCommand)(hang)

@@ -10,6 +10,7 @@ from railgauge.cli.topo.capture import capture
 from railgauge.cli.topo.diff import diff
 from railgauge.cli.topo.dump import dump
 from railgauge.cli.topo.lint import lint
+from railgauge.cli.topo.make import make
 from railgauge.cli.topo.paths import paths
 from railgauge.cli.topo.pick import pick
 from railgauge.cli.topo.show import show
@@ -22,5 +23,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=HELP_OPTIONS,
 )
-for command in (dump, show, paths, capture, diff, lint, pick, bind):
+for command in (dump, show, paths, capture, diff, lint, make, pick, bind):
     app.command(cls=QuickCommand)(command)

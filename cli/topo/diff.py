@@ -7,7 +7,7 @@ import typer
 
 from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
-from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.machine import Machine, is_same_host, load_machine
 
 if TYPE_CHECKING:
     from railgauge.topo.diff import Described
@@ -25,7 +25,7 @@ def diff(
 
     before, after = (load_machine(source_of(side), environment={}) for side in (a, b))
     _warn((a, before), (b, after))
-    changes = differences.diff(_described(before), _described(after), same_host=_is_same_host(before, after))
+    changes = differences.diff(_described(before), _described(after), same_host=is_same_host(before, after))
     if as_json:
         listed = [{name: getattr(change, name) for name in change.__slots__} for change in changes]
         sides = {"before": {"source": a, "host": before.host}, "after": {"source": b, "host": after.host}}
@@ -40,12 +40,6 @@ def _described(machine: Machine) -> "Described":
     from railgauge.topo.diff import Described
 
     return Described(topology=machine.topology, inventory=machine.inventory())
-
-
-def _is_same_host(before: Machine, after: Machine) -> bool:
-    """Whether UUIDs and addresses can be compared: one host, its identifiers plain or under pseudonyms of one key."""
-    marks = [getattr(machine.reader, "redacted", None) for machine in (before, after)]
-    return bool(before.host) and before.host == after.host and marks[0] == marks[1]
 
 
 def _warn(*sides: tuple[str, Machine]) -> None:

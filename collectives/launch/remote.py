@@ -60,8 +60,30 @@ class _Output:
         (self.stderr if stream == "stderr" else self.stdout).extend(data)
 
 
+class Line:
+    """The way back to the hosts of a `converse`, for its listener."""
+
+    def __init__(self, worker: "_Worker") -> None:
+        self._worker = worker
+
+    def tell(self, data: bytes) -> None:
+        """Send more to the stdin of all commands that still run."""
+        self._worker.write(data)
+
+    def hang_up(self) -> None:
+        """End the stdin of all."""
+        self._worker.set_write_eof()
+
+    def call(self, after_s: float, action: Callable[[], None]) -> None:
+        """Have `action` called in a while, unless all have ended by then."""
+        self._worker.task.timer(after_s, _Alarm(action), autoclose=True)
+
+
 class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
     """What is told while commands run, from the thread that waits in `converse`."""
+
+    def began(self, line: Line) -> None:
+        """All commands are about to start; `line` reaches them."""
 
     def output(self, node: str, stream: str, data: bytes) -> bool:
         """Take some bytes of a host's `stdout` or `stderr`; False: have enough of that host, whose end is not told."""
@@ -81,6 +103,17 @@ class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
         self.ended(str(node), rc)
         if rc:
             worker.end_others()
+
+
+class _Alarm(EventHandler):  # type: ignore[misc]
+    """ClusterShell's name for what a timer does."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        super().__init__()
+        self._action = action
+
+    def ev_timer(self, _timer: object) -> None:
+        self._action()
 
 
 class _Client(SshClient):  # type: ignore[misc]
@@ -181,6 +214,7 @@ def converse(
     worker.write(stdin)
     if not hold_stdin:
         worker.set_write_eof()
+    listener.began(Line(worker))
     task.resume()
 
 

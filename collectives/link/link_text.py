@@ -15,7 +15,7 @@ from railgauge.topo.predict.comparison import size_text
 Line = list[tuple[str, str]]
 """Parts of a line, each with its style in Rich's words; "" for none."""
 MOST_IN_MATRIX = 16
-CELL = 8
+CELL = 9
 HEAD, ODD, SELF = "bold", "bold red", "dim"
 
 
@@ -116,8 +116,13 @@ def _matrix(
         for at in ranks:
             value = values.get((row, at))
             style = ODD if any(ends <= {row, at} for ends in odd) else SELF if value is None else ""
-            line.append((f"{'-' if value is None else f'{value:.3g}':>{CELL}}", style))
+            line.append((f"{'-' if value is None else _number(value):>{CELL}}", style))
         yield line
+
+
+def _number(value: float) -> str:
+    """Three digits, and whole numbers beyond them."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def _summary(result: LinkResult, alike: Sequence[PairResult]) -> Iterator[Line]:
@@ -142,7 +147,7 @@ Values = Sequence[tuple[float, tuple[int, ...]]]
 def _beside(values: Values, predicted: float, unit: str) -> str:
     """The median, beside what was predicted."""
     usual = median(value for value, _ in values)
-    return f"{usual:.3g} {unit}, {usual / predicted:.2f} of the predicted {predicted:.3g}"
+    return f"{_number(usual)} {unit}, {usual / predicted:.2f} of the predicted {predicted:.3g}"
 
 
 def _range(result: LinkResult, values: Values, between: str) -> str:
@@ -150,7 +155,7 @@ def _range(result: LinkResult, values: Values, between: str) -> str:
     if len(values) == 1:
         return ""
     named = (
-        f"{value:.3g} ({f' {between} '.join(result.name(rank).removeprefix('rank ') for rank in ranks)})"
+        f"{_number(value)} ({f' {between} '.join(result.name(rank).removeprefix('rank ') for rank in ranks)})"
         for value, ranks in (min(values), max(values))
     )
     return f"; {' to '.join(named)}"

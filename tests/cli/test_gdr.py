@@ -30,9 +30,11 @@ def test_one_pair_as_json():
 
 
 def test_a_setting_asked_for_counts():
-    result = railgauge("gdr", "check", "--from", "@dgx-h100", "--set", "NCCL_NET_GDR_READ=0", "GPU0", "mlx5_0")
+    pair = ("GPU0", "mlx5_0", "--from", "@dgx-h100", "--set", "NCCL_NET_GDR_READ=0")
+    result = railgauge("gdr", "check", *pair, "--fail-on", "WARN")
     assert result.returncode == 1
-    assert "would not be used for sending: NCCL_NET_GDR_READ=0" in result.stdout
+    assert "WARN GPU0 mlx5_0: would not be used for sending: NCCL_NET_GDR_READ=0" in result.stdout
+    assert railgauge("gdr", "check", *pair).returncode == 0
 
 
 def test_ends_and_settings_that_there_are_not():

@@ -89,7 +89,7 @@ def test_a_slow_link_is_named_with_its_direction(hosts):
 
 def test_the_slow_host_by_halves(hosts):
     tc(hosts, 3, "qdisc", "add", "dev", "eth0", "root", *SLOW)
-    got = link(hosts, "--bisect", status=1)
+    got = link(hosts, "--bisect", "-b", "512K", status=1)
     assert slow(got) == [("slow-node", "rg-node4")]
     assert got["bisection"]["slow"] == [3]
 

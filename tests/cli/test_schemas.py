@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
+from tests.topo.hang import ras
+from tests.topo.hang.reading import dump, entry, up_to, write_dumps
 from tests.topo.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -43,6 +45,7 @@ COMMANDS = {
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64", "-f", "8", "-n", "1", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "-c", "0", "--json"),
         ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--min-busbw", "1e6", "--json"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "1M", "-e", "1M", "-n", "1", "--counters", "--json"),
     ],
     "rdma": [("topo", "show", "--view", "rdma", "--json", "--from", name) for name in FIXTURES],
     "env": [
@@ -101,6 +104,8 @@ def test_findings_document_is_as_its_schema_says(tmp_path):
         check("findings", document)
     for machine in ("@dgx-h100-nic-x8", "@vm-flat", str(path)):
         check("findings", json.loads(railgauge("check", "--from", machine, "--json").stdout))
+    against = railgauge("check", "--from", "@dgx-h100", "--against", "@dgx-h100-port-down", "--json")
+    check("findings", json.loads(against.stdout))
 
 
 @pytest.mark.parametrize("names", [LOGS, ["healthy"], ["2.8 on one node"]], ids=len)
@@ -108,6 +113,16 @@ def test_log_document_is_as_its_schema_says(tmp_path, names):
     path = tmp_path / "log.txt"
     path.write_text("".join(LOGS[name][0] for name in names))
     check("log", json.loads(railgauge("log", "explain", str(path), "--json").stdout))
+
+
+def test_hang_document_is_as_its_schema_says(tmp_path):
+    write_dumps(tmp_path, {0: dump([*up_to(5, waits=5), entry(1, "send 0->1", "scheduled")]), 1: dump(up_to(3))})
+    (tmp_path / "ras.txt").write_text(ras.behind())
+    (tmp_path / "nothing.txt").write_text("loss 2.3\n")
+    document = json.loads(railgauge("log", "hang", str(tmp_path), "--json").stdout)
+    assert document["findings"]
+    assert document["notes"]
+    check("hang", document)
 
 
 @pytest.mark.parametrize("timeout", [(), ("-T", "1", "--fault", "stall")])

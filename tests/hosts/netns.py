@@ -70,6 +70,26 @@ class Hosts:
         """Pull that host's cable: packets vanish, no one is told."""
         _ip("-n", self._switch, "link", "set", f"port{host}", "nomaster")
 
+    def ip(self, host: int, *arguments: str) -> str:
+        """ip(8) on that host."""
+        return _ip("-n", self.namespaces[host], *arguments)
+
+    def port(self, host: int, number: int, *settings: str) -> None:
+        """Set something of the switch's end of a host's `eth{number}`."""
+        _ip("-n", self._switch, "link", "set", f"port{host}-{number}", *settings)
+
+    def add_rail(self, number: int) -> None:
+        """Connect all hosts by another switch too: `eth{number}` with 10.78.{number}.1, .2, ..."""
+        bridge = f"bridge{number}"
+        _ip("-n", self._switch, "link", "add", bridge, "type", "bridge")
+        _ip("-n", self._switch, "link", "set", bridge, "up")
+        for host in range(len(self.namespaces)):
+            peer = ("peer", "name", f"port{host}-{number}", "netns", self._switch)
+            self.ip(host, "link", "add", f"eth{number}", "type", "veth", *peer)
+            self.port(host, number, "master", bridge, "up")
+            self.ip(host, "address", "add", f"10.78.{number}.{host + 1}/24", "dev", f"eth{number}")
+            self.ip(host, "link", "set", f"eth{number}", "up")
+
     def close(self) -> None:
         for namespace in [*self.namespaces, self._switch]:
             _remove(namespace)

@@ -14,23 +14,28 @@ from railgauge.topo.rules import (
     gid_index_invalid,
     ib_hca_nomatch,
     ib_hca_prefix,
+    nccl_setting_harmful,
     nccl_setting_ignored,
     nccl_setting_invalid,
+    relaxed_ordering_off,
     socket_ifname_nomatch,
     socket_ifname_virtual,
 )
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.settings.known import KNOWN
 from railgauge.topo.settings.parameter import parameter
 from railgauge.topo.settings.validity import fault_of, is_default
 from railgauge.topo.sources.nccl_settings import PREFIX, Setting
 
 IFNAME, HCA, GID = "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"
+ORDERING = relaxed_ordering_off.SETTING
 RULES: dict[str, tuple[Rule, ...]] = {
     IFNAME: (socket_ifname_nomatch.RULE, socket_ifname_virtual.RULE),
     HCA: (ib_hca_nomatch.RULE, ib_hca_prefix.RULE),
     GID: (gid_index_invalid.RULE,),
+    ORDERING: (relaxed_ordering_off.RULE,),
 }
 """The rules that look at what a setting meets on the machine."""
 SEE_DEBUG = "NCCL was built with TRACE=1; else it prints as INFO does"
@@ -82,17 +87,29 @@ def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> 
         return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
     if finding := _finding(case, setting):
         return Opinion(verdict=Verdict.HARMFUL, why=finding.message, finding=finding.id)
+    if opinion := _harmful(case, setting):
+        return opinion
     special = SPECIAL.get(setting.name)
     return (special(case, setting, now, other) if special else None) or _plain(setting)
 
 
 def _finding(case: Case, setting: Setting) -> Finding | None:
     """The worst that the rules about a setting find."""
-    rules = (*RULES.get(setting.name, ()), conf_file_forgotten.RULE)
-    found = [finding for rule in rules for finding in rule.check(case)]
-    own = [one for one in found if one.id != conf_file_forgotten.RULE.id or one.subject == setting.name]
+    found = [finding for rule in RULES.get(setting.name, ()) for finding in rule.check(case)]
+    own = [one for one in found if setting.name != ORDERING or one.subject == ORDERING]
     bad = [one for one in own if one.level in (Level.FAIL, Level.WARN)]
     return min(bad, key=lambda one: one.level is not Level.FAIL, default=None)
+
+
+def _harmful(case: Case, setting: Setting) -> Opinion | None:
+    """What it takes from the machine."""
+    of_file = setting.is_of_file
+    rule = conf_file_forgotten.RULE if of_file else nccl_setting_harmful.RULE
+    harm = conf_file_forgotten.harm_in_file(case, setting) if of_file else harm_of(case, setting)
+    if harm is None or harm.level is Level.INFO:
+        return None
+    why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
+    return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
 
 
 def _plain(setting: Setting) -> Opinion:
@@ -156,28 +173,32 @@ def _of_rdma(name: str, number: int, now: Selection) -> str:
 
 
 def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
-    """What turns off a part of NCCL that this machine has."""
+    """What turns off a part of NCCL, and takes nothing from this machine."""
     if not parameter({setting.name: setting.value}, setting.name, 0):
         return None
-    gpus = len(case.inventory.gpus) if case.inventory else 0
-    if setting.name == "NCCL_IB_DISABLE" and other.ports:
-        names = ", ".join(port.name for port in other.ports)
-        return Opinion(verdict=Verdict.HARMFUL, why=f"all goes by TCP, though there is RDMA: {names}")
-    if setting.name != "NCCL_IB_DISABLE" and gpus > 1:
-        return Opinion(verdict=Verdict.HARMFUL, why=f"{KNOWN[setting.name].meaning}, between {gpus} GPUs")
     return Opinion(verdict=Verdict.HARMLESS, why="what it turns off is not here")
 
 
 def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
-    value = setting.value.lower()
-    if value == "socket" and other.ports:
-        names = ", ".join(port.name for port in other.ports)
-        return Opinion(verdict=Verdict.HARMFUL, why=f"all goes by TCP, though there is RDMA: {names}")
-    if value == "ib" and not now.ports:
-        return Opinion(verdict=Verdict.HARMFUL, why="no RDMA port is in use here: NCCL does not start")
-    if value in ("ib", "socket"):
+    if setting.value.lower() in ("ib", "socket"):
         return Opinion(verdict=Verdict.HARMLESS, why="NCCL would take it by itself")
     return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network of a plugin that calls itself {setting.value}, or none")
+
+
+def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """How far P2P and GPUDirect RDMA reach, where it changes nothing."""
+    rest = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
+    if setting.name == "NCCL_P2P_LEVEL":
+        same, what = with_p2p(case) == with_p2p(rest), "P2P between the same GPUs"
+    else:
+        same = direct(case, own=False) == direct(rest, own=False)
+        what = "GPUDirect RDMA between the same GPUs and NICs"
+    return Opinion(verdict=Verdict.HARMLESS, why=f"without it there is {what}") if same else None
+
+
+def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """Numbers of the socket transport, which carries no data where RDMA does."""
+    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so nothing reads it") if now.ports else None
 
 
 def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
@@ -199,6 +220,8 @@ SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | Non
     HCA: _hca,
     GID: _gid,
     "NCCL_NET": _net,
+    **dict.fromkeys(("NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C"), _reach),
+    **dict.fromkeys(("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"), _for_sockets),
     "NCCL_TOPO_FILE": _topo_file,
     "NCCL_DEBUG": _debug,
     **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_NVB_DISABLE"), _switch),

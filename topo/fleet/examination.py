@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from railgauge.topo.evidence import Evidence
 from railgauge.topo.findings import Finding
+from railgauge.topo.fleet.endpoints import Endpoint, endpoints
 from railgauge.topo.fleet.likeness import likeness
 from railgauge.topo.fleet.node import Recording
 from railgauge.topo.input_file import read_bytes
@@ -42,7 +43,7 @@ class Individual:
 
     identity: NCCL_HOSTID, or name and boot id; "" where neither is known. bootstrap: the interface that NCCL's would
     take, with its IPv4 addresses and their network ("" where that is not told); None where it is not known.
-    virtual: that interface has no device.
+    virtual: that interface has no device. endpoints: where other nodes reach it. crosses_nics: NCCL_CROSS_NIC=1.
     """
 
     identity: str = ""
@@ -50,6 +51,8 @@ class Individual:
     bootstrap: tuple[str, tuple[str, ...], str] | None = None
     virtual: bool = False
     ports: tuple[Port, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    crosses_nics: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,8 @@ def _individual(case: Case) -> Individual:
             for port in case.rdma_ports
             if not port.device.virtual
         ),
+        endpoints=endpoints(case),
+        crosses_nics=case.steering.cross_nic == 1,
     )
 
 

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of many nodes as findings: what differs is a WARN, a node of which nothing is known is UNKNOWN."""
+"""A comparison of many nodes as findings: what differs is a WARN, a node of which nothing is known is UNKNOWN.
+
+What has a rule of its own on one machine has that rule's id: the driver's release.
+"""
 
 from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.fleet.report import Difference, Report, Split
+from railgauge.topo.fleet.report import Difference, Report, Split, Subject
 from railgauge.topo.fleet.words import difference_text, split_text
+from railgauge.topo.rules import driver_mismatch
 
 NODES_DIFFER = "nodes-differ"
 REMEDY = "make the nodes alike, or run jobs on those that are"
@@ -25,7 +29,7 @@ def findings(report: Report) -> Iterator[Finding]:
 def _odd(one: Difference, node: str) -> Finding:
     evidence = {"what": one.what, "value": one.value, "majority": one.majority, "votes": one.votes, "of": one.of}
     return Finding(
-        id=NODES_DIFFER,
+        id=_id(one.subject, one.what),
         level=Level.WARN,
         subject=one.subject.id,
         host=node,
@@ -38,10 +42,14 @@ def _odd(one: Difference, node: str) -> Finding:
 def _split(one: Split) -> Finding:
     values = {str(value): list(names) for value, names in one.camps}
     return Finding(
-        id=NODES_DIFFER,
+        id=_id(one.subject, one.what),
         level=Level.WARN,
         subject=one.subject.id,
         message=split_text(one),
         evidence={"what": one.what, "values": values},
         remedy=REMEDY,
     )
+
+
+def _id(subject: Subject, what: str) -> str:
+    return driver_mismatch.RULE.id if (subject.kind, what) == ("host", "driver") else NODES_DIFFER

@@ -11,7 +11,10 @@ from railgauge.topo.fleet.findings import findings as differing
 from railgauge.topo.fleet.node_names import folded
 from railgauge.topo.fleet.report import Report
 from railgauge.topo.fleet.rules import across
+from railgauge.topo.fleet.rules.reachability import Reached
 from railgauge.topo.rules.rules import SHOWN
+
+NOTHING_TRIED = Reached()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +25,18 @@ class Folded:
     nodes: int
 
 
-def folded_findings(nodes: Sequence[Examined], report: Report) -> tuple[Folded, ...]:
-    """All of them, the worst first, of equal level those of most nodes."""
+def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
+    """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
     same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
-    for finding, names in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
+    for finding, told in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
         key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
+        names = [name for name in told if not reached.settles(finding, name)]
         if finding.id == NODES_DIFFER and finding.subject == finding.host:
             key = (finding.id, finding.level, finding.message)
-        same.setdefault(key, (finding, []))[1].extend(names)
+        if names or not told:
+            same.setdefault(key, (finding, []))[1].extend(names)
     found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in same.values()]
-    found += [Folded(one, len(one.evidence["nodes"])) for one in across(nodes)]
+    found += [Folded(one, len(one.evidence["nodes"])) for one in (*across(nodes), *reached.findings)]
     return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
 
 

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NCCL would decide on GPUDirect RDMA as findings, one for each pair of a GPU and a NIC.
 
-PASS: both directions would use it. FAIL: a GPU would not with a NIC that is its own. INFO: not with one that NCCL would
-not take for it, or by NVIDIA's design. No byte is moved: a PASS is about the decision, not about a transfer.
+PASS: both directions would use it. FAIL: a GPU could not with a NIC that is its own. WARN: a setting forbids it there,
+or a nearer NIC is not in use. INFO: not with one that NCCL would not take for it, or as the machine is built. No byte
+is moved: a PASS is about the decision, not about a transfer.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.gdr.pairs import GdrPair
+from railgauge.topo.gdr.pairs import GdrPair, gdr_pairs
 from railgauge.topo.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import once_mended
-from railgauge.topo.rules.peers import has_gpus
-from railgauge.topo.rules.rule import Need, missing
+from railgauge.topo.rules.peers import below_one_switch, has_gpus, nics
+from railgauge.topo.rules.rule import Need, Rule, missing
+from railgauge.topo.settings.hca import plugin_off
 
-ID = "gpu-direct-rdma"
 CONSUMER = "GeForce"  # NVIDIA's GPUDirect RDMA documentation: data-center and professional GPUs only
 LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
 
@@ -44,36 +46,58 @@ def _without_pairs(case: Case) -> Finding:
         level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "there is no GPU")
     elif inventory is None or not inventory.rdma:
         level, message = Level.INFO, "there is no RDMA device: NCCL uses sockets, which GPUDirect RDMA has no part in"
+    elif off := plugin_off(case.settings):
+        level, message = Level.WARN, f"{off} keeps NCCL from the RDMA devices"
     else:
         level = Level.FAIL
         message = "NCCL uses none of the RDMA devices: railgauge topo show --view rdma tells why"
-    return Finding(id=ID, level=level, subject=case.host or "machine", host=case.host, message=message)
+    return replace(RULE.finding(level, case.host or "machine", message, remedy=""), host=case.host)
 
 
 def _finding(case: Case, pair: GdrPair, model: str, effect: str) -> Finding:
     off = [way for way in pair.ways if not way.on]
-    level = _level(pair, model)
+    idle = _nearer(case, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
+    level = _level(pair, model, idle)
+    beside = f"; {', '.join(idle)} is nearer, and NCCL does not use it" if idle else ""
     causes = {way.failed for way in off}
-    return Finding(
-        id=ID,
-        level=level,
-        subject=name(pair),
-        host=case.host,
-        message=pair.unknown or _message(pair, model),
-        evidence=_evidence(case, pair),
+    found = RULE.finding(
+        level,
+        name(pair),
+        pair.unknown or _message(pair, model) + beside,
         effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
-        remedy="; ".join(dict.fromkeys(_remedy(pair, way) for way in off)) if pair.used and not pair.unknown else "",
+        remedy=_remedies(pair, off, idle) if pair.used and not pair.unknown else "",
     )
+    return replace(found, host=case.host, evidence=_evidence(case, pair) | {"nearer_idle": idle})
 
 
-def _level(pair: GdrPair, model: str) -> Level:
+def _level(pair: GdrPair, model: str, idle: list[str]) -> Level:
     failed = {way.failed for way in pair.ways if not way.on}
     if pair.unknown:
         return Level.UNKNOWN
     if not failed:
         return Level.PASS
-    by_design = failed == {GdrCondition.OLD_GPU} or (failed == {GdrCondition.GPU} and CONSUMER in model)
-    return Level.FAIL if pair.used and not by_design else Level.INFO
+    if not pair.used or failed == {GdrCondition.OLD_GPU} or (failed == {GdrCondition.GPU} and CONSUMER in model):
+        return Level.INFO
+    if failed & {GdrCondition.NIC, GdrCondition.GPU}:
+        return Level.FAIL
+    return Level.WARN if idle or _is_forbidden(pair) else Level.INFO
+
+
+def _is_forbidden(pair: GdrPair) -> bool:
+    """Whether a setting says no, not how the machine is built."""
+    off = [way for way in pair.ways if not way.on]
+    set_level = any(way.failed is GdrCondition.TOO_FAR and way.level.source.startswith(LEVEL_SETTING) for way in off)
+    return set_level or any(way.failed is GdrCondition.READ_DISABLED for way in off)
+
+
+def _nearer(case: Case, pair: GdrPair) -> list[str]:
+    """RDMA devices below one switch with the GPU that NCCL does not use: down, or left out."""
+    inventory, taken = case.inventory, {net.name for net in case.system.nets}
+    gpu = inventory.function(pair.gpu.bus_id) if inventory else None
+    if inventory is None or gpu is None:
+        return []
+    near = {nic.bus_id for nic in nics(case) if below_one_switch(gpu, nic)}
+    return [device.name for device in inventory.rdma if device.bus_id in near and device.name not in taken]
 
 
 def _message(pair: GdrPair, model: str) -> str:
@@ -108,6 +132,11 @@ def _why(pair: GdrPair, way: GpuDirect, model: str) -> str:
         GdrCondition.TOO_FAR: f"{way.distance} is beyond {_reach(way)}{_by(way)}",
     }
     return reasons[way.failed] if way.failed else ""
+
+
+def _remedies(pair: GdrPair, off: Sequence[GpuDirect], idle: Sequence[str]) -> str:
+    nearer = [f"bring {', '.join(idle)} into use: its port, NCCL_IB_HCA"] if idle else []
+    return "; ".join(dict.fromkeys([*nearer, *(_remedy(pair, way) for way in off)]))
 
 
 def _remedy(pair: GdrPair, way: GpuDirect) -> str:
@@ -157,3 +186,33 @@ def _evidence(case: Case, pair: GdrPair) -> dict[str, Any]:
 
 def _direction(way: GpuDirect) -> dict[str, Any]:
     return {"used": way.on, "condition": str(way.failed) if way.failed else None}
+
+
+RULE = Rule(
+    id="gpu-direct-rdma",
+    title="GPUDirect RDMA between a GPU and a NIC",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "NCCL lets a NIC read and write a GPU's memory where five conditions hold, for sending and for receiving by "
+        "itself: the NIC can (a peer-memory module, or DMA-BUF), the GPU can, reading is allowed (NCCL_NET_GDR_READ; "
+        "before sm 80 only with NVLink), and the two are near enough (PXB, or P2C on chip-to-chip links, unless "
+        "NCCL_NET_GDR_LEVEL says otherwise). Which of them says no it tells in TRACE builds only. A machine whose "
+        "NICs are all on the other side of the root complex goes without by design."
+    ),
+    passes="GPUDirect RDMA would be used in both directions",
+    reads=(
+        "paths between GPUs and NICs",
+        "the peer-memory modules",
+        "CUDA and libibverbs on DMA-BUF",
+        "NCCL_NET_GDR_*",
+    ),
+    shows=(
+        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",
+        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0/GDRDMA (with it)",
+        "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+    ),
+    sure="railgauge gdr check; NCCL_DEBUG=INFO: /GDRDMA after NET/IB; perftest's ib_write_bw --use_cuda=0",
+    remedy="by the condition that says no: railgauge gdr check names it",
+    links=("https://github.com/NVIDIA/nccl/issues/897", "https://github.com/NVIDIA/nccl/issues/2345"),
+    check=lambda case: findings(*gdr_pairs(case)),
+)

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+from railgauge.topo.file_rule import FileRule
 from railgauge.topo.findings import Finding, Level, by_line
 from railgauge.topo.graph_lint import (
     attribute_missing,
@@ -46,7 +47,15 @@ RULES = (
     same_channels.RULE,
 )
 COUNTED = (graph_absent.RULE.id, channel_count.RULE.id)  # NCCL takes fewer channels, or none: no FAIL
-SOUND = "graph-sound"  # the PASS of a file in which nothing is wrong
+SOUND: FileRule[GraphFile] = FileRule(
+    id="graph-sound",
+    title="Nothing is wrong in the file",
+    levels=(Level.PASS,),
+    remedy="",
+    check=lambda _: (),
+)
+KNOWN = (*RULES, graph_file_faulty.RULE, total.RULE, SOUND)
+"""All that `lint` tells, for `railgauge explain`."""
 
 
 def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
@@ -56,7 +65,7 @@ def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
         found += graph_file_faulty.RULE.check(file)
     if not found:
         message = "each GPU once in each channel, devices and links as the machine has them"
-        found.append(Finding(id=SOUND, level=Level.PASS, subject=file.path, message=message))
+        found.append(SOUND.finding(Level.PASS, file.path, message))
     found += total.RULE.check(file)
     placed = [replace(finding, path=file.path, host=host) for finding in found]
     return tuple(sorted(placed, key=by_line))

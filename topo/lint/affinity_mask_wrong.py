@@ -84,15 +84,16 @@ def _order(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
 
 
 def _against(file: TopoFile, masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
-    """The file's masks beside the machine's cores, node by node."""
+    """The file's masks beside the machine's cores, node by node; a guest of one node shows no sockets below it."""
     real = _machine_cores(file)
+    shows_sockets = sum(map(bool, real.values())) > 1 or len(masks) == 1
     if file.machine and masks and not any(real.values()):
         message = "the NUMA nodes of the machine are unknown, so their cores are not compared"
         missing = "/sys/devices/system/node"
         yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), remedy="", missing=missing)
     for cpu, cores in masks:
         there = real.get(cpu.number("numaid"))
-        if there and there != cores:
+        if there and there != cores and (shows_sockets or not cores < there):
             owner = next((node for node, own in real.items() if own == cores), None)
             whose = f": those are node {owner}'s" if owner is not None else ""
             message = f"{_node(cpu)} has cores {_list(cores)} in the file and {_list(there)} on the machine{whose}"

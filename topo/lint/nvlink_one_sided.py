@@ -27,6 +27,7 @@ def _check(file: TopoFile) -> Iterator[Finding]:
                 Level.WARN,
                 f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
                 effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+                ends=[link.bus_id, known[there].bus_id],
                 there=one,
                 back=other,
                 lines=[link.line, known[there].line],

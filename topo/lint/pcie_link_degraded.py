@@ -26,8 +26,13 @@ def _check(file: TopoFile) -> Iterator[Finding]:
     widest: dict[str, int] = {}
     for pci in devices:
         widest[pci.host] = max(widest.get(pci.host, 0), _lanes(pci))
+    cards: dict[tuple[str | None, ...], dict[str, int]] = {}
     for pci in devices:
-        yield from _below_ports(pci, widest[pci.host])
+        cards.setdefault(_model(pci), {})[pci.bus_id.rpartition(".")[0]] = _lanes(pci)
+    for pci in devices:
+        lanes = list(cards[_model(pci)].values())
+        if len(lanes) == 1 or len({*lanes}) > 1:  # a board that shares out lanes treats all cards alike
+            yield from _below_ports(pci, widest[pci.host])
     yield from _against(file)
     yield from _running(file, devices)
 
@@ -37,7 +42,7 @@ def _beside_siblings(devices: list[Placed]) -> Iterator[Finding]:
     models: dict[tuple[str | None, ...], list[Placed]] = {}
     for pci in devices:
         if pci.get("vendor") and pci.get("device"):
-            models.setdefault((pci.host, pci.get("vendor"), pci.get("device")), []).append(pci)
+            models.setdefault(_model(pci), []).append(pci)
     for same in models.values():
         usual, how_many = Counter(map(gb_per_s, same)).most_common(1)[0]
         for pci in same if how_many >= 2 and how_many * 2 > len(same) else ():
@@ -52,6 +57,10 @@ def _below_ports(pci: Placed, widest: int) -> Iterator[Finding]:
     ports = sum(bandwidth.net(speed) for speed in speeds if speed > 0)
     if _lanes(pci) < widest and ports > gb_per_s(pci) * PORTS_AHEAD:
         yield _finding(pci, f"its link is {text(pci)}, its ports carry {ports:g} GB/s", ports)
+
+
+def _model(pci: Placed) -> tuple[str | None, ...]:
+    return pci.host, pci.get("vendor"), pci.get("device")
 
 
 def _lanes(pci: Placed) -> int:

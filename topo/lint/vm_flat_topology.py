@@ -47,6 +47,6 @@ RULE = Rule(
     id="vm-flat-topology",
     title="A virtual machine that hides the PCI tree",
     levels=(Level.WARN,),
-    remedy="set NCCL_TOPO_FILE to the file that the provider of the machine has for this type",
+    remedy="set NCCL_TOPO_FILE to the provider's file for this type, or to one of the host by railgauge topo make",
     check=_check,
 )

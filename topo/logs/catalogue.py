@@ -239,7 +239,7 @@ CATALOGUE = (
         FAIL,
         r"[Ww]atchdog caught collective operation timeout",
         "a collective did not end in time: a rank is missing in it, or a connection does not move",
-        "find the rank that did not take part: the flight recorders or the logs of all ranks",
+        "find the rank that did not take part: railgauge log hang on the flight recorders or the logs of all ranks",
     ),
     Entry(
         "p2p-unsupported",

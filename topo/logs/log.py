@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from railgauge.topo.cpuset import from_list
 from railgauge.topo.logs.catalogue import OTHERS, WARN, Entry, entry_of
+from railgauge.topo.logs.communicator_names import INIT, CommunicatorNames
 from railgauge.topo.logs.connections import Connections
 from railgauge.topo.logs.line import Line, messages
 from railgauge.topo.logs.outputs import Outputs
@@ -17,10 +18,6 @@ MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
 LONGEST_MESSAGE = 1 << 11
 VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
 LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
-INIT = re.compile(
-    r"\bcomm (?P<pointer>0x\w+) rank (?P<rank>\d{1,7}) n[rR]anks (?P<size>\d{1,7})\b(?: cudaDev (?P<device>\d+))?"
-    r"(?: nvmlDev \d+)?(?: busId (?P<bus_id>[0-9a-f]+))?(?: commId (?P<comm>\w+))?"
-)
 NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
 DEVICES = re.compile(r"NET/(IB|Socket) *: Using (\[0\].*?)(?:;|$)")
 DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
@@ -28,10 +25,11 @@ NO_DEVICE = re.compile(r"NET/IB *: No device found")
 BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
 SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
 CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
-HCA_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
+HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
 PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
 RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
 TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
+LEAVES = re.compile(r"\d{1,4} : NET/")  # a channel that begins at a NIC: NCCL counts several nodes
 PATTERN = re.compile(
     r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
@@ -101,10 +99,10 @@ class Log:
         self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
         self.sightings: dict[str, Sighting] = {}
+        self.leaves = False
         self.connections = Connections()
         self.outputs = Outputs()
-        self._comms: dict[tuple[str, int, str], str] = {}  # of a process's pointer
-        self._sizes: Counter[tuple[int, int]] = Counter()
+        self._names = CommunicatorNames()
         self._threads: dict[tuple[str, int, int], str] = {}
         self._known: dict[tuple[str, str], Sighting | None] = {}
 
@@ -115,7 +113,9 @@ class Log:
 
     @property
     def on_one_node(self) -> bool:
-        """Whether all ranks of every communicator are known, and are on one host."""
+        """Whether all ranks of every communicator are known, and are on one host; with NCCL_HOSTID it is several."""
+        if self.leaves:
+            return False
         members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
         return bool(members) and all(times == size for (_, _, size), times in members.items())
 
@@ -174,6 +174,8 @@ class Log:
         elif text.startswith("Trees"):
             for channel, rank, parent in TREE.findall(text):
                 self.trees[int(channel)][int(rank)] = int(parent)
+        elif LEAVES.match(text):
+            self.leaves = True
         elif found := PATTERN.search(text):
             intra, inter = _figure(found[3]), _figure(found[4])
             search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])
@@ -198,14 +200,8 @@ class Log:
         return self._threads.get((line.host, line.pid, line.thread), "")
 
     def _rank(self, line: Line, found: re.Match[str]) -> None:
-        """Note a rank. Before 2.18 no id of the communicator is told: the n-th of its size is taken for one."""
         rank, size = int(found["rank"]), int(found["size"])
-        process = line.host, line.pid, found["pointer"]
-        comm = found["comm"] or self._comms.get(process)
-        if comm is None:
-            self._sizes[rank, size] += 1
-            comm = f"{self._sizes[rank, size]} of {size} ranks"
-        self._comms[process] = comm
+        comm = self._names.name(line.host, line.pid, found)
         if "COMPLETE" not in line.text:  # the first line of a start; before 2.18 there is the last one alone
             self._threads[line.host, line.pid, line.thread] = comm
         device = int(found["device"]) if found["device"] else line.device

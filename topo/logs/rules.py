@@ -30,7 +30,7 @@ RULES: tuple[FileRule[Log], ...] = (
         id="collective-timeout",
         title="PyTorch's watchdog gave up on a collective that did not end",
         levels=(Level.FAIL,),
-        remedy="find the rank that did not take part: its stack, the flight recorders of all ranks, ncclras",
+        remedy="find the rank that did not take part: railgauge log hang on the flight recorders and logs of all ranks",
         check=_check("collective-timeout"),
     ),
     FileRule(

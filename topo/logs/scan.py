@@ -14,7 +14,7 @@ LONGEST = 1 << 15
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
     rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
-    rb"|Invalid value|Call |Missing |P2P |Failed |failed )|WARN|ERROR|failure|version)"
+    rb"|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/)|WARN|ERROR|failure|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = (
@@ -31,8 +31,13 @@ WITHOUT_CONNECTIONS = tuple(re.compile(pattern) for pattern in (INFO % b"", OTHE
 
 def lines(block: bytes, *, connections: bool = True) -> Iterator[bytes]:
     """The lines of a block that may tell something, in their order; those on connections only where asked for."""
+    return lines_with(WITH_CONNECTIONS if connections else WITHOUT_CONNECTIONS, block)
+
+
+def lines_with(patterns: Iterable[re.Pattern[bytes]], block: bytes) -> Iterator[bytes]:
+    """The lines of a block in which one of some patterns is found, in their order."""
     begins = set()
-    for pattern in WITH_CONNECTIONS if connections else WITHOUT_CONNECTIONS:
+    for pattern in patterns:
         end = 0
         while found := pattern.search(block, end):
             begins.add(block.rfind(b"\n", 0, found.start()) + 1)

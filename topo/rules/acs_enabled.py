@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.peers import has_peers, ports_between
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 
 REDIRECT = {0x04: "ReqRedir", 0x08: "CmpltRedir", 0x10: "UpstreamFwd"}  # ACS control word; lspci's names
 DIRECT = 0x40  # DirectTrans: translated requests go straight, which ATS on both ends then uses
@@ -59,10 +59,11 @@ def _groups(case: Case, ports: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _concerns(case: Case) -> bool:
-    """A machine without switches has nothing to redirect; a guest does not see those that there are."""
+    """A machine without switches has nothing to redirect; where they cannot be seen there may be some."""
     if case.inventory is None:
         return True
-    return has_peers(case) and (bool(case.inventory.host.virtual) or bool(ports_between(case)))
+    seen = case.inventory.pci and not case.inventory.host.virtual
+    return has_peers(case) and (not seen or bool(ports_between(case)))
 
 
 RULE = Rule(
@@ -84,6 +85,7 @@ RULE = Rule(
         "https://github.com/NVIDIA/nccl/issues/2079",
         "https://github.com/NVIDIA/nccl/issues/631",
     ),
+    needs=(Need.MACHINE, Need.PCI),
     concerns=_concerns,
     check=_check,
 )

@@ -1,8 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU masks that cannot be right: of the topology that NCCL plans with, from a file or from the machine."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from railgauge.topo.findings import Finding
 from railgauge.topo.lint import affinity_mask_wrong
+from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule
+
+NO_NODE = -1
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    told = list(affinity_mask_wrong.RULE.check(case.alone))
+    yield from told
+    if file := case.sound_file:
+        known = {(one.subject, one.message) for one in told}
+        found = affinity_mask_wrong.RULE.check(file)
+        yield from (replace(one, path=file.topology.path) for one in found if (one.subject, one.message) not in known)
+    if case.inventory is not None and not _is_told(case):
+        yield RULE.unknown(case.host, "the cores of NUMA nodes were not read (/sys/devices/system/node)")
+
+
+def _is_told(case: Case) -> bool:
+    """Whether the masks of a machine are known. A kernel without NUMA has none, and numa_node is -1 there."""
+    nodes = [cpu for cpu in case.file.all("cpu") if cpu.number("numaid") != NO_NODE]
+    return bool(case.machine.topology.numa) and all(cpu.get("affinity") for cpu in nodes)
+
 
 RULE = Rule(
     id=affinity_mask_wrong.RULE.id,
@@ -19,5 +44,5 @@ RULE = Rule(
     remedy=affinity_mask_wrong.RULE.remedy,
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl/issues/2441"),
     needs=(),
-    check=lambda case: affinity_mask_wrong.RULE.check(case.file),
+    check=_check,
 )

@@ -4,12 +4,15 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from railgauge.topo.change import Change
+from railgauge.topo.errors import InputError
 from railgauge.topo.evidence import Evidence
 from railgauge.topo.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.inventory import Inventory
 from railgauge.topo.lint.elements import TopoFile, of_machine, parsed, read
-from railgauge.topo.machine import Machine, as_it_is
+from railgauge.topo.machine import Machine, as_it_is, is_same_host
 from railgauge.topo.model import System
 from railgauge.topo.paths import Paths, paths
 from railgauge.topo.peer_status import denied_pairs
@@ -23,6 +26,9 @@ from railgauge.topo.sources.sysfs_net import addressed
 from railgauge.topo.sources.verbs import Verbs, read_verbs
 from railgauge.topo.system import build_system
 
+if TYPE_CHECKING:
+    from railgauge.topo.rules.baseline import Baseline
+
 
 class Case:
     """One machine, live or recorded, or a topology file alone.
@@ -30,6 +36,7 @@ class Case:
     reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
     a higher cost may ask it more than was read, up to `cost` (rule.py). topo_file: a topology file that it is to begin
     with. gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
+    baseline: what was known of the machine when it was as it should be; None where nothing is compared.
     """
 
     def __init__(
@@ -41,15 +48,23 @@ class Case:
         topo_file: str | None = None,
         gpus: tuple[int, ...] | None = None,
         settings: tuple[Setting, ...] | None = None,
+        baseline: "Baseline | None" = None,
     ) -> None:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
         self.live = live
         self.cost = cost
+        self.baseline = baseline
         self._topo_file = topo_file
         self._gpus = gpus
         self._settings = settings
+
+    def under(self, settings: tuple[Setting, ...]) -> "Case":
+        """The same machine under other settings."""
+        return Case(
+            self.machine, live=self.live, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings
+        )
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -120,6 +135,20 @@ class Case:
         """`file` without the machine beside it: only what it tells by itself."""
         return replace(self.file, machine=None, inventory=None)
 
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What differs from the machine of the baseline; none without one.
+
+        InputError when one of the two is a topology file that contradicts itself.
+        """
+        from railgauge.topo.diff import Described, diff
+
+        before = self.baseline.case if self.baseline else None
+        if before is None:
+            return ()
+        sides = (Described(topology=one.machine.topology, inventory=one.inventory) for one in (before, self))
+        return diff(*sides, same_host=is_same_host(before.machine, self.machine))
+
     @property
     def named_file_unknown(self) -> bool:
         """Whether a recording leaves open which topology file is in force."""
@@ -138,6 +167,14 @@ class Case:
         if named is None or named.text is None:
             return None
         return parsed(named.text.encode(), named.path, as_it_is(self.machine))
+
+    @cached_property
+    def sound_file(self) -> TopoFile | None:
+        """`named_file` where it can be read; topo-file-faulty tells of another."""
+        try:
+            return self.named_file
+        except InputError:
+            return None
 
     @cached_property
     def system(self) -> System:

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Rule, unrecorded
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.rules.setting_harm import BINDING, Harm, harm_of
 from railgauge.topo.sources.nccl_settings import Setting
 
-SWITCHES = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE", "NCCL_PXN_DISABLE", "NCCL_NVB_DISABLE")
-"""What turns off a part of NCCL, as one does to find an error."""
-CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS", "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
-"""What binds NCCL to one choice for all jobs, sizes and numbers of nodes."""
 FILE = "NCCL_TOPO_FILE"
 
 
@@ -20,11 +16,12 @@ def _check(case: Case) -> Iterator[Finding]:
     for setting in case.known_settings:
         if not setting.is_of_file:
             continue
-        level, why = _judged(case, setting)
+        level, why, effect = harm_in_file(case, setting)
         yield RULE.finding(
             level,
             setting.name,
-            f"{setting.origin} has {setting.name}={setting.value}{why}",
+            f"{setting.origin} has {setting.name}={setting.value}{f': {why}' if why else ''}",
+            effect=effect,
             remedy="" if level is Level.INFO else None,
             value=setting.value,
             origin=setting.origin,
@@ -32,16 +29,17 @@ def _check(case: Case) -> Iterator[Finding]:
     yield from unrecorded(RULE, case)
 
 
-def _judged(case: Case, setting: Setting) -> tuple[Level, str]:
-    if setting.name in SWITCHES and parameter({setting.name: setting.value}, setting.name, 0):
-        return Level.WARN, ", which turns off a part of NCCL for every job"
-    if setting.name == "NCCL_NET" and setting.value.lower() == "socket" and case.inventory and case.inventory.rdma:
-        return Level.WARN, ", which keeps every job from RDMA"
-    if setting.name in CHOICES:
-        return Level.WARN, ", which binds every job to one choice"
+def harm_in_file(case: Case, setting: Setting) -> Harm:
+    """What a setting of a file takes from the machine.
+
+    What binds every job is a fault there, where the environment of one job may do so.
+    """
     if setting.name == FILE and case.reader and not case.reader.realpath(setting.value) and case.live:
-        return Level.FAIL, ", and there is no such file"
-    return Level.INFO, ""
+        return Harm(Level.FAIL, "there is no such file")
+    harm = harm_of(case, setting)
+    if harm and setting.name in BINDING:
+        return harm._replace(level=Level.WARN)
+    return harm or Harm(Level.INFO, "")
 
 
 RULE = Rule(

@@ -6,7 +6,7 @@ from typing import Any
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.gdr_use import by_dma_buf, wanted
+from railgauge.topo.rules.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.rules.rule import Rule
 
 
@@ -21,7 +21,8 @@ def _check(case: Case) -> Iterator[Finding]:
     elif not works and gdr.peer_memory:
         yield RULE.finding(Level.INFO, case.host, f"{why}; the peer-memory module serves", remedy="", **evidence)
     elif not works:
-        yield RULE.finding(Level.WARN, case.host, f"{why}, and there is no peer-memory module", **evidence)
+        level = Level.WARN if in_reach(case) else Level.INFO
+        yield RULE.finding(level, case.host, f"{why}, and there is no peer-memory module", **evidence)
 
 
 RULE = Rule(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVIDIA's kernel module and its libraries are of different releases."""
+"""NVIDIA's kernel module and its libraries are of different releases; between nodes: the driver of most is another."""
 
 import re
 from collections.abc import Iterator
@@ -37,10 +37,11 @@ NOTHING = "CUDA and NVML do not start"
 RULE = Rule(
     id="driver-mismatch",
     title="Kernel module and libraries of different releases",
-    levels=(Level.INFO, Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "libcuda and libnvidia-ml work with the kernel module of their own release only. After an update without a "
-        "restart, or in a container with libraries of its own, they differ, and no GPU can be used."
+        "restart, or in a container with libraries of its own, they differ, and no GPU can be used. railgauge cluster "
+        "check compares the driver of several nodes, too (WARN)."
     ),
     passes="kernel module and libraries are of one release",
     reads=("/proc/driver/nvidia/version", "nvmlSystemGetDriverVersion", "/usr/lib/*/libnvidia-ml.so.1 (its link)"),

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.peers import has_gpus
+from railgauge.topo.rules.rule import Need, Rule
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -38,7 +39,7 @@ def _finding(what: str, indices: Sequence[int | None]) -> Finding:
 RULE = Rule(
     id="duplicate-gpu",
     title="One GPU twice",
-    levels=(Level.FAIL,),
+    levels=(Level.FAIL, Level.UNKNOWN),
     about=(
         "NCCL compares the bus ids of all ranks on a host and refuses to start when two are equal. Mostly two ranks "
         "chose one GPU, LOCAL_RANK unused; a topology file or a virtual machine may list one GPU twice, too."
@@ -52,7 +53,7 @@ RULE = Rule(
     sure="nvidia-smi -L; print torch.cuda.current_device() and LOCAL_RANK in each rank",
     remedy="torch.cuda.set_device(LOCAL_RANK) before the first collective; one launcher sets CUDA_VISIBLE_DEVICES",
     links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
-    needs=(),
-    concerns=lambda case: case.inventory is None or bool(case.inventory.gpus),
+    needs=(Need.NVML,),
+    concerns=lambda case: case.inventory is None or has_gpus(case),
     check=_check,
 )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from railgauge.topo.errors import Error
 from railgauge.topo.peer_status import denied_pairs
 from railgauge.topo.rules.case import Case
-from railgauge.topo.topology import Topology
 
 if TYPE_CHECKING:
-    from railgauge.topo.predict import Forecast
+    from railgauge.topo.predict import Forecast, Plan
+    from railgauge.topo.predict.comparison import Comparison
 
 SIZE = 1 << 30
 
@@ -23,16 +23,21 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
     predicted, such as for one GPU alone.
     """
-    from railgauge.topo.predict.comparison import Comparison
-    from railgauge.topo.what_if import edited
-
     sets, drops = tuple(sets), tuple(drops)
     try:
-        before = _forecast(case, case.machine.topology, nodes)
-        after = _forecast(case, edited(case.machine.topology, sets, drops), nodes)
+        after = with_edits(case, sets, drops)
     except Error:
         return ""
-    return Comparison(edits=(*sets, *drops), before=before, after=after).statement
+    found = compared(case, after, (*sets, *drops), nodes=nodes)
+    return found.statement if found else ""
+
+
+def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
+    """The machine after edits, under the same settings; Error for what cannot be edited."""
+    from railgauge.topo.what_if import edited
+
+    machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
+    return Case(machine, settings=case.known_settings)
 
 
 def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
@@ -41,14 +46,29 @@ def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
     return f"once mended, {nodes} such nodes: {gain}" if gain else ""
 
 
-def _forecast(case: Case, topology: Topology, nodes: int) -> "Forecast":
-    from railgauge.topo.algorithm import Collective
+def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":
+    """The predictions for two states of a machine; None where one is not predicted."""
+    from railgauge.topo.predict.comparison import Comparison
+
+    try:
+        return Comparison(edits=edits, before=_forecast(before, nodes), after=_forecast(after, nodes))
+    except Error:
+        return None
+
+
+def planned(case: Case, nodes: int = 1) -> "Plan":
+    """What NCCL would run on a machine, as one of several such nodes; Error where it finds no channels."""
     from railgauge.topo.channels import Policy, search
-    from railgauge.topo.predict import Plan, forecast
+    from railgauge.topo.predict import Plan
+
+    denied = denied_pairs(case.system, case.reader)
+    graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
+    return Plan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
+
+
+def _forecast(case: Case, nodes: int) -> "Forecast":
+    from railgauge.topo.algorithm import Collective
+    from railgauge.topo.predict import forecast
     from railgauge.topo.settings.algorithms import read_allowed
 
-    there = Case(replace(case.machine, topology=topology))
-    denied = denied_pairs(there.system, case.reader)
-    graphs = search(there.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
-    plan = Plan(system=there.system, table=there.table, graphs=graphs, nodes=nodes, steering=case.steering)
-    return forecast(plan, Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))
+    return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))

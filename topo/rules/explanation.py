@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finding is, in full: of a rule about machines, about files, or about logs."""
+"""What a finding is, in full: of a rule about machines, about files, about logs, or about counters."""
 
 from collections.abc import Mapping
+from textwrap import fill
 from typing import Any
 
+from railgauge.topo.counters.rules import RULES as COUNTER_RULES
 from railgauge.topo.file_rule import FileRule
-from railgauge.topo.graph_lint.rules import RULES as GRAPH_RULES
+from railgauge.topo.gdr.findings import RULE as GDR_RULE
+from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
+from railgauge.topo.hang.rules.rules import RULES as HANG_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.rules.rules import RULES
 
+COLUMNS = 80
+
 
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
-    rules: tuple[FileRule[Any], ...] = (*LOG_RULES, *GRAPH_RULES, *FILE_RULES, *RULES)
+    logs: tuple[FileRule[Any], ...] = (*LOG_RULES, *HANG_RULES)
+    machines: tuple[FileRule[Any], ...] = (*RULES, GDR_RULE)
+    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, *machines)
     return {rule.id: rule for rule in rules}
 
 
@@ -23,12 +31,17 @@ def explanation(name: str) -> str:
     rule = known()[name]
     parts = [f"{rule.id}: {rule.title} ({', '.join(rule.levels)})"]
     if isinstance(rule, Rule):
-        parts += [rule.about, _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
-        parts += [f"How to be sure: {rule.sure}" if rule.sure else ""]
-    parts.append(f"How to mend it: {rule.remedy}")
+        parts += [_paragraph(rule.about), _listed("How it shows", rule.shows), _listed("What is read", rule.reads)]
+        parts += [_paragraph(f"How to be sure: {rule.sure}") if rule.sure else ""]
+    parts.append(_paragraph(f"How to mend it: {rule.remedy}") if rule.remedy else "")
     if isinstance(rule, Rule):
         parts.append(_listed("Met in", rule.links))
     return "\n\n".join(part for part in parts if part)
+
+
+def _paragraph(text: str) -> str:
+    """Lines that any terminal shows whole; commands are not broken within a word."""
+    return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def _listed(title: str, lines: tuple[str, ...]) -> str:

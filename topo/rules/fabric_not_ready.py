@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
+from railgauge.topo.pci_class import NVSWITCH
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.peers import gpus
 from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.nvml import Gpu
+from railgauge.topo.sources.sysfs_pci import NVIDIA
 
 STARTED, PROGRESS, COMPLETED = 1, 2, 3  # nvmlGpuFabricState_t: not started, in progress, completed
 WORDS = {STARTED: "not started", PROGRESS: "in progress"}
@@ -20,6 +22,7 @@ def _check(case: Case) -> Iterator[Finding]:
     error = case.evidence.driver.cuda_error or ""
     if re.search(rf"\b{NOT_READY}\b", error):
         yield RULE.finding(Level.FAIL, case.host, f"CUDA does not start: {error}", effect=NOTHING, cuda=error)
+    yield from _of_another_release(case)
     silent = []
     for gpu in _on_switches(case):
         fabric = gpu.fabric
@@ -35,6 +38,24 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(silent[0], f"NVML tells no fabric state of {len(silent)} GPUs", gpus=silent)
 
 
+def _of_another_release(case: Case) -> Iterator[Finding]:
+    """A fabric manager that will not start, or not again: it checks the driver's release."""
+    manager, driver = case.evidence.fabric_manager, case.evidence.driver.module
+    if not manager or not driver or manager == driver:
+        return
+    joined = _on_switches(case)
+    waiting = any(gpu.fabric and gpu.fabric.state in WORDS for gpu in joined)
+    works = bool(joined) and not waiting and not case.evidence.driver.cuda_error
+    yield RULE.finding(
+        Level.WARN if works else Level.FAIL,
+        "nv-fabricmanager",
+        f"nv-fabricmanager is {manager}, the driver is {driver}: it starts with its own release only",
+        effect="the fabric works until the next restart" if works else NOTHING,
+        fabric_manager=manager,
+        driver=driver,
+    )
+
+
 def _on_switches(case: Case) -> list[Gpu]:
     """Those that NVSwitches join, or that say to be in a fabric."""
     known = case.inventory.gpus if case.inventory else ()
@@ -48,6 +69,8 @@ def _has_switch(gpu: Gpu) -> bool:
 def _concerns(case: Case) -> bool:
     if case.inventory is None or _on_switches(case) or case.evidence.driver.cuda_error:
         return True
+    if any((one.pci_class or "").startswith(NVSWITCH) and one.vendor == NVIDIA for one in case.inventory.pci):
+        return True
     return case.inventory.no_nvml is not None and bool(gpus(case))
 
 
@@ -55,15 +78,16 @@ NOTHING = "CUDA fails with 802 (system not yet initialized), or NVLink and NVLS 
 RULE = Rule(
     id="fabric-not-ready",
     title="The NVLink fabric is not ready",
-    levels=(Level.FAIL, Level.UNKNOWN),
+    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "On boards with NVSwitches the fabric manager has to train the links and take each GPU in. Until then CUDA "
-        "does not start there, or GPUs start without the fabric."
+        "does not start there, or GPUs start without the fabric. One of another release than the driver stops at once."
     ),
     passes="every GPU on NVSwitches is taken into the fabric",
-    reads=("nvmlDeviceGetGpuFabricInfoV", "cuInit"),
+    reads=("nvmlDeviceGetGpuFabricInfoV", "cuInit", "nv-fabricmanager --version", "/proc/driver/nvidia/version"),
     shows=(
         "CUDA failure 802 'system not yet initialized'",
+        "fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03.",
         "transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'",
         "Failed to bind NVLink SHARP (NVLS) Multicast memory ... CUDA error 401",
     ),
@@ -73,6 +97,7 @@ RULE = Rule(
         "https://github.com/NVIDIA/nccl-tests/issues/264",
         "https://github.com/NVIDIA/nccl/issues/1488",
         "https://github.com/NVIDIA/nccl/issues/1562",
+        "https://github.com/NVIDIA/gpu-operator/issues/544",
     ),
     needs=(Need.MACHINE, Need.NVML),
     concerns=_concerns,

@@ -3,6 +3,8 @@
 
 from dataclasses import replace
 
+from railgauge.topo.gpudirect import default_level
+from railgauge.topo.model import PATH_TYPES
 from railgauge.topo.rules.case import Case
 from railgauge.topo.settings.parameter import parameter
 from railgauge.topo.sources.gdr import nic_gdr
@@ -15,6 +17,16 @@ def wanted(case: Case) -> bool:
     hardware = [port for port in case.rdma_ports if not port.device.virtual]
     without = case.inventory.gdr.gpus_without
     return bool(hardware) and any(gpu.bus_id not in without for gpu in case.inventory.gpus)
+
+
+def in_reach(case: Case) -> bool:
+    """Whether a GPU is near enough to a NIC for it. A guest does not see how near they are."""
+    if case.inventory is None or case.inventory.host.virtual:
+        return True
+    names, levels = {port.name for port in case.rdma_ports}, case.steering.levels
+    furthest = (levels.gdr or default_level(levels)).rank
+    pairs = ((gpu.id, net.id) for gpu in case.system.gpus for net in case.system.nets if net.name in names)
+    return any(PATH_TYPES.index(case.table.wired(*pair).type) <= furthest for pair in pairs)
 
 
 def by_dma_buf(case: Case) -> tuple[bool | None, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.peers import gpus, has_peers, nics
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.iommu import IDENTITY
 
 TRANSLATED = "DMA"  # the kernel's words: DMA, and DMA-FQ where unmapping is deferred
@@ -74,6 +74,7 @@ RULE = Rule(
         "https://github.com/pytorch/pytorch/issues/84803",
         "https://github.com/ROCm/rccl/issues/1129",
     ),
+    needs=(Need.MACHINE, Need.PCI),
     concerns=has_peers,
     check=_check,
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.process import UNLIMITED
 
@@ -21,10 +22,11 @@ def _check(case: Case) -> Iterator[Finding]:
     soft, hard = process.memlock_bytes
     if soft == UNLIMITED or soft >= ENOUGH or process.locks_freely:
         return
+    bad = Level.FAIL if soft < TOO_LITTLE else Level.WARN
     yield RULE.finding(
-        Level.FAIL if soft < TOO_LITTLE else Level.WARN,
+        bad if has_gpus(case) else Level.INFO,
         case.host,
-        f"this process may lock {soft / MB:.3g} MB; NCCL registers each of its host buffers with the NIC",
+        f"this process may lock {soft / 1000:g} kB; NCCL registers each of its host buffers with the NIC",
         soft_bytes=soft,
         hard_bytes=None if hard == UNLIMITED else hard,
     )
@@ -33,7 +35,7 @@ def _check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="memlock-low",
     title="The limit of locked memory is low",
-    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "Memory that a NIC reads and writes is locked. Slurm, systemd and ssh give their children limits of their own, "
         "so that a job has less than the login shell: run this inside the job. A process with CAP_IPC_LOCK is free."

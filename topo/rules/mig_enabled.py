@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Need, Rule
 
 
@@ -19,6 +20,13 @@ def _check(case: Case) -> Iterator[Finding]:
                 effect="no P2P and no NVLink between its slices or to other GPUs: NCCL goes through host memory",
                 gpus=len(gpus),
             )
+
+
+def _concerns(case: Case) -> bool:
+    """GPUs that know MIG; where NVML does not answer any may."""
+    if case.inventory is None or case.inventory.no_nvml is not None:
+        return case.inventory is None or has_gpus(case)
+    return any(gpu.mig is not None for gpu in case.inventory.gpus)
 
 
 RULE = Rule(
@@ -36,6 +44,6 @@ RULE = Rule(
     remedy="nvidia-smi -i GPU -mig 0 for GPUs that collectives use",
     links=("https://github.com/NVIDIA/nccl/issues/1716",),
     needs=(Need.MACHINE, Need.NVML),
-    concerns=lambda case: case.inventory is None or any(gpu.mig is not None for gpu in case.inventory.gpus),
+    concerns=_concerns,
     check=_check,
 )

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from railgauge.topo.cpuset import to_list
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.peers import gpus
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.peers import gpus, has_gpus
+from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.affinity import allowed_cores
+from railgauge.topo.sources.pci_functions import PciFunction
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -18,7 +19,7 @@ def _check(case: Case) -> Iterator[Finding]:
         return
     nodes = _cores(case)
     away = []
-    for gpu in gpus(case):
+    for gpu in _own(case):
         cores = nodes.get(gpu.numa)
         if cores and not cores & allowed:
             away.append((gpu, cores))
@@ -33,6 +34,12 @@ def _check(case: Case) -> Iterator[Finding]:
             allowed=_list(allowed),
             near=_list(cores),
         )
+
+
+def _own(case: Case) -> list[PciFunction]:
+    """The GPUs that NVML lists, where it answers: sysfs shows those of other containers too."""
+    listed = {gpu.bus_id for gpu in case.inventory.gpus} if case.inventory else set()
+    return [gpu for gpu in gpus(case) if gpu.bus_id in listed or not listed]
 
 
 def _cores(case: Case) -> Mapping[int | None, frozenset[int]]:
@@ -57,6 +64,7 @@ RULE = Rule(
     sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
     remedy="mpirun --bind-to none or --map-by numa, srun --cpu-bind; railgauge topo bind writes the binding",
     links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
-    concerns=lambda case: case.inventory is None or bool(gpus(case)),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=lambda case: case.inventory is None or has_gpus(case),
     check=_check,
 )

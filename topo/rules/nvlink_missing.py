@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.lint import nvlink_missing
+from railgauge.topo.lint import nvlink_missing, nvlink_one_sided
+from railgauge.topo.lint.nvlinks import gpus
 from railgauge.topo.pci_class import NVSWITCH
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
@@ -17,11 +18,37 @@ MOST_PREDICTED = 1  # a prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    for number, finding in enumerate(nvlink_missing.RULE.check(case.file)):
-        effect = _effect(case, finding) if number < MOST_PREDICTED else ""
+    found = [finding for finding in nvlink_missing.RULE.check(case.file) if not _is_sliced(case, finding.subject)]
+    if _is_alike(case, found):
+        why = f", as on all {len(found)} GPUs: by design of the board, or an NVSwitch is out"
+        found = [replace(finding, level=Level.INFO, message=finding.message + why) for finding in found]
+    for number, finding in enumerate(found):
+        predict = number < MOST_PREDICTED and finding.level is not Level.INFO
+        effect = _effect(case, finding) if predict else ""
         yield replace(finding, effect=effect or finding.effect, remedy=RULE.remedy)
-    if case.inventory is not None and (silent := missing(Need.NVML, case)):
+    yield from _one_sided(case, {finding.subject for finding in found})
+    if silent := missing(Need.NVML, case):
         yield RULE.unknown(case.host, silent)
+
+
+def _one_sided(case: Case, told: set[str]) -> Iterator[Finding]:
+    """Links that the GPU at one end lacks, unless something is told of either end."""
+    for finding in nvlink_one_sided.RULE.check(case.file):
+        ends, there, back = (finding.evidence[key] for key in ("ends", "there", "back"))
+        if told.isdisjoint(ends) and not any(_is_sliced(case, end) for end in ends):
+            yield replace(finding, id=RULE.id, subject=ends[there > back], remedy=RULE.remedy)
+
+
+def _is_alike(case: Case, found: list[Finding]) -> bool:
+    """Whether every GPU has as many links as the others, and some: boards leave links of a chip unused."""
+    counts = {finding.evidence["count"] for finding in found if "listed" in finding.evidence}
+    return len(found) == len(gpus(case.file)) > 1 and len(counts) == 1 and 0 not in counts
+
+
+def _is_sliced(case: Case, bus_id: str) -> bool:
+    """Whether a GPU is in MIG mode, which turns its NVLinks off: mig-enabled tells."""
+    gpu = case.inventory.gpu(bus_id) if case.inventory else None
+    return bool(gpu and gpu.mig)
 
 
 def _effect(case: Case, finding: Finding) -> str:
@@ -45,7 +72,7 @@ def _card(link: Tree) -> str | None:
 RULE = Rule(
     id=nvlink_missing.RULE.id,
     title=nvlink_missing.RULE.title,
-    levels=(*nvlink_missing.RULE.levels, Level.UNKNOWN),
+    levels=(Level.INFO, *nvlink_missing.RULE.levels, Level.UNKNOWN),
     about=(
         "One NVLink that is down takes its share off every ring, a GPU without any takes the whole communicator to "
         "PCI, and NCCL logs neither. What counts is what the GPU's siblings have, since boards differ by design."

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bridge that a hypervisor or a file made up, so slow that nothing below it is used."""
 
+from collections.abc import Iterator
+
+from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import pcie_bridge_bogus
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
+from railgauge.topo.rules.rule import Need, Rule, missing
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    yield from pcie_bridge_bogus.RULE.check(case.file)
+    if has_gpus(case) and (silent := missing(Need.NVML, case)):
+        yield RULE.unknown(case.host, silent)
+
 
 RULE = Rule(
     id=pcie_bridge_bogus.RULE.id,
     title=pcie_bridge_bogus.RULE.title,
-    levels=pcie_bridge_bogus.RULE.levels,
+    levels=(*pcie_bridge_bogus.RULE.levels, Level.UNKNOWN),
     about=(
         "Hypervisors put devices below bridges that say 2.5 GT/s x1, a figure without meaning. NCCL takes it for a "
         "wire of 0.2 GB/s and plans all traffic of the devices below with it."
@@ -21,6 +33,6 @@ RULE = Rule(
         "in NCCL_TOPO_FILE"
     ),
     links=("https://github.com/NVIDIA/nccl/issues/573",),
-    needs=(),
-    check=lambda case: pcie_bridge_bogus.RULE.check(case.file),
+    needs=(Need.PCI,),
+    check=_check,
 )

@@ -10,7 +10,7 @@ from railgauge.topo.pci_class import DISPLAY
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import effect_of
 from railgauge.topo.rules.peers import gpus, has_gpus, has_peers, nics, uplinks
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.sources.pci_functions import PciFunction, best_link, degraded
 
 NODES = 2  # a NIC counts only where there is another node
@@ -35,7 +35,7 @@ def _running(case: Case) -> Iterator[Finding]:
     """What the links do at the moment; nothing is known of that where only a file speaks."""
     inventory = case.inventory
     predicted, silent = 0, []
-    for function in (*gpus(case), *nics(case), *uplinks(case)) if inventory else ():
+    for function in _cards(case) if inventory else ():
         port = inventory.function(function.parent) if inventory else None
         narrow = degraded(function, port)
         if narrow is None:
@@ -43,7 +43,8 @@ def _running(case: Case) -> Iterator[Finding]:
         elif narrow:
             predicted += 1
             yield _narrow(case, function, port, predict=predicted <= MOST_PREDICTED)
-        elif slow := _slow(function, port):
+        elif slow := _slow(case, function, port, predict=predicted < MOST_PREDICTED):
+            predicted += slow.level is Level.WARN
             yield slow
     if silent:
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
@@ -71,23 +72,43 @@ def _by_design(case: Case, function: PciFunction) -> str:
     """Why a narrow link is no fault: boards that share out lanes treat all alike; laptops have but one device."""
     if not has_peers(case):
         return "; it is the only device of its kind here"
-    alike = [
-        one for one in (*gpus(case), *nics(case)) if (one.vendor, one.device) == (function.vendor, function.device)
-    ]
+    alike = _kin(case, function)
     same = {one.link.lanes for one in alike} == {function.link.lanes} and len(alike) > 1
     return f", as do all {len(alike)} of its kind" if same else ""
 
 
-def _slow(function: PciFunction, port: PciFunction | None) -> Finding | None:
-    """A link of a lower generation now; that of a GPU falls when the GPU rests, some NICs' too, so it is no fault."""
+def _kin(case: Case, function: PciFunction) -> list[PciFunction]:
+    """The cards of one model, itself among them."""
+    return [one for one in _cards(case) if (one.vendor, one.device) == (function.vendor, function.device)]
+
+
+def _cards(case: Case) -> list[PciFunction]:
+    """GPUs, NICs and the switches above them, the first function of each: all functions of a card share its link."""
+    slots: dict[str, PciFunction] = {}
+    for function in (*gpus(case), *nics(case), *uplinks(case)):
+        slots.setdefault(function.bus_id.rpartition(".")[0], function)
+    return list(slots.values())
+
+
+def _slow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding | None:
+    """A link of a lower generation now. That of a GPU falls when the GPU rests, that of some NICs too: what most of
+    its kind run at tells a bad link from one at rest.
+    """
     best, _ = best_link(function, port)
     now = function.link.gt_per_s
     if best is None or now is None or now >= best or (function.pci_class or "").startswith(DISPLAY):
         return None
+    kin = _kin(case, function)
+    faster = sum(1 for one in kin if (one.link.gt_per_s or 0) > now)
+    odd = 2 * faster > len(kin)
+    why = f", and {faster} of {len(kin)} of its kind run faster" if odd else ": at rest, or a bad link"
     return RULE.finding(
-        Level.INFO,
+        Level.WARN if odd else Level.INFO,
         function.bus_id,
-        f"{function.bus_id} runs at {now:g} GT/s, where both ends of its link can do {best:g}: at rest, or a bad link",
+        f"{function.bus_id} runs at {now:g} GT/s, where both ends of its link can do {best:g}{why}",
+        effect=effect_of(case, sets=[f"{function.bus_id}.speed={now:.1f} GT/s"], nodes=NODES)
+        if odd and predict
+        else "",
         current_gt_per_s=now,
         max_gt_per_s=best,
         source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_speed",
@@ -100,7 +121,8 @@ RULE = Rule(
     levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
     about=(
         "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
-        "what goes over it, and nothing logs it. Lanes count, the generation does not while a device rests."
+        "what goes over it, and nothing logs it. A lower generation counts where most devices of the kind run faster: "
+        "at rest many lower theirs."
     ),
     passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
     reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
@@ -108,7 +130,7 @@ RULE = Rule(
     sure="LnkSta against LnkCap in sudo lspci -vv, of the card and of the port above, under load",
     remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
     links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
-    needs=(),
+    needs=(Need.PCI,),
     concerns=lambda case: has_gpus(case) or bool(nics(case)),
     check=_check,
 )

@@ -7,7 +7,7 @@ from typing import Any
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.effect import once_mended
-from railgauge.topo.rules.gdr_use import by_dma_buf, wanted
+from railgauge.topo.rules.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.gdr import PEER_MEMORY
 
@@ -21,12 +21,17 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(Level.INFO, case.host, "no peer-memory module: DMA-BUF serves", remedy="", **evidence)
     elif works is None:
         yield RULE.unknown(case.host, f"no peer-memory module is loaded; whether DMA-BUF serves: {why}", **evidence)
+    elif not in_reach(case):
+        told = "no peer-memory module is loaded; no NIC is near enough to a GPU for GPUDirect RDMA either"
+        yield RULE.finding(Level.INFO, case.host, told, remedy="", **evidence)
     else:
+        names = [port.name for port in case.rdma_ports]
         yield RULE.finding(
             Level.WARN,
             case.host,
-            f"no peer-memory module is loaded, and no DMA-BUF instead ({why}): NICs reach GPUs through host memory",
-            effect=once_mended(case, [f"{port.name}.gdr=1" for port in case.rdma_ports]),
+            f"no peer-memory module is loaded, and no DMA-BUF instead ({why}): {', '.join(names)} reach GPUs through "
+            "host memory",
+            effect=once_mended(case, [f"{name}.gdr=1" for name in names]),
             **evidence,
         )
 

@@ -32,7 +32,10 @@ def has_gpus(case: Case) -> bool:
 
 def has_peers(case: Case) -> bool:
     """Whether there are two devices that could send to each other, or a topology file leaves that open."""
-    return case.inventory is None or (bool(gpus(case)) and len(gpus(case)) + len(nics(case)) > 1)
+    if case.inventory is None:
+        return True
+    cards = max(len(gpus(case)), len(case.inventory.gpus))
+    return cards > 0 and cards + sum(1 for device in case.inventory.rdma if not device.virtual) > 1
 
 
 def ports_between(case: Case) -> dict[str, tuple[str, str]]:
@@ -47,9 +50,19 @@ def ports_between(case: Case) -> dict[str, tuple[str, str]]:
     return found
 
 
+def below_one_switch(one: PciFunction, other: PciFunction) -> bool:
+    """Whether a PCI switch joins two devices."""
+    return _shared(one, other) > ROOT_PORT + 1
+
+
+def _shared(one: PciFunction, other: PciFunction) -> int:
+    """How many places from the host bridge on the ways to two functions have in common."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.path, other.path, strict=False))))
+
+
 def _between(one: PciFunction, other: PciFunction) -> Iterator[str]:
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.path, other.path, strict=False))))
-    if shared > ROOT_PORT + 1:
+    if below_one_switch(one, other):
+        shared = _shared(one, other)
         yield from one.path[shared:-1]
         yield from other.path[shared:-1]
 

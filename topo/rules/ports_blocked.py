@@ -31,14 +31,19 @@ def _check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="ports-blocked",
     title="A firewall may stop connections between nodes",
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "The bootstrap and the socket transport listen on ports that the kernel chooses (ip_local_port_range); NCCL "
         "has no setting for them. firewalld and ufw refuse those by default: 'No route to host' on a reachable host "
-        "is a firewall that rejects."
+        "is a firewall that rejects. cluster check connects all nodes with each other."
     ),
     passes="no packet filter is loaded as a module of the kernel, and there are enough local ports",
-    reads=("/sys/module/{nf_tables,ip_tables}", "/etc/ufw/ufw.conf", "/proc/sys/net/ipv4/ip_local_port_range"),
+    reads=(
+        "/sys/module/{nf_tables,ip_tables}",
+        "/etc/ufw/ufw.conf",
+        "/proc/sys/net/ipv4/ip_local_port_range",
+        "connections between nodes (cluster check)",
+    ),
     shows=(
         "socketPollConnect: Connect to 10.0.0.4<56849> returned 113(No route to host)",
         "socketStartConnect: Connect to 10.0.0.2<45763> failed : Software caused connection abort",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.peers import gpus, nics
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.rule import Need, Rule
 from railgauge.topo.settings.parameter import parameter
 
 SETTING = "NCCL_IB_PCI_RELAXED_ORDERING"
@@ -67,6 +67,7 @@ RULE = Rule(
         "https://github.com/NVIDIA/nccl-tests/issues/380",
         "https://github.com/NVIDIA/nccl/issues/1464",
     ),
-    concerns=lambda case: case.inventory is None or bool(nics(case)),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=lambda case: case.inventory is None or any(not device.virtual for device in case.inventory.rdma),
     check=_check,
 )

@@ -53,13 +53,17 @@ def _several(case: Case) -> bool:
 RULE = Rule(
     id="rp-filter-strict",
     title="Strict reverse-path filters between interfaces of one network",
-    levels=(Level.WARN, Level.UNKNOWN),
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
     about=(
         "With several interfaces in one subnet the kernel answers and routes by the first of them. rp_filter=1 then "
         "drops what comes in by the others, and connections hang only between some pairs."
     ),
     passes="no two interfaces of one network have a strict rp_filter",
-    reads=("/proc/sys/net/ipv4/conf/*/rp_filter", "addresses and prefixes of interfaces"),
+    reads=(
+        "/proc/sys/net/ipv4/conf/*/rp_filter",
+        "addresses and prefixes of interfaces",
+        "connections between nodes, and /proc/net/netstat meanwhile (cluster check)",
+    ),
     shows=("socketPollConnect: Connect to ... returned 110(Connection timed out)",),
     sure="nstat -az TcpExtIPReversePathFilter; ip route get ADDRESS",
     remedy=(

@@ -15,6 +15,7 @@ class Need(StrEnum):
     """What a rule cannot do without; where it is missing the answer is UNKNOWN, with what to give."""
 
     MACHINE = "a topology file does not tell: run it on the machine, or give a capture"
+    PCI = "the PCI devices were not read (/sys/bus/pci/devices)"
     NVML = "NVML did not answer"
     SETTINGS = "the settings of NCCL were not recorded"
 
@@ -50,13 +51,14 @@ class Rule(FileRule[Case]):
 
 
 def missing(need: Need, case: Case) -> str:
-    """Why a need is not met on a machine; "" where it is."""
+    """Why a need is not met; "" where it is. A topology file lacks the machine alone: the rest it tells itself."""
     inventory = case.inventory
     if inventory is None:
-        return str(Need.MACHINE)
+        return str(need) if need is Need.MACHINE else ""
     if need is Need.NVML and inventory.no_nvml is not None:
         return f"{need}: {inventory.no_nvml}"
-    return str(need) if need is Need.SETTINGS and inventory.settings is None else ""
+    absent = {Need.PCI: not inventory.pci, Need.SETTINGS: inventory.settings is None}
+    return str(need) if absent.get(need) else ""
 
 
 def unrecorded(rule: Rule, case: Case) -> Iterable[Finding]:

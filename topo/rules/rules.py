@@ -9,11 +9,13 @@ from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules import (
     acs_enabled,
     affinity_mask_wrong,
+    changed_since,
     conf_file_forgotten,
     cpu_governor,
     dmabuf_unsupported,
     driver_mismatch,
     duplicate_gpu,
+    duplicate_nic,
     fabric_not_ready,
     gid_index_invalid,
     gid_table_holes,
@@ -29,6 +31,7 @@ from railgauge.topo.rules import (
     memlock_low,
     mig_enabled,
     mtu_mismatch,
+    nccl_setting_harmful,
     nccl_setting_ignored,
     nccl_setting_invalid,
     nodes_differ,
@@ -47,6 +50,7 @@ from railgauge.topo.rules import (
     rp_filter_strict,
     shm_leftovers,
     shm_too_small,
+    slower_than_before,
     socket_ifname_nomatch,
     socket_ifname_virtual,
     soft_rdma_present,
@@ -75,6 +79,7 @@ RULES: tuple[Rule, ...] = (
     imex_missing.RULE,
     driver_mismatch.RULE,
     duplicate_gpu.RULE,
+    duplicate_nic.RULE,
     mig_enabled.RULE,
     p2p_unsupported.RULE,
     gpu_nic_far.RULE,
@@ -107,15 +112,25 @@ RULES: tuple[Rule, ...] = (
     conf_file_forgotten.RULE,
     nccl_setting_ignored.RULE,
     nccl_setting_invalid.RULE,
+    nccl_setting_harmful.RULE,
     nodes_differ.RULE,
+    slower_than_before.RULE,
+    changed_since.RULE,
 )
 SHOWN = (Level.FAIL, Level.WARN, Level.INFO, Level.UNKNOWN, Level.PASS)
 
 
 def check(case: Case, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
     """What the rules find, the worst first, each level in the order of the rules."""
-    found = [replace(finding, host=case.host) for rule in rules for finding in examine(rule, case)]
+    found = [_placed(finding, case) for rule in rules for finding in examine(rule, case)]
     return tuple(sorted(found, key=lambda finding: SHOWN.index(finding.level)))
+
+
+def _placed(finding: Finding, case: Case) -> Finding:
+    """With the host's name, and with the file of a line; what was scanned has no lines."""
+    examined = case.machine.topology.path if case.reader is None and finding.line is not None else None
+    path = finding.path or examined
+    return replace(finding, host=case.host, path=path, line=finding.line if path else None)
 
 
 def chosen(only: Collection[str], skip: Collection[str], cost: int) -> tuple[Rule, ...]:

@@ -4,14 +4,18 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from railgauge.topo.errors import Error
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.effect import planned
 from railgauge.topo.rules.rule import Rule
 
 SEGMENT_BYTES = 9_637_888
 """One connection of one channel: the buffers of all three protocols. NCCL prints it when there is no room for it
 (pytorch/ci-infra#490)."""
-CHANNELS = 2  # the fewest that NCCL makes between two ranks of a ring
+LEAST_CHANNELS = 2  # the fewest that NCCL makes between two ranks of a ring
+MOST_CHANNELS = 64  # MAXCHANNELS
+CONTAINERS = 64 << 20  # what a container gets unless it asks for more (docker run --shm-size)
 MB = 1_000_000
 
 
@@ -23,24 +27,43 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown("/dev/shm", memory.error)
     else:
         hops = _hops_without_p2p(case)
-        need = hops * CHANNELS * SEGMENT_BYTES
-        if memory.free_bytes < max(need, SEGMENT_BYTES):
+        least, most = (hops * channels * SEGMENT_BYTES for channels in (LEAST_CHANNELS, MOST_CHANNELS))
+        channels = _channels(case) if least <= memory.free_bytes < most else LEAST_CHANNELS
+        need = hops * channels * SEGMENT_BYTES
+        enough = CONTAINERS + 1 if len(case.system.gpus) > 1 else SEGMENT_BYTES
+        if memory.free_bytes < max(need, enough):
             yield RULE.finding(
                 _level(memory.free_bytes, need),
                 "/dev/shm",
-                f"{memory.free_bytes / MB:.0f} MB of {memory.size_bytes / MB:.0f} MB are free; "
-                + (f"{hops} hops of a ring without P2P take {need / MB:.0f} MB" if need else "no P2P is missing here"),
+                f"{memory.free_bytes / MB:.0f} MB of {memory.size_bytes / MB:.0f} MB are free; " + _told(hops, need),
                 free_bytes=memory.free_bytes,
                 size_bytes=memory.size_bytes,
                 need_bytes=need,
+                channels=channels,
             )
 
 
 def _level(free: int, need: int) -> Level:
-    """FAIL where not one segment fits, INFO where all data goes by P2P."""
-    if not need:
+    """FAIL where not one segment fits, INFO where there is room for what NCCL takes."""
+    if free >= need:
         return Level.INFO
     return Level.FAIL if free < SEGMENT_BYTES else Level.WARN
+
+
+def _told(hops: int, need: int) -> str:
+    if need:
+        return f"{hops} hops of a ring without P2P take {need / MB:.0f} MB"
+    return "NCCL's data goes by P2P here, other programs of a job want more"
+
+
+def _channels(case: Case) -> int:
+    """How many NCCL would run."""
+    from railgauge.topo.predict.nccl_model import channels_most
+
+    try:
+        return max(LEAST_CHANNELS, channels_most(planned(case)))
+    except Error:
+        return LEAST_CHANNELS
 
 
 def _hops_without_p2p(case: Case) -> int:

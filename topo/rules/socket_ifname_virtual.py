@@ -14,6 +14,7 @@ VIRTUAL = re.compile(
     r"(?:lo|docker|podman|veth|virbr|vnet|br-|cni|flannel|cali|tunl|vxlan|cilium|lxc|lxd|kube|nodelocaldns|weave"
     r"|tailscale|wg|tun|tap|dummy|ifb)"
 )
+LINK_LOCAL = "169.254."  # RFC 3927
 KINDS = ("bridge", "vxlan", "wireguard", "geneve", "tun")  # DEVTYPE; bonds, VLANs and macvlans lead outside
 
 
@@ -42,6 +43,9 @@ def _is_virtual(case: Case, name: str) -> bool:
     """Whether it leads to this machine or an overlay only. The only interface of a container is none of these."""
     interfaces = case.inventory.interfaces if case.inventory else ()
     found = next((one for one in interfaces if one.name == name), None)
+    ipv4 = [address for address in (found.addresses if found else ()) if ":" not in address]
+    if ipv4 and all(address.startswith(LINK_LOCAL) for address in ipv4):
+        return True  # the USB interface of a BMC, or one that got no address
     if found is not None and found.bus_id is not None:
         return False
     return VIRTUAL.match(name) is not None or (found is not None and found.kind in KINDS)

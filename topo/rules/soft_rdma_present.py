@@ -12,6 +12,8 @@ def _check(case: Case) -> Iterator[Finding]:
     taken = {port.name for port in case.rdma_ports}
     hardware = sorted({port.name for port in case.rdma_ports if not port.device.virtual})
     for device in case.inventory.rdma if case.inventory else ():
+        if not device.placed:
+            yield RULE.unknown(device.name, "what is behind it is not known: the kernel's links were not recorded")
         if not device.virtual:
             continue
         beside = f", beside {', '.join(hardware)}" if hardware else ""
@@ -28,7 +30,7 @@ def _check(case: Case) -> Iterator[Finding]:
 RULE = Rule(
     id="soft-rdma-present",
     title="Software RDMA is present",
-    levels=(Level.INFO, Level.WARN),
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
     about=(
         "rxe and siw make an RDMA device of any interface, for tests. NCCL cannot tell it from hardware and takes it "
         "for a NIC: slow, without GPUDirect RDMA, and one more than the GPUs have rails. nvidia-smi topo -m fails."

@@ -4,11 +4,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from railgauge.topo.errors import InputError
 from railgauge.topo.findings import Finding, Level
-from railgauge.topo.lint import topo_file_stale
+from railgauge.topo.lint import device_misplaced, gpu_differs, net_differs, nvlink_differs, topo_file_stale
+from railgauge.topo.lint.elements import TopoFile
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import Need, Rule
+
+BESIDE = (device_misplaced.RULE, gpu_differs.RULE, net_differs.RULE, nvlink_differs.RULE)
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -20,12 +22,21 @@ def _check(case: Case) -> Iterator[Finding]:
         message = f"NCCL_TOPO_FILE is {named.path}, which cannot be read here"
         yield RULE.unknown(named.path, message) if not case.live else RULE.finding(Level.WARN, named.path, message)
         return
-    try:
-        file = case.named_file
-    except InputError:
-        return  # topo-file-faulty tells
-    if file is not None:
-        yield from (replace(finding, path=file.topology.path) for finding in topo_file_stale.RULE.check(file))
+    if file := case.sound_file:
+        yield from (
+            replace(finding, path=file.topology.path)
+            for finding in (*topo_file_stale.RULE.check(file), *_differs(case, file))
+        )
+
+
+def _differs(case: Case, file: TopoFile) -> Iterator[Finding]:
+    """What the file has otherwise than the machine; a guest's file tells what the guest does not see."""
+    if case.inventory is None or case.inventory.host.virtual:
+        return
+    for rule in BESIDE:
+        for finding in rule.check(file):
+            if finding.level is Level.WARN:
+                yield replace(finding, id=RULE.id, message=f"{finding.id}: {finding.message}")
 
 
 RULE = Rule(

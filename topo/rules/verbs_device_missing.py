@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """RDMA devices that the kernel shows and that this process cannot open."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
+from railgauge.topo.sources.sysfs_infiniband import RdmaDevice
 from railgauge.topo.sources.verbs_stack import VerbsStack
 
 
@@ -13,20 +15,27 @@ def _check(case: Case) -> Iterator[Finding]:
     stack = case.evidence.verbs_stack
     devices = case.inventory.rdma if case.inventory else ()
     lost = {device.name: why for device in devices if (why := _why(case, stack, device.name))}
-    level = severity(case, len(lost), len(devices))
     for device in devices:
         if device.name in lost:
-            yield RULE.finding(level, device.name, lost[device.name], nodes=list(stack.nodes or ()))
+            yield RULE.finding(
+                severity(case, lost, device), device.name, lost[device.name], nodes=list(stack.nodes or ())
+            )
         elif stack.nodes is None and device.name not in case.verbs.names:
             yield RULE.unknown(device.name, "neither /dev/infiniband nor libibverbs could be looked at")
 
 
-def severity(case: Case, lost: int, all_of_them: int) -> Level:
-    """FAIL where nothing is left, WARN where a few are missing; a pod that is given one of many is as it should be."""
+def severity(case: Case, lost: Collection[str], device: RdmaDevice) -> Level:
+    """FAIL where nothing is left, WARN where a few of a kind are missing. A pod that is given one of many, or all but
+    those for storage, is as it should be, and a machine without GPUs has no need of them.
+    """
+    if not has_gpus(case):
+        return Level.INFO
+    devices = case.inventory.rdma if case.inventory else ()
     opened = [name for name in case.verbs.names if case.verbs.device(name).error is None]
-    if lost == all_of_them or (case.verbs.reason is None and not opened):
+    if len(lost) == len(devices) or (case.verbs.reason is None and not opened):
         return Level.FAIL
-    return Level.WARN if 2 * lost <= all_of_them else Level.INFO
+    kin = [one.name for one in devices if (one.board_id, one.hca_type) == (device.board_id, device.hca_type)]
+    return Level.WARN if 2 * sum(name in lost for name in kin) < len(kin) else Level.INFO
 
 
 def _why(case: Case, stack: VerbsStack, name: str) -> str:
@@ -35,9 +44,13 @@ def _why(case: Case, stack: VerbsStack, name: str) -> str:
         error = case.verbs.device(name).error
         return f"libibverbs cannot open it: {error}" if error else ""
     node = dict(stack.uverbs).get(name)
-    if stack.nodes is None or (node in stack.nodes if node else stack.nodes):
-        return ""
-    return f"/dev/infiniband/{node or 'uverbs*'} is not there"
+    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if node_missing(stack, name) else ""
+
+
+def node_missing(stack: VerbsStack, name: str) -> bool:
+    """Whether a device has no node in /dev/infiniband; no where nobody looked."""
+    node = dict(stack.uverbs).get(name)
+    return stack.nodes is not None and not (node in stack.nodes if node else stack.nodes)
 
 
 RULE = Rule(

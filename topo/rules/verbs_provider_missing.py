@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
-from railgauge.topo.rules.verbs_device_missing import severity
+from railgauge.topo.rules.verbs_device_missing import node_missing, severity
 
 NO_LIBRARY = ("libibverbs.so", "cannot open shared object")
 
@@ -18,20 +19,25 @@ def _check(case: Case) -> Iterator[Finding]:
     if reason is not None:
         absent = any(sign in reason for sign in NO_LIBRARY)
         if absent:
-            yield RULE.finding(Level.FAIL, case.host, f"libibverbs cannot be loaded: {reason}", reason=reason)
+            level = Level.FAIL if has_gpus(case) else Level.INFO
+            yield RULE.finding(level, case.host, f"libibverbs cannot be loaded: {reason}", reason=reason)
         else:
             yield RULE.unknown(case.host, reason)
         return
     wanted = dict(stack.drivers)
-    lost = [device for device in devices if device.name not in case.verbs.names]
+    lost = [
+        device for device in devices if device.name not in case.verbs.names and not node_missing(stack, device.name)
+    ]
+    if not lost and devices and not case.verbs.names:
+        yield RULE.unknown(case.host, "no device has its node in /dev/infiniband, so libibverbs lists none of them")
     for device in lost:
         provider = wanted.get(device.name)
         known = provider in stack.providers
         yield RULE.finding(
-            severity(case, len(lost), len(devices)),
+            severity(case, {one.name for one in lost}, device),
             device.name,
             f"libibverbs does not list it{f': it needs the provider {provider}' if provider else ''}"
-            + (", which is configured, so its node in /dev/infiniband or its library is missing" if known else ""),
+            + (", which is configured, so its library is missing" if known else ""),
             provider=provider,
             providers=list(stack.providers),
         )
@@ -45,7 +51,7 @@ RULE = Rule(
         "libibverbs loads a library for each kind of device, such as libmlx5-rdmav34.so, named in /etc/libibverbs.d. "
         "An image without it, or with one of another release, finds no device at all, and NCCL goes on to TCP."
     ),
-    passes="libibverbs lists every RDMA device of the kernel",
+    passes="libibverbs lists every RDMA device that has its node in /dev/infiniband",
     reads=("ibv_get_device_list", "/etc/libibverbs.d/*.driver", "/sys/class/infiniband/*/device/driver"),
     shows=(
         "Failed to open libibverbs.so[.1]",

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual machine that hides the PCI tree, so that NCCL plans as if all devices hung on one root."""
 
+from collections.abc import Iterator
+
+from railgauge.topo.findings import Finding, Level
 from railgauge.topo.lint import vm_flat_topology
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.rules.case import Case
+from railgauge.topo.rules.peers import has_gpus
+from railgauge.topo.rules.rule import Need, Rule, missing
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    yield from vm_flat_topology.RULE.check(case.file)
+    if silent := missing(Need.NVML, case):
+        yield RULE.unknown(case.host, silent)
+
 
 RULE = Rule(
     id=vm_flat_topology.RULE.id,
     title=vm_flat_topology.RULE.title,
-    levels=vm_flat_topology.RULE.levels,
+    levels=(*vm_flat_topology.RULE.levels, Level.UNKNOWN),
     about=(
         "The hypervisor shows GPUs and NICs flat on one bus, without switches, NUMA nodes or link speeds. NCCL then "
         "counts one shared root complex at the slowest default, and finds no GPU near a NIC."
@@ -18,6 +30,7 @@ RULE = Rule(
     sure="railgauge topo show: all devices lie on bus 0; numa_node is -1 in lspci -vv",
     remedy=vm_flat_topology.RULE.remedy,
     links=("https://github.com/NVIDIA/nccl-tests/issues/256", "https://github.com/NVIDIA/nccl/issues/1843"),
-    needs=(),
-    check=lambda case: vm_flat_topology.RULE.check(case.file),
+    needs=(Need.PCI,),
+    concerns=has_gpus,
+    check=_check,
 )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the configuration space of bridges, GPUs and NICs tells and no other file does: ACS and relaxed ordering.
+"""What the configuration space of bridges, GPUs and NICs tells and no other file does: ACS, relaxed ordering, serials.
 
 The kernel shows all of it (4096 bytes) to root alone, others see 64. Layout: PCI Express Base Specification, 7.5.3
-(capability 0x10, Device Control) and 7.7.11 (extended capability 0x000D, ACS); names as in the kernel's pci_regs.h.
+(capability 0x10, Device Control), 7.7.11 (extended capability 0x000D, ACS) and 7.9.3 (0x0003, Device Serial Number);
+names as in the kernel's pci_regs.h.
 """
 
 import os
@@ -19,6 +20,7 @@ HEADER, LEGACY, WHOLE = 64, 256, 4096  # bytes that anyone reads, without and wi
 STATUS, HAS_LIST, FIRST = 0x06, 0x10, 0x34
 EXPRESS, FLAGS, DEVICE_CONTROL, RELAXED_ORDERING = 0x10, 2, 8, 0x10
 ACS, ACS_CONTROL = 0x000D, 6
+SERIAL, SERIAL_LOW, SERIAL_BYTES = 0x0003, 4, 8
 GONE = 0xFFFFFFFF  # what a device that fell off the bus answers
 
 
@@ -27,13 +29,15 @@ class PciConfig:
     """One function. size: how many bytes could be read; the rest is None where they do not reach.
 
     port: the device or port type, 4 a root port, 5 and 6 a switch's upstream and downstream port. acs: the ACS control
-    word, None also where the function has none. relaxed_ordering: whether it may set that on its own requests.
+    word, None also where the function has none. relaxed_ordering: whether it may set that on its own requests. serial:
+    the device's number, which all its functions share and guests see, None also where it has none.
     """
 
     size: int
     port: int | None = None
     acs: int | None = None
     relaxed_ordering: bool | None = None
+    serial: str | None = None
 
     @property
     def whole(self) -> bool:
@@ -42,7 +46,7 @@ class PciConfig:
 
 
 def live_pci_config(root: str = "") -> dict[str, Any]:
-    """{"functions": {bus id: {"size", "port", "acs", "relaxed_ordering"}}} of the file system below `root`."""
+    """{"functions": {bus id: {"size", "port", "acs", "relaxed_ordering", "serial"}}} of the files below `root`."""
     folder = root + DEVICES
     try:
         names = sorted(os.listdir(folder))
@@ -79,8 +83,9 @@ def decode(config: bytes) -> dict[str, Any]:
     return {
         "size": len(config),
         "port": None if flags is None else flags >> 4 & 0xF,
-        "acs": _acs(config),
+        "acs": _number(config, at_acs + ACS_CONTROL, 2) if (at_acs := _extended(config, ACS)) else None,
         "relaxed_ordering": None if control is None else int(bool(control & RELAXED_ORDERING)),
+        "serial": _serial(config),
     }
 
 
@@ -97,17 +102,25 @@ def _capability(config: bytes) -> int:
     return 0
 
 
-def _acs(config: bytes) -> int | None:
+def _extended(config: bytes, wanted: int) -> int:
+    """Where an extended capability begins, 0 without it."""
     at, seen = LEGACY, set[int]()
     while LEGACY <= at <= len(config) - 8 and at not in seen:
         header = _number(config, at, 4) or 0
         if header in (0, GONE):
-            return None
-        if header & 0xFFFF == ACS:
-            return _number(config, at + ACS_CONTROL, 2)
+            return 0
+        if header & 0xFFFF == wanted:
+            return at
         seen.add(at)
         at = header >> 20
-    return None
+    return 0
+
+
+def _serial(config: bytes) -> str | None:
+    """The serial number, an EUI-64, in hexadecimal."""
+    at = _extended(config, SERIAL)
+    number = _number(config, at + SERIAL_LOW, SERIAL_BYTES) if at else None
+    return f"{number:016x}" if number not in (None, 0, (1 << 64) - 1) else None
 
 
 def _number(config: bytes, at: int, size: int) -> int | None:
@@ -122,6 +135,7 @@ def read_pci_config(facts: Facts | None) -> Mapping[str, PciConfig]:
             port=answer.get("port"),
             acs=answer.get("acs"),
             relaxed_ordering=None if answer.get("relaxed_ordering") is None else bool(answer["relaxed_ordering"]),
+            serial=answer.get("serial"),
         )
         for bus_id, answer in ((facts or {}).get("functions") or {}).items()
     }

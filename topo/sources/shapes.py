@@ -92,7 +92,7 @@ VERBS_DEVICE = _object(
     dma_buf=READING,
     ports=_list(VERBS_PORT),
 )
-PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed_ordering=READING)
+PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed_ordering=READING, serial=NAME)
 SEGMENT = _object(("name", "size_bytes", "age_s"), name=TEXT, size_bytes=INTEGER, age_s=INTEGER, held=READING)
 SHARED_MEMORY = _object(size_bytes=INTEGER, free_bytes=INTEGER, segments=_list(SEGMENT), error=TEXT)
 LIMIT = _optional(_list(INTEGER, 2))
@@ -106,6 +106,7 @@ DOCUMENTS: dict[str, Check] = {
     "facts/affinity.json": _object(cpus=_list(INTEGER)),
     "facts/pci_config.json": _object(functions=_map(PCI_CONFIG), error=TEXT),
     "facts/process.json": PROCESS,
+    "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
     "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
 }

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In place of ssh: a script that mpirun calls as `AGENT [-options] ADDRESS COMMAND...`, which enters that host."""
+"""In place of ssh: a script that mpirun calls as `AGENT [-options] ADDRESS COMMAND...`, which enters that host.
+
+A host's name will do in place of its address.
+"""
 
 import shlex
 from pathlib import Path
@@ -10,7 +13,7 @@ from tests.hosts.netns import Hosts
 def remote_agent(hosts: Hosts, folder: Path) -> str:
     """The path of such a script for these hosts; it logs the commands in `folder`/agent.log."""
     cases = "\n".join(
-        f'{address}) exec {shlex.join(hosts.command(number, ["sh", "-c"]))} "$*" ;;'
+        f'{address}|{hosts.names[number]}) exec {shlex.join(hosts.command(number, ["sh", "-c"]))} "$*" ;;'
         for number, address in enumerate(hosts.addresses)
     )
     script = folder / "agent"

@@ -86,6 +86,42 @@ def test_a_host_that_sends_without_end_is_cut_off(monkeypatch):
     assert [result.reason for result in results.values()] == ["it sent more than 1 MiB"] * 2
 
 
+class Conversation(remote.Listener):
+    """Tells all hosts what each said first, and then that it is over."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.count, self.said, self.woken, self.statuses = count, [], 0, []
+
+    def began(self, line):
+        self.line = line
+        line.call(0.0, self.wake)
+        line.call(40.0, self.wake)
+
+    def wake(self):
+        self.woken += 1
+
+    def output(self, node, stream, data):
+        self.said += data.split()
+        if len(self.said) == self.count:
+            self.line.tell(b" ".join(sorted(self.said)) + b"\n")
+        elif len(self.said) == self.count + self.count**2:
+            self.line.hang_up()
+        return True
+
+    def ended(self, node, status):
+        self.statuses.append(status)
+
+
+def test_hosts_can_be_told_what_the_others_said():
+    conversation = Conversation(3)
+    script = "echo $HOST; read all; echo $all; cat; exit 7"
+    commands = {f"n{i}": ssh_command(f"n{i}", ["sh", "-c", script], 20) for i in range(3)}
+    remote.converse(commands, conversation, timeout_s=20, fanout=3, hold_stdin=True)
+    assert sorted(conversation.said) == sorted([b"n0", b"n1", b"n2"] * 4)
+    assert (conversation.woken, conversation.statuses) == (1, [7, 7, 7])
+
+
 def test_a_command_that_does_not_read_its_input_is_no_error():
     assert run_on(["node"], ["true"], timeout_s=20, stdin=bytes(1 << 20))["node"].status == 0
 

@@ -138,3 +138,16 @@ def test_a_node_among_others_has_the_findings_that_it_has_alone(tmp_path, base):
     alone = check(Case(load_machine(str(tmp_path / "gpu2.tar.gz"))))
     among = [one.finding for one in checked(tmp_path)]
     assert {(one.id, one.level) for one in alone} == {(one.id, one.level) for one in among}
+
+
+def test_a_node_with_another_driver(tmp_path):
+    for number in range(1, 4):
+        fleets.write(tmp_path, f"gpu{number}", usual("dgx-h100"))
+    other = fleets.changed(
+        '[files]\n"/proc/driver/nvidia/version" = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08  x"\n'
+        '[facts.nvml]\ndriver = "535.161.08"\n'
+    )
+    fleets.write(tmp_path, "gpu4", other)
+    assert (Level.WARN, "gpu4") in found(tmp_path, "driver-mismatch")
+    told = [one.finding for one in checked(tmp_path) if "535.161.08" in one.finding.message]
+    assert {one.id for one in told} == {"driver-mismatch"}

@@ -4,7 +4,7 @@
 from copy import deepcopy
 from dataclasses import replace
 
-from tests.topo.rules.cases import capture, case
+from tests.topo.rules.cases import IB, capture, case
 
 from railgauge.topo.findings import Level
 from railgauge.topo.gdr.findings import findings
@@ -88,16 +88,19 @@ def test_the_gpus_attribute():
 
 def test_settings_of_nccl_that_turn_it_off():
     reads = told(case(DGX, settings={"NCCL_NET_GDR_READ": "0"}))["GPU0 mlx5_0"]
-    assert (reads.level, reads.evidence["send"]["condition"]) == (Level.FAIL, "read-disabled")
+    assert (reads.level, reads.evidence["send"]["condition"]) == (Level.WARN, "read-disabled")
     assert reads.evidence["receive"]["used"]
     far = told(case(DGX, settings={"NCCL_NET_GDR_LEVEL": "LOC"}))["GPU0 mlx5_0"]
-    assert (far.level, far.evidence["level"]) == (Level.FAIL, "LOC")
+    assert (far.level, far.evidence["level"]) == (Level.WARN, "LOC")
     assert "NCCL_NET_GDR_LEVEL unset" in far.remedy
 
 
-def test_an_rdma_device_that_nccl_does_not_use_is_no_way():
-    [(_, found)] = told(case(DGX, settings={"NCCL_IB_DISABLE": "1"})).items()
-    assert found.level is Level.FAIL
+def test_rdma_devices_that_nccl_does_not_use_are_no_way():
+    [off] = told(case(DGX, settings={"NCCL_IB_DISABLE": "1"})).values()
+    assert off.level is Level.WARN
+    assert "NCCL_IB_DISABLE=1" in off.message
+    [down] = told(case(DGX, files={f"{IB}/mlx5_{n}/ports/1/state": "1: DOWN" for n in range(12)})).values()
+    assert down.level is Level.FAIL
 
 
 def test_machines_without_gpus_or_rdma_are_no_fault():
@@ -105,7 +108,14 @@ def test_machines_without_gpus_or_rdma_are_no_fault():
         assert [found.level for found in told(case(name)).values()] == [Level.INFO]
 
 
-def test_a_nic_beyond_the_root_complex_is_too_far_and_a_level_lets_it():
-    assert levels(case("pcie-no-switch"), used=True) == {Level.FAIL}
+def test_a_nearer_nic_that_is_down_is_named():
+    one = case("pcie-switch", files={f"{IB}/mlx5_0/ports/1/state": "1: DOWN"})
+    found = told(one)["GPU0 mlx5_1"]
+    assert (found.level, found.evidence["nearer_idle"]) == (Level.WARN, ["mlx5_0"])
+    assert levels(case("pcie-switch"), used=True) == {Level.PASS}
+
+
+def test_a_machine_that_is_built_so_goes_without_and_a_level_lets_it():
+    assert levels(case("pcie-no-switch"), used=True) == {Level.INFO}
     allowed = case("pcie-no-switch", settings={"NCCL_NET_GDR_LEVEL": "SYS"})
     assert levels(allowed, used=True) == {Level.PASS}

@@ -123,6 +123,23 @@ def test_a_try_that_is_repeated_is_no_failure():
     assert judged(said("a", "Using network IB", "Call to connect returned Connection refused, retrying"))[2] == []
 
 
+ALONE = said("a", "Using network Socket", "comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1000 - Init COMPLETE")
+
+
+def test_sockets_have_no_gpudirect_rdma_to_lack():
+    assert judged(ALONE + said("a", "NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'")) == (
+        "unneeded",
+        "unknown",
+        [],
+    )
+
+
+def test_channels_that_leave_by_a_nic_are_of_several_nodes():
+    """As with ranks of one host that NCCL_HOSTID tells apart."""
+    rdma, _, found = judged(ALONE + said("a", " 0 : NET/0-0 GPU/0-60 GPU/0-70 NET/0-0"))
+    assert (rdma, found) == ("no", ["verbs-device-missing"])
+
+
 def test_nothing_of_nccl():
     assert read("loss 2.3\nThe data goes via NETwork and failed once\n").empty
 

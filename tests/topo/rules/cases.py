@@ -1,60 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Described machines with changes, as the rules see them."""
+"""Fixtures after changes, as the rules see them, and what the rules find there."""
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
+from railgauge.topo import xml
 from railgauge.topo.description.build import build
-from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.description.files import Files
+from railgauge.topo.machine import Machine, fixture_path, recorded
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.rule import examine
-from railgauge.topo.rules.rules import RULES
-from railgauge.topo.sources.capture import CaptureReader
+from railgauge.topo.rules.rules import RULES, check
+from railgauge.topo.sources.capture import CaptureReader, loads
 
-IB, NET = "/sys/class/infiniband", "/sys/class/net"
+IB, NET, PCI = "/sys/class/infiniband", "/sys/class/net", "/sys/bus/pci/devices"
+WORSE = ("PASS", "INFO", "UNKNOWN", "WARN", "FAIL")
 
 
-@cache
-def machine(name):
-    return load_machine(f"@{name}")
+class Link(NamedTuple):
+    """A link, in place of a file's text."""
+
+    target: str
 
 
 @cache
 def capture(name):
-    path = fixture_path(name)
-    return build(Path(path).read_bytes(), path)
+    """What a fixture holds."""
+    path = Path(fixture_path(name))
+    return (build if path.suffix == ".toml" else loads)(path.read_bytes(), str(path))
 
 
-def real(found, path):
-    """The path behind the link of a device or interface, as the kernel has it."""
-    folder = "/".join(path.split("/")[:5])
-    target = CaptureReader(found).realpath(folder) if folder.startswith((IB, NET)) else None
-    return target + path[len(folder) :] if target else path
+def changed(name, *, files=None, facts=None, settings=None):
+    """A fixture after changes.
 
-
-def case(name, *, files=None, facts=None, settings=None, live=False):
-    """A fixture after changes: files (None removes one, and all below it), facts by name, NCCL's settings."""
+    files: texts and Links by path, None removes what is there and all below. facts: by the way to them with dots, items
+    of lists by their number ("nvml.gpus.0.mig"), None removes. settings: NCCL's, in the environment.
+    """
     found = capture(name)
-    texts = dict(found.texts)
-    for path, text in (files or {}).items():
-        at = real(found, path)
-        texts = {one: old for one, old in texts.items() if text is not None or not f"{one}/".startswith(f"{at}/")}
-        texts |= {} if text is None else {at: text}
-    told = {**found.facts, **(facts or {})}
+    made = Files()
+    made.texts.update(found.texts)
+    made.links.update(found.links)
+    for path, content in (files or {}).items():
+        if content is None:
+            made.remove(path)
+        elif isinstance(content, Link):
+            made.link(made.real(path), content.target)
+        else:
+            made.text(made.real(path), content)
+    told = {"facts": json.loads(json.dumps(found.facts))}  # no two GPUs share a list
+    for way, value in (facts or {}).items():
+        _set(told, ["facts", *way.split(".")], value)
     if settings is not None:
-        told["settings"] = {"environment": settings, "files": ["/root/.nccl.conf", "/etc/nccl.conf"]}
-    changed = replace(found, texts=texts, facts={key: fact for key, fact in told.items() if fact is not None})
-    return Case(replace(machine(name), reader=CaptureReader(changed), host="node"), live=live)
+        told["facts"]["settings"] = {"environment": settings, "files": ["/root/.nccl.conf", "/etc/nccl.conf"]}
+    return replace(found, texts=made.texts, links=made.links, facts=told["facts"])
+
+
+def _set(there, way, value):
+    first, *rest = [int(part) if part.isdecimal() else part for part in way]
+    if rest:
+        _set(there.setdefault(first, {}) if isinstance(there, dict) else there[first], list(map(str, rest)), value)
+    elif value is None:
+        there.pop(first, None)
+    else:
+        there[first] = value
+
+
+def case(name, *, live=False, **changes):
+    """A fixture after changes, scanned anew."""
+    return Case(replace(recorded(CaptureReader(changed(name, **changes))), host="node"), live=live)
+
+
+def file_case(text):
+    """A topology file in place of a machine."""
+    return Case(Machine(topology=xml.loads(text.encode(), "topo.xml")))
+
+
+def findings(identifier, one):
+    """What one rule finds."""
+    rule = next(rule for rule in RULES if rule.id == identifier)
+    return list(examine(rule, one))
 
 
 def levels(identifier, one):
+    """The levels that a rule gives."""
+    return {finding.level for finding in findings(identifier, one)}
+
+
+def subjects(identifier, one):
     """What a rule says of a machine: (level, subject) of each finding."""
-    rule = next(rule for rule in RULES if rule.id == identifier)
-    return [(str(finding.level), finding.subject) for finding in examine(rule, one)]
+    return [(finding.level, finding.subject) for finding in findings(identifier, one)]
 
 
 def worst(identifier, one):
     """The worst level that a rule gives; None where it has nothing to say."""
-    order = ("PASS", "INFO", "UNKNOWN", "WARN", "FAIL")
-    return max((level for level, _ in levels(identifier, one)), key=order.index, default=None)
+    return max(levels(identifier, one), key=WORSE.index, default=None)
+
+
+def alarms(one):
+    """All that any rule warns of: (id, level, subject)."""
+    return {(one.id, one.level, one.subject) for one in check(one) if one.level in ("WARN", "FAIL")}

@@ -1,48 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All rules on all fixtures: a healthy machine gives no warning, a faulty one that of its fault."""
+"""All rules on all known machines: a healthy one gives no warning, a faulty one those of its faults alone."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.topo.lint.test_known_machines import FAULTY, HEALTHY, golden
+from tests.topo.rules.cases import alarms, changed, file_case
 
-from railgauge.topo.findings import Level
-from railgauge.topo.machine import DESCRIPTION, load_machine
+from railgauge.topo.machine import DESCRIPTION, load_machine, recorded
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rules import check
+from railgauge.topo.sources.capture import CaptureReader
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
+SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 FAULTS = {
+    "dgx-a100-no-peermem": {"peermem-missing", "dmabuf-unsupported"},
     "dgx-h100-nic-x8": {"pcie-link-degraded"},
     "dgx-h100-nvlink-down": {"nvlink-missing"},
     "dgx-h100-port-down": {"ib-port-down"},
     "h200x4": {"vm-flat-topology"},
+    "hgx-h100-gid-holes": {"gid-table-holes"},
     "vm-flat": {"vm-flat-topology"},
-}
-SOFTWARE = {"dgx-a100-no-peermem", "hgx-h100-gid-holes", "odd-nics", "pcie-no-numa"}  # for rules about the network
-HARDWARE = {  # ids that this file holds every fixture to
-    "acs-enabled",
-    "affinity-mask-wrong",
-    "cpu-governor",
-    "driver-mismatch",
-    "duplicate-gpu",
-    "fabric-not-ready",
-    "gpu-nic-far",
-    "host-id-collision",
-    "ib-port-down",
-    "imex-missing",
-    "iommu-translating",
-    "mig-enabled",
-    "numa-misbound",
-    "nvlink-missing",
-    "nvlink-self-target",
-    "p2p-unsupported",
-    "pcie-bridge-bogus",
-    "pcie-link-degraded",
-    "relaxed-ordering-off",
-    "topo-file-faulty",
-    "topo-file-stale",
-    "vm-flat-topology",
 }
 
 
@@ -56,8 +36,47 @@ def machines():
 
 @pytest.mark.parametrize("name", machines())
 def test_warnings_are_those_of_the_faults_it_has(name):
-    found = check(Case(load_machine(f"@{name}")))
-    bad = {finding.id for finding in found if finding.level in (Level.WARN, Level.FAIL)}
-    assert bad & HARDWARE == FAULTS.get(name, set())
-    if name not in SOFTWARE:
-        assert bad == FAULTS.get(name, set())
+    assert {identifier for identifier, _, _ in alarms(Case(load_machine(f"@{name}")))} == FAULTS.get(name, set())
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_file_raises_no_alarm(name):
+    assert not alarms(file_case(golden(name)))
+
+
+@pytest.mark.parametrize("name", sorted({*FAULTY} - {"rcclx_8p_rome_n2_1"}))
+def test_a_faulty_file_raises_that_of_its_fault(name):
+    identifier, _ = FAULTY[name]
+    assert {one for one, _, _ in alarms(file_case(golden(name)))} == {identifier}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpud-sys-class-infiniband-h100.tar.gz",
+        "hwloc-40intel64-2g2n4c+pcilocality.tar.bz2",
+        "hwloc-nvidia-dgx-gb10.tar.bz2",
+        "hwloc-nvidiagpunumanodes.tar.bz2",
+    ],
+)
+def test_a_recorded_tree_raises_no_alarm(name):
+    path = SAMPLES / name
+    if not path.is_file():
+        pytest.skip("the samples are not at hand")
+    assert not alarms(Case(load_machine(str(path))))
+
+
+BLIND = ("/sys/bus/pci", "/sys/devices/pci", "/sys/devices/system", "/sys/class/infiniband", "/sys/class/net", "/proc/")
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "hgx-h100-8nic", "gb200-tray", "pcie-no-numa", "power9-ac922"])
+def test_what_cannot_be_read_raises_no_alarm(name):
+    whole = changed(name, settings={})
+    for part in (*BLIND, *whole.facts):
+        left = replace(
+            whole,
+            texts={path: text for path, text in whole.texts.items() if not path.startswith(part)},
+            links={path: to for path, to in whole.links.items() if not path.startswith(part)},
+            facts={fact: answer for fact, answer in whole.facts.items() if fact != part},
+        )
+        assert not alarms(Case(recorded(CaptureReader(left)))), part

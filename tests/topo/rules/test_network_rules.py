@@ -2,7 +2,7 @@
 """Rules about the network and RDMA: each fires on its fault, is silent without it, and says so where it cannot see."""
 
 import pytest
-from tests.topo.rules.cases import IB, NET, case, levels, worst
+from tests.topo.rules.cases import IB, NET, case, subjects, worst
 
 ROCE, MIXED = "hgx-h100-8nic", "dgx-h100"
 PORT = f"{IB}/mlx5_0/ports/1"
@@ -12,6 +12,7 @@ BRIDGE = {"name": "br-4f1d", "index": 1, "flags": 0x1043, "addresses": ["172.18.
 LO = {"name": "lo", "index": 1, "flags": 0x49, "addresses": ["127.0.0.1"], "prefix": 8}
 NO_TABLE = {f"{PORT}/gids": None, f"{PORT}/gid_attrs": None}
 LISTED = {"/dev/null": ""}
+NODES = LISTED | {f"/dev/infiniband/uverbs{n}": "" for n in range(9)}
 
 
 def addresses(*interfaces):
@@ -53,7 +54,7 @@ def test_without_addresses_nothing_is_said_of_interfaces():
 )
 def test_a_list_of_interfaces_that_takes_none(value, found):
     one = case("laptop", facts=addresses(LO, ETH0), settings={"NCCL_SOCKET_IFNAME": value})
-    assert levels("socket-ifname-nomatch", one) == found
+    assert subjects("socket-ifname-nomatch", one) == found
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_an_index_of_a_gid_that_cannot_work(index, files, level):
 
 
 def test_holes_in_a_gid_table():
-    assert levels("gid-table-holes", case("hgx-h100-gid-holes")) == [("WARN", "mlx5_0:1")]
+    assert subjects("gid-table-holes", case("hgx-h100-gid-holes")) == [("WARN", "mlx5_0:1")]
     assert worst("gid-table-holes", case(ROCE)) == "PASS"
     assert worst("gid-table-holes", case(ROCE, files=NO_TABLE)) == "UNKNOWN"
     assert worst("gid-table-holes", case("laptop")) is None
@@ -123,16 +124,26 @@ def test_peer_memory_and_dma_buf():
     assert worst("peermem-missing", case("intel-2s")) is None
 
 
+def test_no_module_is_missed_where_no_nic_is_near_enough():
+    files = {"/sys/module/nvidia_peermem": None, "/sys/kernel/mm/memory_peers": None}
+    driver = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024"
+    without = {"files": files | {"/proc/driver/nvidia/version": driver}, "facts": {"cuda.dma_buf": None, "verbs": None}}
+    assert worst("peermem-missing", case(MIXED, **without)) == "WARN"
+    far = case("pcie-no-switch", **without)
+    assert worst("peermem-missing", far) == worst("dmabuf-unsupported", far) == "INFO"
+
+
 @pytest.mark.parametrize(
     ("files", "facts", "missing", "provider"),
     [
         ({}, {}, "PASS", "PASS"),
         (LISTED, {"verbs": None}, "FAIL", "UNKNOWN"),
-        (LISTED | {f"/dev/infiniband/uverbs{n}": "" for n in range(9)}, {"verbs": None}, "PASS", "UNKNOWN"),
+        (NODES, {"verbs": None}, "PASS", "UNKNOWN"),
         ({}, {"verbs": {"devices": [{"name": "mlx5_0", "error": "Operation not permitted"}]}}, "FAIL", "FAIL"),
-        (LISTED, {"verbs": {"devices": []}}, "FAIL", "FAIL"),
+        (LISTED, {"verbs": {"devices": []}}, "FAIL", "UNKNOWN"),
+        (NODES, {"verbs": {"devices": []}}, "PASS", "FAIL"),
         ({}, {"verbs": {"devices": [{"name": f"mlx5_{n}"} for n in range(7)]}}, "UNKNOWN", "WARN"),
-        (LISTED, {"verbs": {"devices": [{"name": "mlx5_0"}]}}, "INFO", "INFO"),
+        (LISTED, {"verbs": {"devices": [{"name": "mlx5_0"}]}}, "INFO", "PASS"),
         ({}, {"verbs": None}, "UNKNOWN", "UNKNOWN"),
         ({}, {"verbs": {"error": "libibverbs.so.1: cannot open shared object file"}}, "UNKNOWN", "FAIL"),
         ({}, {"verbs": {"error": "verbs did not answer within 20 s"}}, "UNKNOWN", "UNKNOWN"),
@@ -192,16 +203,16 @@ LOCAL = {f"{PORT}/gids/{index}": None for index in (2, 3)}
 
 
 def test_a_rail_without_an_address():
-    assert levels("rail-unreachable", case(ROCE, files=LOCAL)) == [("WARN", "mlx5_0:1")]
+    assert subjects("rail-unreachable", case(ROCE, files=LOCAL)) == [("WARN", "mlx5_0:1")]
     assert worst("rail-unreachable", case(ROCE)) == "PASS"
     assert worst("rail-unreachable", case(ROCE, files=NO_TABLE)) == "UNKNOWN"
 
 
 def test_a_port_that_is_slower_than_its_kin():
     slow = case(MIXED, files={f"{PORT}/rate": "100 Gb/sec (1X NDR)"})
-    assert levels("ib-rate-low", slow) == [("WARN", "mlx5_0:1")]
+    assert subjects("ib-rate-low", slow) == [("WARN", "mlx5_0:1")]
     assert worst("ib-rate-low", case(MIXED)) == "PASS"
-    assert levels("ib-rate-low", case(MIXED, files={f"{PORT}/rate": None})) == [("UNKNOWN", "mlx5_0:1")]
+    assert subjects("ib-rate-low", case(MIXED, files={f"{PORT}/rate": None})) == [("UNKNOWN", "mlx5_0:1")]
 
 
 def test_mtus_that_do_not_go_together():
@@ -210,9 +221,12 @@ def test_mtus_that_do_not_go_together():
     good = {"verbs": {"devices": devices}}
     bad = {"verbs": {"devices": [{"name": "mlx5_0", "ports": [{"number": 1, "active_mtu": 3}]}, *devices[1:]]}}
     assert worst("mtu-mismatch", case(ROCE, files=jumbo, facts=good)) == "PASS"
-    assert set(levels("mtu-mismatch", case(ROCE, files=jumbo, facts=bad))) == {("WARN", "mlx5_0:1"), ("WARN", "mlx5_0")}
+    assert set(subjects("mtu-mismatch", case(ROCE, files=jumbo, facts=bad))) == {
+        ("WARN", "mlx5_0:1"),
+        ("WARN", "mlx5_0"),
+    }
     small = jumbo | {f"{NET}/gpu0rail/mtu": "1500"}
-    assert ("WARN", "mlx5_0") in levels("mtu-mismatch", case(ROCE, files=small, facts=bad))
+    assert ("WARN", "mlx5_0") in subjects("mtu-mismatch", case(ROCE, files=small, facts=bad))
     assert worst("mtu-mismatch", case(ROCE, facts={"verbs": None})) == "UNKNOWN"
 
 
@@ -222,16 +236,16 @@ def test_counters_of_errors_are_told_once_and_as_faults_only_when_they_rise(monk
     files = {f"{IB}/mlx5_{n}/ports/1/counters/symbol_error": "0" for n in range(12)}
     assert worst("ib-errors-rising", case(MIXED, files=files)) == "PASS"
     seen = case(MIXED, files=files | {path: "7"})
-    assert levels("ib-errors-rising", seen) == [("INFO", "mlx5_0:1")]
+    assert subjects("ib-errors-rising", seen) == [("INFO", "mlx5_0:1")]
     later = case(MIXED, files=files | {path: "9"})
     monkeypatch.setattr("railgauge.topo.rules.ib_errors_rising.BETWEEN_S", 0.0)
     seen.live, seen.cost = True, 2
     monkeypatch.setattr(seen, "read_port_errors", lambda: later.evidence.port_errors)
-    assert levels("ib-errors-rising", seen) == [("WARN", "mlx5_0:1")]
+    assert subjects("ib-errors-rising", seen) == [("WARN", "mlx5_0:1")]
 
 
 def test_rdma_in_software():
-    assert levels("soft-rdma-present", case("odd-nics")) == [("INFO", "rxe0")]
+    assert subjects("soft-rdma-present", case("odd-nics")) == [("INFO", "rxe0")]
     assert worst("soft-rdma-present", case(MIXED)) == "PASS"
     assert worst("soft-rdma-present", case("laptop")) is None
 
@@ -255,10 +269,10 @@ def down(*names):
     ],
 )
 def test_a_port_that_is_down_counts_where_it_is_meant_to_be_used(files, settings, found):
-    assert levels("ib-port-down", case(MIXED, files=files, settings=settings)) == found
+    assert subjects("ib-port-down", case(MIXED, files=files, settings=settings)) == found
 
 
 def test_all_ports_down_is_a_failure_where_they_are_infiniband():
     everything = down(*(f"mlx5_{n}" for n in range(12)))
-    found = {subject: level for level, subject in levels("ib-port-down", case(MIXED, files=everything))}
+    found = {subject: level for level, subject in subjects("ib-port-down", case(MIXED, files=everything))}
     assert (found["mlx5_0:1"], found["mlx5_1:1"]) == ("FAIL", "INFO")

@@ -71,11 +71,12 @@ def test_system_calls_about_numa(error, fixture, level):
     ("fixture", "free", "level"),
     [
         ("consumer-2x5090", 8 * GB, "PASS"),
-        ("consumer-2x5090", 64 * MIB, "PASS"),
+        ("consumer-2x5090", 64 * MIB, "WARN"),
+        ("consumer-2x5090", 100 * MIB, "PASS"),
         ("consumer-2x5090", 20 * MIB, "WARN"),
         ("consumer-2x5090", 1 * MIB, "FAIL"),
         ("pcie-no-numa", 64 * MIB, "WARN"),
-        (BLIND, 64 * MIB, "PASS"),
+        (BLIND, 64 * MIB, "INFO"),
         (BLIND, 1 * MIB, "INFO"),
         ("laptop", 64 * MIB, "PASS"),
     ],
@@ -160,5 +161,5 @@ def test_the_environment_wins_over_a_file():
 
 def test_a_file_is_told_even_where_the_environment_was_not_recorded():
     one = case(BLIND, files={"/etc/nccl.conf": "NCCL_P2P_DISABLE=1"})
-    assert {level for level, _ in levels("conf-file-forgotten", one)} == {"WARN", "UNKNOWN"}
+    assert levels("conf-file-forgotten", one) == {"WARN", "UNKNOWN"}
     assert worst("conf-file-forgotten", case(BLIND)) == "UNKNOWN"

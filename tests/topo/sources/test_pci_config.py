@@ -23,7 +23,18 @@ def config(size=4096, *, acs=None, device_control=0x10, port=6) -> bytes:
 
 
 def test_the_control_word_of_acs_and_the_port_are_found():
-    assert decode(config(acs=0x1D)) == {"size": 4096, "port": 6, "acs": 0x1D, "relaxed_ordering": 1}
+    assert decode(config(acs=0x1D)) == {"size": 4096, "port": 6, "acs": 0x1D, "relaxed_ordering": 1, "serial": None}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [(0x00A0C9FF, 0x001B21FF, "001b21ff00a0c9ff"), (0, 0, None), (0xFFFFFFFF, 0xFFFFFFFF, None)],
+)
+def test_the_serial_number_is_found_behind_other_capabilities(low, high, found):
+    space = bytearray(config(acs=0x1D))
+    space[0x15A:0x15C] = (1 | 0x180 << 4).to_bytes(2, "little")
+    space[0x180:0x18C] = b"".join(number.to_bytes(4, "little") for number in (0x0003 | 1 << 16, low, high))
+    assert (decode(bytes(space))["serial"], decode(bytes(space))["acs"]) == (found, 0x1D)
 
 
 def test_a_function_without_acs_has_none():
@@ -36,22 +47,28 @@ def test_relaxed_ordering_is_a_bit_of_device_control(bit, found):
 
 
 def test_what_anyone_may_read_tells_nothing():
-    assert decode(config(64, acs=0x1D)) == {"size": 64, "port": None, "acs": None, "relaxed_ordering": None}
+    assert decode(config(64, acs=0x1D)) == {
+        "size": 64,
+        "port": None,
+        "acs": None,
+        "relaxed_ordering": None,
+        "serial": None,
+    }
 
 
 def test_the_legacy_part_tells_relaxed_ordering_alone():
-    assert decode(config(256, acs=0x1D)) == {"size": 256, "port": 6, "acs": None, "relaxed_ordering": 1}
+    assert decode(config(256, acs=0x1D)) == {"size": 256, "port": 6, "acs": None, "relaxed_ordering": 1, "serial": None}
 
 
 def test_a_device_that_fell_off_the_bus_tells_nothing():
-    assert decode(b"\xff" * 4096) == {"size": 4096, "port": None, "acs": None, "relaxed_ordering": None}
+    assert decode(b"\xff" * 4096) == {"size": 4096, "port": None, "acs": None, "relaxed_ordering": None, "serial": None}
 
 
 def test_lists_that_run_in_a_circle_end():
     space = bytearray(config())
     space[0x41] = 0x40
     space[0x100:0x104] = (0x0001 | 1 << 16 | 0x100 << 20).to_bytes(4, "little")
-    assert decode(bytes(space)) == {"size": 4096, "port": None, "acs": None, "relaxed_ordering": None}
+    assert decode(bytes(space)) == {"size": 4096, "port": None, "acs": None, "relaxed_ordering": None, "serial": None}
 
 
 def test_bridges_gpus_and_nics_of_a_tree_are_read(tmp_path: Path):

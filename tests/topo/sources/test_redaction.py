@@ -54,6 +54,7 @@ FACTS = {
             {"name": "eth0", "addresses": ["192.168.7.3", "192.168.7.4", "fe80::e42:a1ff:fe65:1234", "fd00:1::7"]}
         ]
     },
+    "pci_config": {"functions": {"0000:01:00.0": {"size": 4096, "serial": "0c42a1fffe651234"}}},
     "verbs": {
         "asked": "/home/jdoe/venv/bin/python",
         "devices": [{"node_guid": 0x0C42A10300651234, "gids": ["::ffff:192.168.7.3"]}],

@@ -37,7 +37,7 @@ def html(findings: Sequence[Finding]) -> str:
 
 def _finding(one: Finding) -> str:
     about = f"<code>{escape(one.id)}</code> {escape(one.subject)}"
-    facts = [("effect", one.effect), ("remedy", one.remedy)]
+    facts = [("since the baseline", str(one.since or "")), ("effect", one.effect), ("remedy", one.remedy)]
     facts += [(name, _text(value)) for name, value in one.evidence.items()]
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
     return (

@@ -49,13 +49,22 @@ TABLES = (
 )
 
 
-def dumps(picture: Picture, matrix: Matrix, warnings: Sequence[str], findings: Sequence[Finding] = ()) -> str:
-    """The page; `warnings` are what could not be learnt about the machine, `findings` what a check says of it."""
+def dumps(
+    picture: Picture,
+    matrix: Matrix,
+    warnings: Sequence[str],
+    findings: Sequence[Finding] = (),
+    gone: Sequence[Finding] = (),
+) -> str:
+    """The page; `warnings` are what could not be learnt about the machine, `findings` what a check says of it, `gone`
+    what its baseline had.
+    """
     parts = picture.parts()
     tables = (_section(title, _devices(parts, kind)) for kind, title in TABLES)
     body = (
         f"<figure>\n{svg.dumps(lay_out(picture))}</figure>",
         _section("Findings", found.html(findings)),
+        _section("Gone since the baseline", found.html(gone)),
         _section("What is wrong or unknown", _warnings(parts, warnings)),
         f'<div class="tables">{"".join(tables)}</div>',
         _section("Who reaches whom", f"{_matrix(matrix)}<pre>{escape(matrix.legend)}</pre>"),
@@ -63,9 +72,10 @@ def dumps(picture: Picture, matrix: Matrix, warnings: Sequence[str], findings: S
     return _page(picture.title, f"{STYLE}\n{found.STYLE}" if findings else STYLE, body)
 
 
-def without_picture(title: str, findings: Sequence[Finding]) -> str:
+def without_picture(title: str, findings: Sequence[Finding], gone: Sequence[Finding] = ()) -> str:
     """The findings alone, about a machine of which no model can be made."""
-    body = (f"<h1>{escape(title)}</h1>", _section("Findings", found.html(findings)))
+    sections = (_section("Findings", found.html(findings)), _section("Gone since the baseline", found.html(gone)))
+    body = (f"<h1>{escape(title)}</h1>", *sections)
     return _page(title, f"{STYLE}\n{found.STYLE}", body)
 
 

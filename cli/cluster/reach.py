@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes asked to try whom they reach (transports/probe/agent.py), all at once over ssh, and what each found."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from railgauge.cli.cluster.gather import MARK, railgauge_there
+from railgauge.collectives.launch.remote import Line, Listener, converse, ssh_command, ssh_reason
+from railgauge.topo.fleet.endpoints import Endpoint
+from railgauge.topo.fleet.reach import Failure, Hint, Rail, Reach, Stage
+from railgauge.topo.sources.printable import all_printable, one_line
+from railgauge.transports.secret import new_secret
+from railgauge.transports.shape import read_json
+
+READY_SHARE, READY_MOST_S = 0.3, 20.0
+"""Nodes that do not listen by this share of the timeout, or so many seconds, are left out."""
+SPARE_S = 2.0
+"""What is left for the answers to arrive."""
+LONGEST = 64 << 20
+FAILURE = {
+    "source": str, "target": str, "way": (int, int), "stage": str, "errno": int, "seconds": float, "port": int,
+    "hint": str, "answered_by": str,
+}  # fmt: skip
+READY, RESULTS = {"ports": list}, {"failures": [FAILURE], "untried": [str], "filtered": int}
+NO_ANSWER = "it did not answer in time"
+
+
+def try_reach(
+    destinations: Mapping[str, str],
+    nodes: Mapping[str, Sequence[Endpoint]],
+    across: frozenset[Rail],
+    timeout_s: float,
+    on_done: Callable[[int], None],
+) -> Reach:
+    """Have all nodes try all others within the timeout; `destinations` are what ssh is given for each.
+
+    `on_done` is told how many more have.
+    """
+    ready_s = min(timeout_s * READY_SHARE, READY_MOST_S)
+    task = {
+        "secret": new_secret(),
+        "nodes": {name: [[one.interface, one.address, one.uses] for one in its] for name, its in nodes.items()},
+        "across": sorted(across),
+        "within_s": float(timeout_s - ready_s - SPARE_S),
+    }
+    destinations = {name: destinations[name] for name in nodes}
+    names = {destination: name for name, destination in destinations.items()}
+    asked = _Asked(names, ready_s, timeout_s - SPARE_S / 2, on_done)
+    limit = ("timeout", "-k", "5", str(math.ceil(timeout_s)))
+    commands = {
+        node: ssh_command(node, [*limit, *railgauge_there(("cluster", "probe", name))], timeout_s)
+        for name, node in destinations.items()
+    }
+    stdin = json.dumps(task).encode() + b"\n"
+    converse(commands, asked, timeout_s=timeout_s, fanout=len(commands), stdin=stdin, hold_stdin=True)
+    return asked.reach(nodes, across)
+
+
+class _Asked(Listener):
+    """Tells all nodes where the others listen once they do, and that it is over once all have tried."""
+
+    def __init__(self, names: Mapping[str, str], ready_s: float, over_s: float, on_done: Callable[[int], None]) -> None:
+        super().__init__()
+        self._names = names
+        self._ready_s, self._over_s = ready_s, over_s
+        self._on_done = on_done
+        self._heard: dict[str, bytes] = dict.fromkeys(names.values(), b"")
+        self._stderr: dict[str, bytes] = dict.fromkeys(names.values(), b"")
+        self._ports: dict[str, list[int | str]] = {}
+        self._results: dict[str, dict[str, Any]] = {}
+        self._silent: dict[str, str] = {}
+        self._has_begun = self._is_over = False
+
+    def began(self, line: Line) -> None:
+        self._line = line
+        line.call(self._ready_s, self._begin)
+        line.call(self._over_s, self._end)
+
+    def output(self, node: str, stream: str, data: bytes) -> bool:
+        name = self._names[node]
+        if stream == "stderr":
+            self._stderr[name] = (self._stderr[name] + data)[-4096:]
+            return True
+        self._heard[name] += data
+        if len(self._heard[name]) > LONGEST:
+            self._lose(name, "it sent more than it was asked")
+            return False
+        while b"\n" in self._heard[name]:
+            line, _, self._heard[name] = self._heard[name].partition(b"\n")
+            self._take(name, line)
+        return True
+
+    def ended(self, node: str, status: int | None) -> None:
+        name = self._names[node]
+        if name not in self._results:
+            said = self._stderr[name]
+            words = one_line(said.decode(errors="replace").strip().rpartition("\n")[2])
+            why = ssh_reason(said) if status == 255 else f"railgauge ended there with status {status}: {words}"
+            self._lose(name, NO_ANSWER if status is None else why)
+
+    def _take(self, name: str, line: bytes) -> None:
+        """One line of a node: where it listens, or what it found. What login scripts print is neither.
+
+        What is found once it is over does not count, since nobody has to listen any more.
+        """
+        if name in self._silent or self._is_over or line + b"\n" == MARK:
+            return
+        try:
+            if name in self._ports:
+                self._results[name] = all_printable(read_json(line, RESULTS))
+                self._on_done(1)
+            elif not self._has_begun:
+                self._ports[name] = all_printable(read_json(line, READY)["ports"])
+        except ValueError:
+            return
+        self._go_on()
+
+    def _lose(self, name: str, why: str) -> None:
+        self._silent.setdefault(name, why)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._missing(self._ports):
+            return
+        self._begin()
+        if not self._missing(self._results):
+            self._end()
+
+    def _missing(self, answers: Iterable[str]) -> bool:
+        return not self._heard.keys() <= {*answers, *self._silent}
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._line.tell(json.dumps({"ports": self._ports}).encode() + b"\n")
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._line.hang_up()
+
+    def reach(self, nodes: Mapping[str, Sequence[Endpoint]], across: frozenset[Rail]) -> Reach:
+        """What all of them found."""
+        heard = self._results
+        failures = [_failure(one) for told in heard.values() for one in told["failures"]]
+        return Reach(
+            nodes=nodes,
+            across=across,
+            failures=tuple(one for one in failures if one.target in heard),
+            untried=frozenset((name, target) for name, told in heard.items() for target in told["untried"]),
+            silent={name: self._silent.get(name, NO_ANSWER) for name in nodes if name not in heard},
+            deaf={
+                (name, place): port
+                for name in heard
+                for place, port in enumerate(self._ports[name])
+                if isinstance(port, str)
+            },
+            filtered={name: told["filtered"] for name, told in heard.items()},
+        )
+
+
+def _failure(told: dict[str, Any]) -> Failure:
+    known = {"way": tuple(told["way"]), "stage": Stage(told["stage"]), "hint": Hint(told["hint"])}
+    return Failure(**told | known)

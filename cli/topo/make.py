@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge topo make: the topology file of a virtual machine, from its host."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.machine_options import print_warnings, source_of
+from railgauge.cli.output import write_text
+
+if TYPE_CHECKING:
+    from railgauge.topo.guest.make import Made
+    from railgauge.topo.machine import Machine
+
+SIDE = "a capture, @fixture, topology XML, or live (this machine)."
+
+
+def make(
+    host: Annotated[str, typer.Option("--host", metavar="X", help=f"The host: {SIDE}")],
+    guest: Annotated[str, typer.Option("--guest", metavar="X", help=f"The guest: {SIDE}")],
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option("--match", metavar="GUEST=HOST", help="This device of the guest is that of the host; repeatable."),
+    ] = None,
+    cpu_map: Annotated[
+        list[str] | None,
+        typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the guest on a NUMA node of the host."),
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
+) -> None:
+    """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the guest's bus ids."""
+    from railgauge.topo.guest.make import make as made_of
+    from railgauge.topo.guest.remarks import remarks
+    from railgauge.topo.machine import load_machine
+
+    there, here = (load_machine(source_of(side), environment={}) for side in (host, guest))
+    made = made_of(there, here, pairs or (), cpu_map or ())
+    print_warnings((*remarks(made, there, here), *_trial(made, here)))
+    if output is not None:
+        write_text(output, made.text)
+    else:
+        print(made.text, end="")
+
+
+def _trial(made: "Made", guest: "Machine") -> tuple[str, ...]:
+    """What the linter and NCCL's rules make of the file over the guest."""
+    from railgauge.topo.guest.trial import faults, reach, tried
+
+    found = tuple(f"{fault.level}: {fault.id}: {fault.message}" for fault in faults(made))
+    if guest.reader is None:
+        return (*found, "the guest is a topology file, over which a file cannot be tried")
+    before, after = reach(guest.topology), reach(tried(made, guest.reader))
+    return (*found, f"paths between GPUs and NICs: {_text(before)} -> {_text(after)}") if before else found
+
+
+def _text(reach: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in reach.items())

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters as proof: what passed the links of all hosts while ranks moved data, beside what they sent over each.
+
+The first rank of each network namespace reads its counters; planned is what the connections themselves have moved.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from railgauge.topo.counters.account import MEMORY, account
+from railgauge.topo.counters.counted import Planned
+from railgauge.topo.counters.passage import Passage
+from railgauge.topo.counters.read import read_counters
+from railgauge.topo.machine import live_reader
+from railgauge.topo.sources.gpu_counters import TIMEOUT_S
+from railgauge.topo.sources.link_counters import LinkCounters, Way
+from railgauge.transports.connect import End
+from railgauge.transports.group import Group
+from railgauge.transports.interface import usable_interfaces
+from railgauge.transports.peer import Peer, network_id
+from railgauge.transports.select import sharing_memory
+from railgauge.transports.wire import Wire
+
+SETTLED_S = 2.5
+"""Drivers that ask their device for its counters do so every second or two (bnxt_en, tg3, mlx5 representors)."""
+AGAIN_S = 0.25
+READ_WITHIN_S = 2 * TIMEOUT_S + SETTLED_S
+"""The others wait so much longer for those that read."""
+
+
+class Counters:
+    """The counters of all hosts as they stand now, before ranks move data. All ranks of a group make it together."""
+
+    def __init__(self, group: Group, peers: Sequence[Peer]) -> None:
+        """Read them; nobody goes on before all are read."""
+        self._group = group
+        self._host = peers[group.rank].host
+        self._network = [self._host, network_id()]
+        self._networks = group.all_gather(self._network)
+        self._reads = self._networks.index(self._network) == group.rank
+        several = len(sharing_memory(peers)) > 1
+        self._interfaces = [one.name for one in usable_interfaces(os.environ)] if several else []
+        self._before = _read() if self._reads else ()
+        group.all_gather_bytes(b"", group.job.timeout_s + READ_WITHIN_S)
+
+    def passages(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
+        """Read them again, once all ranks have moved their data, and compare; all ranks call it together.
+
+        Args:
+            ends: this rank's connections, over which nothing had gone when the counters were first read.
+            shown: how many bytes it has shown on its board.
+
+        Returns:
+            Those of all hosts, in the order of their first ranks; the same on all ranks.
+
+        Raises:
+            RunError: a rank was lost meanwhile.
+        """
+        planned = self._planned(ends)
+        planned[MEMORY, Way.SENT] += shown
+        told = self._group.all_gather([[*place, size] for place, size in planned.items()])
+        found: list[Passage] = []
+        if self._reads:
+            here: Counter[tuple[str, Way]] = Counter()
+            for network, sizes in zip(self._networks, told, strict=True):
+                if network == self._network:
+                    here.update({(link, Way(way)): size for link, way, size in sizes})
+            found = self._settled(here)
+        limit_s = self._group.job.timeout_s + READ_WITHIN_S
+        everybody = self._group.all_gather([one.to_json() for one in found], limit_s)
+        return [Passage.received(one) for each in everybody for one in each]
+
+    def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, Way]]:
+        """What this rank has moved over each link; what two ranks share memory for counts at the sender."""
+        planned: Counter[tuple[str, Way]] = Counter()
+        for wire, end in ends.items():
+            way = Way.SENT if wire.source == self._group.world_rank else Way.RECEIVED
+            if wire.devices:
+                planned[self._interfaces[wire.devices[way is Way.RECEIVED]], way] += end.bytes
+            elif way is Way.SENT:
+                planned[MEMORY, way] += end.bytes
+        return planned
+
+    def _settled(self, planned: Planned) -> list[Passage]:
+        """Compare, and where something is missing once more until counters that come late have come."""
+        deadline = time.monotonic() + SETTLED_S
+        while True:
+            found = account(planned, self._before, _read(), self._host)
+            late = any(one.seen_bytes is not None and one.seen_bytes < one.planned_bytes for one in found)
+            if not late or time.monotonic() > deadline:
+                return found
+            time.sleep(AGAIN_S)
+
+
+def _read() -> tuple[LinkCounters, ...]:
+    return read_counters(live_reader())

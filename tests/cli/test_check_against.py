@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check --against: what counts for the exit status, the text, the documents, and what may stand for a baseline."""
+
+import json
+
+import pytest
+from tests.cli.command import railgauge
+
+
+def against(now, then, *arguments):
+    return railgauge("check", "--from", now, "--against", then, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "status"), [("@dgx-h100-nic-x8", "@dgx-h100", 1), ("@dgx-h100-nic-x8", "@dgx-h100-nic-x8", 0)]
+)
+def test_only_what_got_worse_counts(now, then, status):
+    assert against(now, then, "--fail-on", "WARN").returncode == status
+
+
+def test_the_text_folds_what_is_as_before():
+    done = against("@dgx-h100-port-down", "@dgx-h100-nic-x8")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "new since @dgx-h100-nic-x8:"
+    assert lines[1].startswith("WARN ib-port-down: mlx5_3:1: it is DOWN")
+    gone = lines.index("gone since @dgx-h100-nic-x8:")
+    assert lines[gone + 1].startswith("WARN pcie-link-degraded: 0000:18:00.0 runs with 8 lanes")
+    assert lines[-2].startswith("unchanged, not counted: INFO mtu-mismatch; ")
+    assert lines[-1].endswith("; worse: none; gone: 1 WARN")
+
+
+def test_the_document_says_since_when_and_what_is_gone():
+    document = json.loads(against("@dgx-h100", "@dgx-h100-port-down", "--json").stdout)
+    assert document["baseline"] == {"source": "@dgx-h100-port-down", "host": "dgx-h100"}
+    assert [one["id"] for one in document["gone"]] == ["ib-port-down", "gpu-nic-far"]
+    assert document["unseen"] == []
+    assert {one["since"] for one in document["findings"] if one["level"] == "PASS"} == {"same", "better"}
+
+
+def test_a_saved_document_is_a_baseline(tmp_path):
+    path = str(tmp_path / "old.json")
+    assert railgauge("check", "--from", "@dgx-h100-nic-x8", "-o", path).returncode == 0
+    assert against("@dgx-h100-nic-x8", path, "--fail-on", "WARN").returncode == 0
+    worse = against("@dgx-h100-port-down", path, "--fail-on", "WARN")
+    assert worse.returncode == 1
+    assert "UNKNOWN slower-than-before: the baseline holds findings alone" in worse.stdout
+
+
+def test_a_topology_file_is_a_baseline_that_leaves_much_unknown(tmp_path):
+    path = str(tmp_path / "topo.xml")
+    assert railgauge("topo", "dump", "--from", "@dgx-h100", "-o", path).returncode == 0
+    done = against("@dgx-h100-port-down", path, "--only", "ib-port-down", "--fail-on", "WARN")
+    assert done.returncode == 0
+    assert "nobody knows whether it was so" in done.stdout
+    assert against("@dgx-h100-port-down", path, "--only", "ib-port-down", "--fail-on", "UNKNOWN").returncode == 0
+
+
+def test_the_report_says_what_is_new_and_what_is_gone(tmp_path):
+    path = tmp_path / "report.html"
+    assert against("@dgx-h100-port-down", "@dgx-h100-nic-x8", "-o", str(path)).returncode == 0
+    text = path.read_text()
+    assert "<dt>since the baseline</dt><dd>new</dd>" in text
+    assert "Gone since the baseline" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "no JSON"),
+        ('{"schema": "railgauge/run/1"}', "no document railgauge/findings/1"),
+        ('{"schema": "railgauge/findings/1", "findings": [{"id": "x"}]}', "findings[0] lacks"),
+        (
+            '{"schema": "railgauge/findings/1", "findings": [{"id": "x", "level": "BAD", "subject": "", "message": "", '
+            '"effect": "", "remedy": "", "host": ""}]}',
+            "no level",
+        ),
+        ("<nothing/>", "wanted <system>"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path, content, says):
+    path = tmp_path / "old.json"
+    path.write_text(content)
+    done = against("@laptop", str(path))
+    assert (done.returncode, done.stdout) == (5, "")
+    assert says in done.stderr

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node's part in trying who reaches whom: told on its stdin what to try, it answers on its stdout, in lines of JSON.
+
+    <- {"secret", "nodes": {NAME: [[interface, address, [use, ...]], ...]}, "across": [[use, use], ...], "within_s"}
+    -> {"ports": [port, or why it cannot listen there, ...]}                           it listens at its endpoints
+    <- {"ports": {NAME: [...], ...}}                                                   of all nodes that do
+    -> {"failures": [...], "untried": [NAME, ...], "filtered": packets}
+    <- the end of stdin, when all have tried; then it listens no more
+
+stdin rather than a network, since the network is what is tried.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.fleet.endpoints import Endpoint
+from railgauge.topo.fleet.reach import Failure, ways
+from railgauge.transports.probe.answering import Answering
+from railgauge.transports.probe.attempt import Attempt
+from railgauge.transports.probe.greeting import ATTEMPT_S
+from railgauge.transports.probe.hints import filtered_packets
+from railgauge.transports.probe.rounds import opponents
+from railgauge.transports.shape import read_json
+
+MOST_BYTES = 256 << 20
+MOST_WAYS = 256
+"""Connections to one node that are tried at a time: NCCL has at most 16 interfaces (MAX_IFS), each to each."""
+LINGER_S = 600.0
+"""So long a node that has tried all still answers others when nobody tells it to end."""
+TASK = {"secret": str, "nodes": dict, "across": [[str]], "within_s": float}
+Ports = Sequence[int | str]
+
+
+class Agent:
+    """What one node was told, and what it tries."""
+
+    def __init__(self, name: str, told: Mapping[str, Any]) -> None:
+        self.secret = str(told["secret"]).encode()
+        self._name = name
+        self._nodes = {node: _endpoints(its) for node, its in told["nodes"].items()}
+        self._across = frozenset((one, two) for one, two in told["across"])
+        self._within_s = told["within_s"]
+        if name not in self._nodes:
+            raise UsageError(f"{name} is none of the nodes that are to be tried: {', '.join(self._nodes)}")
+
+    def listen(self, answering: Answering) -> Ports:
+        """Listen at this node's endpoints: for each its port, or why not."""
+        self._ports = [_port(answering, one.address) for one in self._nodes[self._name]]
+        return self._ports
+
+    def results(self, ports: Mapping[str, Ports], over: threading.Event) -> dict[str, Any]:
+        """Try all nodes that listen, one after the other, until the time is up or it is over."""
+        deadline, before = time.monotonic() + self._within_s - ATTEMPT_S, filtered_packets()
+        names = list(self._nodes)
+        failures: list[Failure] = []
+        untried: list[str] = []
+        with ThreadPoolExecutor(MOST_WAYS) as pool:
+            for place in opponents(len(names), names.index(self._name)):
+                target = names[place]
+                if over.is_set() or time.monotonic() > deadline:
+                    untried.append(target)
+                elif target in ports:
+                    tried = pool.map(lambda one: one.run(self.secret), self._attempts(target, ports[target]))
+                    failures.extend(failure for failure in tried if failure)
+        filtered = filtered_packets() - before
+        return {"failures": [asdict(one) for one in failures], "untried": untried, "filtered": filtered}
+
+    def _attempts(self, target: str, ports: Ports) -> Iterator[Attempt]:
+        mine, its = self._nodes[self._name], self._nodes[target]
+        for way, _ in ways(mine, its, self._across):
+            port = ports[way[1]]
+            if isinstance(port, int) and isinstance(self._ports[way[0]], int):
+                yield Attempt((self._name, target), (mine[way[0]], its[way[1]]), way, port)
+
+
+def serve(name: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
+    """Play node `name`'s part. UsageError: stdin says something else."""
+    agent = Agent(name, _read(stdin, TASK))
+    answering = Answering(name, agent.secret)
+    ports = agent.listen(answering)
+    with answering.answering():
+        _write(stdout, {"ports": ports})
+        heard = _read(stdin, {"ports": dict})["ports"]
+        over = threading.Event()
+        threading.Thread(target=_listen_for_the_end, args=(stdin, over), daemon=True).start()
+        _write(stdout, agent.results(heard, over))
+        over.wait(LINGER_S)
+
+
+def _listen_for_the_end(stdin: BinaryIO, over: threading.Event) -> None:
+    stdin.read()
+    over.set()
+
+
+def _port(answering: Answering, address: str) -> int | str:
+    try:
+        return answering.listen(address)
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _endpoints(told: list[list[Any]]) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(interface=name, address=address, uses=tuple(uses)) for name, address, uses in told)
+
+
+def _read(stdin: BinaryIO, shape: Any) -> Any:
+    try:
+        return read_json(stdin.readline(MOST_BYTES), shape)
+    except ValueError as error:
+        raise UsageError(f"this is asked by railgauge cluster check on another host, not by hand ({error})") from None
+
+
+def _write(stdout: BinaryIO, answer: Mapping[str, Any]) -> None:
+    stdout.write(json.dumps(answer).encode() + b"\n")
+    stdout.flush()
