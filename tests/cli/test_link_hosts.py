@@ -79,7 +79,7 @@ def test_a_slow_link_is_named_with_its_direction(hosts):
         hosts.run(host, ["sh", "-c", "echo 0 | tee /proc/sys/net/ipv4/conf/*/rp_filter"])
     ip(hosts, 1, "route", "add", f"{hosts.addresses[3]}/32", "dev", "eth1", "src", hosts.addresses[1])
     tc(hosts, 1, "qdisc", "add", "dev", "eth1", "root", *SLOW)
-    got = link(hosts, "--one-at-a-time", status=1)
+    got = link(hosts, "--one-at-a-time", "-b", "256K", status=1)
     assert ("slow-link", "rg-node2 - rg-node4") in slow(got)
     assert "slow-node" not in dict(slow(got))
     assert "only from rg-node2 to rg-node4" in next(
