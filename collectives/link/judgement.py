@@ -12,13 +12,12 @@ from railgauge.collectives.link.odd import LEAST_RANKS, Judged, Odd, odd_ones
 from railgauge.collectives.link.pair_result import Kind, PairResult
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.link_rules import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
+from railgauge.topo.rules.rule import Rule
 
 FAILS_BELOW = 0.5
 """Of the usual speed: FAIL; what is slow at all: WARN."""
-SLOW_NODE, SLOW_LINK, NODE_LATENCY, LINK_LATENCY = "slow-node", "slow-link", "node-latency", "link-latency"
 CROWDED = "more ranks than cores, so that they waited for each other"
-OF_RANK = "look at its NIC (`railgauge check`: width, rate, errors), its cable, and what else runs on its cores"
-OF_LINK = "look at cables, optics and switch ports between them; that link alone: `railgauge link A B`"
 WITHIN = "look at what else runs on their cores and at the clock of these (`railgauge check`: cpu-governor)"
 
 
@@ -28,8 +27,8 @@ class Quantity:
 
     name: str
     unit: str
-    ids: tuple[str, str]
-    """Of the findings about a rank, and about a link."""
+    of_rank: Rule
+    of_link: Rule
 
     def speed(self, pair: PairResult) -> float:
         """Bandwidth counts in its slower direction."""
@@ -40,8 +39,8 @@ class Quantity:
         return f"{speed if self is BANDWIDTH else 1 / speed:.3g} {self.unit}"
 
 
-BANDWIDTH = Quantity("bandwidth", "GB/s", (SLOW_NODE, SLOW_LINK))
-LATENCY = Quantity("latency", "us", (NODE_LATENCY, LINK_LATENCY))
+BANDWIDTH = Quantity("bandwidth", "GB/s", SLOW_NODE, SLOW_LINK)
+LATENCY = Quantity("latency", "us", NODE_LATENCY, LINK_LATENCY)
 QUANTITIES = (BANDWIDTH, LATENCY)
 
 
@@ -103,7 +102,7 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
             f"(another load? --one-at-a-time, a larger -n or -b)"
         )
     yield Finding(
-        id=quantity.ids[1],
+        id=quantity.of_link.id,
         level=level,
         subject=alike[0].way_name,
         message=f"{quantity.name}: {said}",
@@ -113,6 +112,7 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
 
 def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity, odd: Odd) -> Finding:
     names, is_rank = [result.name(rank) for rank in odd.ranks], len(odd.ranks) == 1
+    rule = quantity.of_rank if is_rank else quantity.of_link
     level = Level.FAIL if quantity is BANDWIDTH and odd.ratio < FAILS_BELOW else Level.WARN
     own = [link for link in alike if set(odd.ranks) <= set(link.ranks)]
     others = "the other ranks" if is_rank else "the other pairs"
@@ -123,7 +123,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
         low, high = names if directions[0] < directions[1] else names[::-1]
         message += f", only from {low} to {high}; {max(directions):.3g} GB/s back"
     return Finding(
-        id=quantity.ids[0 if is_rank else 1],
+        id=rule.id,
         level=level,
         host=folded({result.ranks[rank].host for rank in odd.ranks}),
         subject=" - ".join(names),
@@ -136,7 +136,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
             "measured": max(link.measured for link in own),
         },
         effect="a ring is as fast as its slowest link" if quantity is BANDWIDTH else "",
-        remedy=(OF_RANK if is_rank else OF_LINK) if own[0].crosses else WITHIN,
+        remedy=rule.remedy if own[0].crosses else WITHIN,
     )
 
 
@@ -149,19 +149,26 @@ def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
     names = folded(result.name(rank) for rank in found.slow)
     if found.crowded:
         message = f"{CROWDED}: halves cannot be compared"
-        return Finding(id=SLOW_NODE, level=Level.UNKNOWN, subject="all", message=message, evidence=evidence)
+        return Finding(id=SLOW_NODE.id, level=Level.UNKNOWN, subject="all", message=message, evidence=evidence)
     if not found.slow:
         message = "both halves are equally fast: no single rank is slow (one in each half would not show)"
-        return Finding(id=SLOW_NODE, level=Level.PASS, subject="all", message=message, evidence=evidence)
+        return Finding(id=SLOW_NODE.id, level=Level.PASS, subject="all", message=message, evidence=evidence)
     level = Level.FAIL if found.last_ratio < FAILS_BELOW else Level.WARN
     if len(found.slow) == 1:
         message = f"rings with it have {found.last_ratio:.2f} of the speed of those without"
         host = result.ranks[found.slow[0]].host
         return Finding(
-            id=SLOW_NODE, level=level, host=host, subject=names, message=message, evidence=evidence, remedy=OF_RANK
+            id=SLOW_NODE.id,
+            level=level,
+            host=host,
+            subject=names,
+            message=message,
+            evidence=evidence,
+            remedy=SLOW_NODE.remedy,
         )
     message = (
         f"rings of these have {found.last_ratio:.2f} of the speed of others, and no half of them alone: "
         f"a link between them, or several slow ranks"
     )
-    return Finding(id=SLOW_LINK, level=level, subject=names, message=message, evidence=evidence, remedy=OF_LINK)
+    rule = SLOW_LINK
+    return Finding(id=rule.id, level=level, subject=names, message=message, evidence=evidence, remedy=rule.remedy)
