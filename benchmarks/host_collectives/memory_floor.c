@@ -10,18 +10,18 @@
 // private buffers on huge pages; the slowest thread's mean counts.
 #define _GNU_SOURCE
 #include "collectives.h"
+#include "private_memory.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <time.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-enum { kHugePage = 2 << 20, kBlock = 8 << 10, kLanes = 16 };
+enum { kBlock = 8 << 10, kLanes = 16 };
 
 // A rank's share, in floats: read and written, only read, only written.
 struct share {
@@ -84,15 +84,6 @@ static double now(void) {
   return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-static float* buffer(size_t floats) {
-  size_t size = (floats * sizeof(float) + kHugePage) / kHugePage * kHugePage;
-  float* data = aligned_alloc(kHugePage, size);
-  if (!data) exit(1);
-  madvise(data, size, MADV_HUGEPAGE);
-  memset(data, 0, size);
-  return data;
-}
-
 static void pass(float** in, float** out, int first, bool in_place, bool streaming) {
   for (int rank = first; rank < ranks; rank += workers) {
     struct share share = share_of(rank, in_place);
@@ -143,7 +134,7 @@ static void* work(void* argument) {
   for (int rank = self->first; rank < ranks; rank += workers) {
     size_t reads = input_size(what, count, rank, ranks);
     size_t writes = output_size(what, count, rank, ranks);
-    in[rank] = buffer(reads), out[rank] = buffer(reads + writes);
+    in[rank] = private_memory(reads), out[rank] = private_memory(reads + writes);
     for (size_t i = 0; i < reads; ++i) in[rank][i] = (float)(i % 251);
   }
   for (int turn = 0; turn < 4; ++turn) {

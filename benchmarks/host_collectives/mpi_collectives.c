@@ -8,13 +8,13 @@
 // in the environment damages one element before the comparison.
 #define _DEFAULT_SOURCE
 #include "collectives.h"
+#include "private_memory.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-enum { kHugePage = 2 << 20, kPeriod = 251 };
+enum { kPeriod = 251 };
 
 static const struct collective* what;
 static int rank, ranks, count;
@@ -65,15 +65,6 @@ static void call_in_place(float* data) {
     call(MPI_IN_PLACE, data);
 }
 
-static float* buffer(size_t floats) {
-  size_t size = (floats * sizeof(float) + kHugePage) / kHugePage * kHugePage;
-  float* data = aligned_alloc(kHugePage, size);
-  if (!data) MPI_Abort(MPI_COMM_WORLD, 1);
-  madvise(data, size, MADV_HUGEPAGE);
-  memset(data, 0, size);
-  return data;
-}
-
 // What a rank contributes at index i: a small integer, so that sums are exact and no element
 // equals its neighbour.
 static float value(int from, size_t i) { return (float)((i + 17 * (size_t)from) % kPeriod + 1); }
@@ -122,7 +113,7 @@ int main(int argc, char** argv) {
   count = atoi(argv[2]);
   int iterations = atoi(argv[3]), warmup = atoi(argv[4]);
   size_t floats = (size_t)count * (what->input_per_rank || what->output_per_rank ? ranks : 1);
-  float *in = buffer(floats), *out = buffer(floats);
+  float *in = private_memory(floats), *out = private_memory(floats);
   bool apart = strcmp(what->name, "broadcast");  // MPI's has one buffer
   double out_of_place = 0;
   long bad = 0;

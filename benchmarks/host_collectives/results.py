@@ -13,8 +13,7 @@ PLACEMENTS = ("out_of_place", "in_place")
 OWN = "railgauge"
 LIMIT = "floor"  # not a peer
 FROM_PYTHON = "-python"
-BENCHMARKS = ("host_collectives", "host_all_reduce")
-"""The second is what it was called while it had all-reduce alone, on one host, with one number of ranks."""
+BENCHMARK = "host_collectives"
 
 
 @dataclasses.dataclass
@@ -95,15 +94,14 @@ def read(path: pathlib.Path) -> Results:
     groups: dict[tuple[str, int, int], Group] = {}
     missing = []
     for record in map(json.loads, path.read_text().splitlines()):
-        if record["schema"] != "railgauge/bench/1" or record["benchmark"] not in BENCHMARKS:
+        if record["schema"] != "railgauge/bench/1" or record["benchmark"] != BENCHMARK:
             raise ValueError(f"{path}: not a result of this benchmark: {record['schema']} {record['benchmark']}")
         if record["kind"] == "machine":
             heading = record
         elif record["kind"] == "missing":
             missing.append(record)
         else:
-            ranks = record.get("ranks", heading["ranks"])
-            key = record.get("collective", "all_reduce"), record.get("hosts", 1), ranks
+            key = record["collective"], record["hosts"], record["ranks"]
             empty: dict[str, Any] = {placement: {} for placement in PLACEMENTS}
             groups.setdefault(key, Group(heading, *key, empty, {})).add(record)
     return Results(heading, list(groups.values()), missing)

@@ -101,6 +101,8 @@ void ZeroCopy::move() {
       return take_from_all(0);
     case Collective::kAllToAll:
       return take_from_all(rank() * o_.count);
+    case Collective::kBarrier:
+      return;  // moves nothing
   }
 }
 
