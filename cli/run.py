@@ -7,13 +7,14 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
+from railgauge.cli.ranks_command import RanksCommand, argument, option
+from railgauge.cli.ranks_start import Start
 from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
-from railgauge.cli.run_start import Start, ranks_arguments, start
+from railgauge.cli.run_start import start
 from railgauge.collectives.device import AUTO, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job
@@ -47,37 +48,7 @@ COUNTERS = "the bytes passed where the plan says, by the counters of all links b
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
 
-def option(section: str, *names: str, **more: Any) -> Any:
-    """An option in a section of the help."""
-    return typer.Option(*names, rich_help_panel=section, **more)
-
-
-def argument(section: str, text: str) -> Any:
-    """An argument in a section of the help."""
-    return typer.Argument(help=text, show_default=False, rich_help_panel=section)
-
-
-class RunCommand(TyperCommand):
-    """The command, which knows what was typed: its context's `obj` is the command line for the ranks."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Called by typer."""
-        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
-        ctx.obj = ranks_arguments(self.params, given)
-        return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer: options by their `rich_help_panel`, in the order in which those first come."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if record := parameter.get_help_record(ctx):
-                sections.setdefault(getattr(parameter, "rich_help_panel", None) or "Other", []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-@app.command(cls=RunCommand)
+@app.command(cls=RanksCommand)
 def run(
     ctx: typer.Context,
     collective: Annotated[str, argument("What", ", ".join(COLLECTIVES))] = "",
@@ -210,6 +181,7 @@ def run(
         world_size=world_size,
         local_rank=local_rank,
         for_ranks=ctx.obj,
+        command="run",
     )
     lost = parse_tolerance(10.0 if tolerance is None else tolerance)
     answer = Answer(files=files, record=record, compare=compare or None, tolerance=lost)

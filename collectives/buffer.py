@@ -18,7 +18,7 @@ def own_memory(size: int) -> mmap.mmap:
     try:
         memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError:
-        raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: lower -e") from None
+        raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: ask for less") from None
     with contextlib.suppress(OSError):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory

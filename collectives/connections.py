@@ -57,13 +57,13 @@ class Connections:
 
     def pairs(self, channel: int) -> list[native.Pair]:
         """Connect every rank with every other."""
-        wires = [
-            wire(channel, source, target, unplanned_step(a, b))
-            for source, a in enumerate(self._peers)
-            for target, b in enumerate(self._peers)
-            if source != target
-        ]
-        self._connect(wires)
+        everybody = list(enumerate(self._peers))
+        steps = ((a, b, unplanned_step(one, other)) for a, one in everybody for b, other in everybody if a != b)
+        return self.joined(channel, steps)
+
+    def joined(self, channel: int, steps: Iterable[tuple[int, int, Nets]]) -> list[native.Pair]:
+        """Connect ranks from one to another, and how; by rank this one's pair with it, empty where it has none."""
+        self._connect([wire(channel, source, target, nets) for source, target, nets in steps])
         ranks = range(len(self._peers))
         return [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in ranks]
 

@@ -5,9 +5,11 @@ import typer
 
 from railgauge.cli.cluster.check import check
 from railgauge.cli.cluster.dump import dump
+from railgauge.cli.cluster.link import link
 from railgauge.cli.cluster.probe import probe
 from railgauge.cli.machine_options import HELP_OPTIONS
 from railgauge.cli.quick_command import QuickCommand, QuickGroup
+from railgauge.cli.ranks_command import RanksCommand
 
 app = typer.Typer(
     cls=QuickGroup,
@@ -26,4 +28,5 @@ def cluster() -> None:
 
 app.command(cls=QuickCommand)(dump)
 app.command(cls=QuickCommand)(check)
+app.command(cls=RanksCommand)(link)
 app.command(cls=QuickCommand, hidden=True)(probe)

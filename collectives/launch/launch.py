@@ -34,7 +34,9 @@ HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
 """Settings that have to be the same for all ranks: names, or how they begin."""
 OWN_STATUSES = frozenset({0, 2, 3, 4, 5, 130, 141})
 WORSE = 1
-"""The status of a run that is slower than --compare allows; it comes after all was printed."""
+"""The status of a run that is slower than --compare allows, and of links with findings; all was printed before."""
+MAY_END_WORSE = frozenset({"--compare", "link"})
+"""What is in the command line of those."""
 GRACE_S = 5.0
 """How long a launcher has to take its ranks down before it is killed."""
 BY_ENVIRONMENT = (SECRET, COMMAND)
@@ -166,7 +168,7 @@ def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence
 
 def is_own(status: int | None, words: Sequence[str], *, printed: bool) -> bool:
     """Whether a status is railgauge's, and not its launcher's or a signal's; `words` are of the command line."""
-    return status in OWN_STATUSES or (status == WORSE and printed and "--compare" in words)
+    return status in OWN_STATUSES or (status == WORSE and printed and not MAY_END_WORSE.isdisjoint(words))
 
 
 @contextlib.contextmanager

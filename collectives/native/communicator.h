@@ -32,6 +32,17 @@ struct Choice {
   Protocol protocol = Protocol::kSimple;
 };
 
+// What a rank does in a timed exchange with another one. The numbers are part of the Python binding
+// (collectives/link/lane.py).
+enum class Traffic : int {
+  kSend,  // message after message; the other one receives
+  kReceive,
+  kBoth,  // at once; the other one too
+  kAsk,   // sends a message and receives one; the other one answers
+  kAnswer,
+};
+inline constexpr int kTraffics = 5;
+
 // What a rank is connected with; a part that is not there cannot be chosen.
 struct Wiring {
   std::vector<RingChannel> rings;
@@ -74,6 +85,13 @@ class Communicator {
   // All-to-all with parts of any length, over pairs.
   void all_to_all_v(const std::byte* source, const std::vector<Part>& to, std::byte* destination,
                     const std::vector<Part>& from, Dtype dtype);
+
+  // Messages of `bytes` over the pair with one other rank, which calls this at the same time with
+  // the counterpart: `ahead`, and then `times` timed ones. Returns the seconds that one of the
+  // latter took, an answer included; from when both ranks were ready, where some went ahead, until
+  // all had arrived.
+  double time_pair(int peer, Traffic traffic, const std::byte* source, std::byte* destination,
+                   std::size_t bytes, int ahead, int times);
 
   // Whether an operation has begun that has not come to its end: it goes on, or it failed, and no
   // rank can go on.

@@ -101,8 +101,9 @@ void ZeroCopy::move() {
       return take_from_all(0);
     case Collective::kAllToAll:
       return take_from_all(rank() * o_.count);
-    case Collective::kBarrier:
-      return;  // moves nothing
+    case Collective::kAllToAllV:  // goes by pairs
+    case Collective::kBarrier:    // moves nothing
+      return;
   }
 }
 

@@ -52,6 +52,7 @@ COMMANDS = {
         ("env", "--from", "@hgx-h100-gid-holes", "--set", "NCCL_IB_GID_INDEX=3", "--set", "NCCL_PROTOS=2", "--json"),
         ("env", "--from", "@laptop", "--json"),
     ],
+    "link": [("link", "--ranks", "2", "-b", "4K", "-n", "1", "--json")],
     "list": [("run", "--list", "--json")],
     "diff": [
         ("topo", "diff", "@dgx-h100", "@dgx-h100-nic-x8", "--json"),

@@ -82,6 +82,38 @@ void parts_of_any_length(Transport transport, int ranks) {
   });
 }
 
+// Every kind of timed exchange between two ranks brings what was sent; a third has no part in it.
+void timed_messages_arrive(Transport transport) {
+  World world(transport, 3, 2, 128);
+  world.add_pairs();
+  on_every_rank(2, [&](int rank) {
+    auto comm = world.communicator(rank, Algorithm::kPairs);
+    constexpr Traffic kKinds[][2] = {{Traffic::kSend, Traffic::kReceive},
+                                     {Traffic::kReceive, Traffic::kSend},
+                                     {Traffic::kBoth, Traffic::kBoth},
+                                     {Traffic::kAsk, Traffic::kAnswer}};
+    for (const auto& kind : kKinds) {
+      for (std::size_t count : {0, 1, 32, 1000}) {
+        Values source(count + 1), destination(count + 1, kUntouched);
+        for (std::size_t i = 0; i < count; ++i) source[i] = given(rank, i);
+        const double seconds = comm->time_pair(
+            1 - rank, kind[rank], reinterpret_cast<const std::byte*>(source.data()),
+            reinterpret_cast<std::byte*>(destination.data()), count * sizeof(source[0]), 1, 3);
+        REQUIRE(seconds > 0);
+        const bool receives = kind[rank] != Traffic::kSend;
+        for (std::size_t i = 0; i <= count; ++i) {
+          const bool written = receives && i < count;
+          REQUIRE(destination[i] == (written ? given(1 - rank, i) : kUntouched));
+        }
+      }
+    }
+    REQUIRE(code_of([&] {
+              std::byte none{};
+              comm->time_pair(rank, Traffic::kSend, &none, &none, 0, 0, 1);
+            }) == ErrorCode::kInvalid);
+  });
+}
+
 // Rank 1 calls another collective, or is one ahead: somebody is told so, in words.
 void another_operation_is_named(Operation mine, Operation theirs, const std::string& words) {
   World world(Transport::kShm, 2, 2, 128);
@@ -134,6 +166,9 @@ int main() {
     every_collective_by_hierarchy(transport, {{3, 0, 1}, {2, 4}});
   }
   for (int ranks : {1, 2, 5}) parts_of_any_length(Transport::kShm, ranks);
+  for (Transport transport : {Transport::kShm, Transport::kSocket, Transport::kSocketHelpers}) {
+    timed_messages_arrive(transport);
+  }
   Operation float_sum{Collective::kAllReduce, nullptr, nullptr, 8, Dtype::kFloat32, Redop::kSum, 0};
   Operation int_sum = float_sum, more = float_sum, gather = float_sum;
   int_sum.dtype = Dtype::kInt32;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finding is, in full: of a rule about machines, about files, about logs, or about counters."""
+"""What a finding is, in full: of a rule about machines, about links, about files, about logs, or about counters."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -10,6 +10,7 @@ from railgauge.topo.file_rule import FileRule
 from railgauge.topo.gdr.findings import RULE as GDR_RULE
 from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
 from railgauge.topo.hang.rules.rules import RULES as HANG_RULES
+from railgauge.topo.link_rules import RULES as LINK_RULES
 from railgauge.topo.lint.rules import RULES as FILE_RULES
 from railgauge.topo.logs.rules import RULES as LOG_RULES
 from railgauge.topo.rules.rule import Rule
@@ -21,7 +22,7 @@ COLUMNS = 80
 def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
     logs: tuple[FileRule[Any], ...] = (*LOG_RULES, *HANG_RULES)
-    machines: tuple[FileRule[Any], ...] = (*RULES, GDR_RULE)
+    machines: tuple[FileRule[Any], ...] = (*RULES, GDR_RULE, *LINK_RULES)
     rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, *machines)
     return {rule.id: rule for rule in rules}
 

@@ -82,6 +82,18 @@ double run(Communicator& self, int collective, const Input& source, const Output
   return times ? Seconds(std::chrono::steady_clock::now() - before).count() / times : 0;
 }
 
+double time_pair(Communicator& self, int peer, int traffic, const Input& source,
+                 const Output& destination, std::size_t bytes, int ahead, int times) {
+  if (traffic < 0 || traffic >= kTraffics || source.nbytes() < bytes ||
+      destination.nbytes() < bytes) {
+    throw Error(ErrorCode::kInvalid, "no such traffic, or a buffer is shorter than a message");
+  }
+  nb::gil_scoped_release release;
+  return self.time_pair(peer, static_cast<Traffic>(traffic),
+                        static_cast<const std::byte*>(source.data()),
+                        static_cast<std::byte*>(destination.data()), bytes, ahead, times);
+}
+
 }  // namespace
 
 // The parts of what is packed.
@@ -281,6 +293,10 @@ void bind_communicator(nb::module_& m) {
            "root"_a, "ahead"_a = 0, "times"_a = 1,
            "Run it `ahead` times, then `times` times; return the seconds that one of the latter "
            "took.")
+      .def("time_pair", &time_pair, "peer"_a, "traffic"_a, "source"_a, "destination"_a, "bytes"_a,
+           "ahead"_a = 0, "times"_a = 1,
+           "Exchange messages with one rank, `ahead` and then `times`; return the seconds that one "
+           "of the latter took.")
       .def_prop_ro(
           "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
           "its last operations, the oldest first; this rank may be in the last one; for any thread")

@@ -156,6 +156,11 @@ class Communicator:
         Run it `ahead` times, then `times` times; return the seconds that one of the latter took.
         """
 
+    def time_pair(self, peer: int, traffic: int, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], destination: Annotated[NDArray, dict(order='C', device='cpu')], bytes: int, ahead: int = 0, times: int = 1) -> float:
+        """
+        Exchange messages with one rank, `ahead` and then `times`; return the seconds that one of the latter took.
+        """
+
     @property
     def operations(self) -> list[Recorded]:
         """

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge cluster link: bandwidth and latency between nodes, a rank on each; the slow node or link is named."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from railgauge.cli.cluster.nodes import hosts
+from railgauge.cli.findings_output import FailOn
+from railgauge.cli.link_options import (
+    WHAT,
+    AsJson,
+    Bisect,
+    Bytes,
+    FaultOption,
+    Iterations,
+    LatencyBytes,
+    MinGbps,
+    OneAtATime,
+    Output,
+    Timeout,
+    Transport,
+    least_gb_per_s,
+    link_job,
+)
+from railgauge.cli.link_start import LinkAnswer, start
+from railgauge.cli.ranks_command import argument, option
+from railgauge.cli.ranks_start import Start
+from railgauge.collectives.link.tournament import Pair
+from railgauge.topo.errors import UsageError
+from railgauge.topo.findings import Level
+
+if TYPE_CHECKING:
+    from railgauge.collectives.launch.hostfile import Host
+
+NODES = "Nodes"
+LAUNCHERS = ("ssh", "mpirun", "srun")
+
+
+def link(
+    ctx: typer.Context,
+    a: Annotated[str | None, argument(WHAT, "Only the link between this node", metavar="A")] = None,
+    b: Annotated[str | None, argument(WHAT, "and this one.", metavar="B")] = None,
+    nodes: Annotated[
+        str | None, option(NODES, "-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
+    ] = None,
+    hostfile: Annotated[
+        str | None, option(NODES, "--hostfile", metavar="FILE", help="The nodes of a hostfile of Open MPI or MPICH.")
+    ] = None,
+    launcher: Annotated[str, option(NODES, "--launcher", help=f"How to start the ranks: {', '.join(LAUNCHERS)}.")] = "",
+    variables: Annotated[list[str] | None, option(NODES, "-x", help="NAME[=VALUE]: give it to all ranks.")] = None,
+    dry_run: Annotated[bool, option(NODES, "--dry-run", help="Print the commands that would start them.")] = False,
+    transport: Transport = "",
+    size: Bytes = "8M",
+    latency_size: LatencyBytes = "8",
+    iterations: Iterations = 20,
+    one_at_a_time: OneAtATime = False,
+    bisect: Bisect = False,
+    timeout: Timeout = 60.0,
+    fault: FaultOption = "",
+    min_gbps: MinGbps = None,
+    fail_on: FailOn = Level.FAIL,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure bandwidth and latency between all nodes, or A and B, by every rail, and name the slow node or link.
+
+    Without -w and --hostfile: the nodes of the Slurm allocation. One rank is started on each.
+    """
+    named = hosts(nodes, hostfile)
+    if len(named) < 2:
+        raise UsageError("a link is between two nodes, and one is named")
+    pair = pair_of(named, a, b)
+    job = link_job(
+        size=size,
+        latency_size=latency_size,
+        iterations=iterations,
+        timeout_s=timeout,
+        transport=transport,
+        pair=pair,
+        one_at_a_time=one_at_a_time,
+        bisect=bisect,
+        fault=fault,
+    )
+    asked = Start(
+        ranks=None,
+        launcher=launcher or None,
+        hostfile=None,
+        hosts=",".join(host.destination for host in named),
+        variables=variables or [],
+        dry_run=dry_run,
+        init_method=None,
+        rank=None,
+        world_size=None,
+        local_rank=None,
+        for_ranks=[*map(str, pair), *ctx.obj[len(pair) :]] if pair else ctx.obj,  # A and B come first
+        command="link",
+    )
+    answer = LinkAnswer(json=as_json, files=tuple(output or ()), min_gb_per_s=least_gb_per_s(min_gbps), fail_on=fail_on)
+    raise typer.Exit(start(job, asked, answer))
+
+
+def pair_of(named: "Sequence[Host]", a: str | None, b: str | None) -> Pair | None:
+    """The ranks on two nodes, the lower one first; None where none is named.
+
+    Raises:
+        UsageError: one is none of the nodes, only one is named, or both are one.
+    """
+    if a is None:
+        return None
+    ranks = sorted({_rank_on(named, name) for name in (a, b) if name is not None})
+    if len(ranks) < 2:
+        raise UsageError(f"a link is between two nodes: cluster link {a} OTHER")
+    return ranks[0], ranks[1]
+
+
+def _rank_on(named: "Sequence[Host]", name: str) -> int:
+    found = next((rank for rank, host in enumerate(named) if name in (host.address, *host.aliases)), None)
+    if found is None:
+        raise UsageError(f"{name} is none of the {len(named)} nodes")
+    return found

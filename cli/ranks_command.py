@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that start ranks: they pass on to those what was typed, and their many options have sections in the help."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from railgauge.cli.ranks_start import ranks_arguments
+
+
+def option(section: str, *names: str, **more: Any) -> Any:
+    """An option in a section of the help."""
+    return typer.Option(*names, rich_help_panel=section, **more)
+
+
+def argument(section: str, text: str, **more: Any) -> Any:
+    """An argument in a section of the help."""
+    return typer.Argument(help=text, show_default=False, rich_help_panel=section, **more)
+
+
+class RanksCommand(TyperCommand):
+    """The command, which knows what was typed: its context's `obj` is the command line for the ranks."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Called by typer."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.obj = ranks_arguments(self.params, given)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Called by typer: options by their `rich_help_panel`, in the order in which those first come."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or "Other", []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

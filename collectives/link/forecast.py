@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cost model says of each pair of a round, by who is at work and who shares an interface at that time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from railgauge.collectives.link.tournament import Pair
+from railgauge.collectives.link.way import Port, Way
+from railgauge.topo.predict.host_message import message_cost
+from railgauge.topo.predict.host_ranks import HostRanks
+from railgauge.transports.peer import Peer
+
+UNKNOWN_GB_PER_S = 1.25
+"""Of an interface that tells no speed: 10 Gb/s, as NCCL takes it (`ncclNetSocketGetSpeed`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Of one pair: GB/s of a long message, microseconds of a short one."""
+
+    gb_per_s: float
+    latency_us: float
+    sharing: int
+    """How many pairs use one of its interfaces, itself among them."""
+    crowded: bool
+    """More ranks are at work on one of its hosts than that has cores."""
+
+
+class Forecaster:
+    """Predicts pairs of some ranks; sizes in bytes."""
+
+    def __init__(self, peers: Sequence[Peer], ports: Sequence[Sequence[Port]], long: int, short: int) -> None:
+        self._hosts = [peer.host_id for peer in peers]
+        self._ports = ports
+        self._cores: dict[str, set[int]] = {}
+        for peer in peers:
+            self._cores.setdefault(peer.host_id, set()).update(peer.cpus)
+        self._long, self._short = long, short
+
+    def of_round(self, way: Way, pairs: Sequence[Pair]) -> dict[Pair, Forecast]:
+        """Of all pairs that are measured at the same time."""
+        at_work = Counter(self._hosts[rank] for pair in pairs for rank in pair)
+        users = Counter(end for pair in pairs if way.crosses(*pair) for end in self._ends(way, pair))
+        return {pair: self._of_pair(way, pair, at_work, users) for pair in pairs}
+
+    def _of_pair(self, way: Way, pair: Pair, at_work: Counter[str], users: Counter[tuple[str, int]]) -> Forecast:
+        crosses = way.crosses(*pair)
+        sharing = max(users[end] for end in self._ends(way, pair)) if crosses else 1
+        wire = min(self._gb_per_s(way, rank) for rank in pair) / sharing if crosses else inf
+        crowded = max((self._hosts[rank] for rank in pair), key=lambda host: at_work[host] / self._core_count(host))
+        where = HostRanks(ranks=at_work[crowded], cores=self._core_count(crowded), net_gb_per_s=wire)
+        by_socket = way.step(*pair) is not None
+        long = message_cost(where, self._long, by_socket=by_socket)
+        short = message_cost(where, self._short, by_socket=by_socket)
+        return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
+
+    def _core_count(self, host: str) -> int:
+        return max(1, len(self._cores[host]))
+
+    def _ends(self, way: Way, pair: Pair) -> list[tuple[str, int]]:
+        """The interfaces at both ends of a pair between hosts."""
+        return [(self._hosts[rank], way.devices[rank] or 0) for rank in pair]
+
+    def _gb_per_s(self, way: Way, rank: int) -> float:
+        return self._ports[rank][way.devices[rank] or 0].gb_per_s or UNKNOWN_GB_PER_S

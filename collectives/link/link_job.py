@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a measurement of links was asked to do."""
+
+from dataclasses import dataclass
+
+from railgauge.collectives.link.tournament import Pair, one_at_a_time, rounds
+from railgauge.transports.fault import Fault
+
+AHEAD = 1
+"""Untimed messages before the timed ones."""
+TURNS = 4
+"""A pair is measured in so many turns, each of all that is measured, and the best of each counts: what else a machine
+does meets all alike."""
+SHORT_PER_LONG = 25
+"""Short messages are timed so many times as often as long ones: they take microseconds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkJob:
+    """The flags of `railgauge link`, read and checked. Sizes in bytes, times in seconds."""
+
+    bytes: int
+    """Of a message that bandwidth is measured with."""
+    latency_bytes: int
+    iterations: int
+    timeout_s: float
+    transport: str | None = None
+    """Only this one; None: all that are there."""
+    pair: Pair | None = None
+    """Only these two."""
+    one_at_a_time: bool = False
+    bisect: bool = False
+    """Find one slow node by halves, in place of measuring pairs."""
+    fault: Fault | None = None
+
+    @property
+    def turns(self) -> int:
+        """In how many a pair is measured."""
+        return min(TURNS, self.iterations)
+
+    @property
+    def times(self) -> int:
+        """Timed long messages of a turn."""
+        return -(-self.iterations // self.turns)
+
+    @property
+    def short_times(self) -> int:
+        """Timed questions and answers of a turn."""
+        return self.times * SHORT_PER_LONG
+
+    @property
+    def bytes_each_way(self) -> int:
+        """What goes from one rank of a pair to the other in a measurement: one way, both ways, short, and checked."""
+        long = self.turns * 2 * (AHEAD + self.times) + 1
+        short = self.turns * (AHEAD + self.short_times) + 1
+        return long * self.bytes + short * self.latency_bytes
+
+    def rounds(self, ranks: int) -> list[list[Pair]]:
+        """Who is measured when."""
+        if self.pair:
+            return [[self.pair]]
+        return one_at_a_time(ranks) if self.one_at_a_time else rounds(ranks)
+
+    def agreed(self) -> dict[str, str]:
+        """By flag, as text, what every rank has to be asked alike."""
+        return {
+            "-b": str(self.bytes),
+            "--latency-bytes": str(self.latency_bytes),
+            "-n": str(self.iterations),
+            "--transport": self.transport or "",
+            "the pair": str(self.pair or ""),
+            "--one-at-a-time": str(self.one_at_a_time),
+            "--bisect": str(self.bisect),
+            "--fault": str(self.fault or ""),
+        }

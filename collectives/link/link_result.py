@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of measuring links (schema railgauge/link/1), as it grows."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from railgauge.collectives.link.bisection import Bisection
+from railgauge.collectives.link.link_job import LinkJob
+from railgauge.collectives.link.pair_result import PairResult
+from railgauge.topo.findings import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankPlace:
+    """Where a rank is; `numa` is None where its NUMA node is unknown."""
+
+    rank: int
+    host: str
+    numa: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class LinkResult:
+    """Ranks are empty before they have met; of `links` there are as many as were measured before an error."""
+
+    job: LinkJob
+    ranks: list[RankPlace] = field(default_factory=list)
+    links: list[PairResult] = field(default_factory=list)
+    bisection: Bisection | None = None
+    error: str | None = None
+
+    def name(self, rank: int) -> str:
+        """A rank as people know it: its host where each has one alone, else its number."""
+        hosts = [each.host for each in self.ranks]
+        if len(set(hosts)) == len(hosts):
+            return hosts[rank]
+        return f"rank {rank}" if len(set(hosts)) == 1 else f"rank {rank} on {hosts[rank]}"
+
+    def content(self, findings: Sequence[Finding]) -> dict[str, Any]:
+        """The document but for its head; a link for each direction."""
+        job, halves = self.job, self.bisection
+        return {
+            "status": "failed" if self.error else "ok",
+            "error": self.error,
+            "bytes": job.bytes,
+            "latency_bytes": job.latency_bytes,
+            "iterations": job.iterations,
+            "one_at_a_time": job.one_at_a_time,
+            "ranks": [asdict(each) for each in self.ranks],
+            "links": [entry for link in self.links for entry in directions(link)],
+            "bisection": halves and asdict(halves),
+            "findings": [finding.record() for finding in findings],
+        }
+
+
+def directions(link: PairResult) -> list[dict[str, Any]]:
+    """A pair as two entries, from the lower rank to the higher and back."""
+    low, high = link.ranks
+    return [
+        {
+            "from": source,
+            "to": target,
+            "transport": link.transport,
+            "rail": link.rail,
+            "via": link.via[way],
+            "planned": link.planned[way],
+            "round": link.round,
+            "sharing": link.sharing,
+            "crowded": link.crowded,
+            "measured": link.measured,
+            "gb_per_s": link.gb_per_s[way],
+            "predicted_gb_per_s": link.predicted_gb_per_s,
+            "ratio": link.gb_per_s[way] / link.predicted_gb_per_s,
+            "both_ways_gb_per_s": link.both_ways_gb_per_s,
+            "latency_us": link.latency_us,
+            "predicted_latency_us": link.predicted_latency_us,
+            "wrong": link.wrong[way],
+            "bytes_planned": link.bytes_each_way,
+            "bytes_sent": link.bytes_sent[way],
+            "bytes_received": link.bytes_received[way],
+        }
+        for way, (source, target) in enumerate(((low, high), (high, low)))
+    ]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured links as text: by way a matrix of bandwidth and one of latency, and a summary of pairs that are alike."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from railgauge.collectives.link.bisection import Bisection
+from railgauge.collectives.link.judgement import kinds
+from railgauge.collectives.link.link_result import LinkResult
+from railgauge.collectives.link.pair_result import PairResult
+from railgauge.topo.findings import Finding, Level
+from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.predict.comparison import size_text
+
+Line = list[tuple[str, str]]
+"""Parts of a line, each with its style in Rich's words; "" for none."""
+MOST_IN_MATRIX = 16
+CELL = 9
+HEAD, ODD, SELF = "bold", "bold red", "dim"
+
+
+def lines(result: LinkResult, findings: Sequence[Finding], width: int | None) -> Iterator[Line]:
+    """Everything but the findings, whose ranks stand out; matrices only where they fit the width (None: any)."""
+    yield [(_who(result), HEAD)]
+    yield [(_what(result), "")]
+    if result.bisection:
+        yield from _bisection(result, result.bisection)
+        return
+    odd = _odd(findings)
+    for alike in _by_way(result.links):
+        ranks = sorted({rank for link in alike for rank in link.ranks})
+        if 2 < len(ranks) <= MOST_IN_MATRIX and (width is None or _row_width(result, ranks) <= width):
+            yield []
+            yield from _matrices(result, alike, ranks, odd)
+    yield []
+    for alike in kinds(result.links).values():
+        yield from _summary(result, alike)
+
+
+def _who(result: LinkResult) -> str:
+    hosts = len({each.host for each in result.ranks})
+    return f"{len(result.ranks)} ranks on {hosts} host{'s' * (hosts > 1)}"
+
+
+def _what(result: LinkResult) -> str:
+    job = result.job
+    if result.bisection:
+        return f"halves of them pass {size_text(job.bytes)} round a ring, {job.iterations} times; every byte checked"
+    long, short = size_text(job.bytes), size_text(job.latency_bytes)
+    times = f"{job.turns * job.times} x {long} each way, {job.turns * job.short_times} x {short} there and back"
+    return f"{times}, the best of {job.turns} turns; every byte checked"
+
+
+def _bisection(result: LinkResult, found: Bisection) -> Iterator[Line]:
+    for number, step in enumerate(found.steps, 1):
+        halves = (f"{folded(result.name(rank) for rank in half.ranks)} {half.gb_per_s:.3g} GB/s" for half in step)
+        yield [(f"step {number}: {'; '.join(halves)}", "")]
+
+
+def _by_way(links: Sequence[PairResult]) -> list[list[PairResult]]:
+    found: dict[tuple[str, int], list[PairResult]] = {}
+    for link in links:
+        found.setdefault(link.way, []).append(link)
+    return list(found.values())
+
+
+def _odd(findings: Sequence[Finding]) -> set[tuple[str, frozenset[int]]]:
+    """Of what stands out: the quantity, and the rank or both ends of the link."""
+    return {
+        (str(finding.evidence["quantity"]), frozenset(finding.evidence["ranks"]))
+        for finding in findings
+        if finding.level in (Level.WARN, Level.FAIL)
+    }
+
+
+def _row_width(result: LinkResult, ranks: Sequence[int]) -> int:
+    return max(len(_label(result, rank)) for rank in ranks) + CELL * len(ranks)
+
+
+def _label(result: LinkResult, rank: int) -> str:
+    name = result.name(rank)
+    return name if name.startswith("rank ") else f"{rank} {name}"
+
+
+def _matrices(
+    result: LinkResult, alike: Sequence[PairResult], ranks: Sequence[int], odd: set[tuple[str, frozenset[int]]]
+) -> Iterator[Line]:
+    one_way: dict[tuple[int, int], float] = {}
+    latency: dict[tuple[int, int], float] = {}
+    for link in alike:
+        (a, b), (there, back) = link.ranks, link.gb_per_s
+        one_way |= {(a, b): there, (b, a): back}
+        latency |= {(a, b): link.latency_us, (b, a): link.latency_us}
+    way = alike[0].way_name
+    yield from _matrix(result, f"{way}: GB/s, one way, from row to column", ranks, one_way, _marked(odd, "bandwidth"))
+    yield []
+    yield from _matrix(result, f"{way}: us, half of there and back", ranks, latency, _marked(odd, "latency"))
+
+
+def _marked(odd: set[tuple[str, frozenset[int]]], quantity: str) -> list[frozenset[int]]:
+    return [ranks for name, ranks in odd if name == quantity]
+
+
+def _matrix(
+    result: LinkResult,
+    title: str,
+    ranks: Sequence[int],
+    values: dict[tuple[int, int], float],
+    odd: Sequence[frozenset[int]],
+) -> Iterator[Line]:
+    yield [(title, HEAD)]
+    column = max(len(_label(result, rank)) for rank in ranks)
+    yield [(" " * column + "".join(f"{rank:>{CELL}}" for rank in ranks), HEAD)]
+    for row in ranks:
+        line: Line = [(f"{_label(result, row):<{column}}", HEAD)]
+        for at in ranks:
+            value = values.get((row, at))
+            style = ODD if any(ends <= {row, at} for ends in odd) else SELF if value is None else ""
+            line.append((f"{'-' if value is None else _number(value):>{CELL}}", style))
+        yield line
+
+
+def _number(value: float) -> str:
+    """Three digits, and whole numbers beyond them."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
+def _summary(result: LinkResult, alike: Sequence[PairResult]) -> Iterator[Line]:
+    """The pairs that are alike: range and median, beside what was predicted."""
+    first = alike[0]
+    place = "between hosts" if first.crosses else "on one NUMA node" if first.one_numa else "on one host"
+    shared = f", {first.sharing} at a time by one interface" if first.sharing > 1 else ""
+    shared += ", more ranks than cores" if first.crowded else ""
+    yield [(f"{first.way_name} {place}: {len(alike)} pair{'s' * (len(alike) > 1)}{shared}; medians", HEAD)]
+    speeds = [(speed, link.ranks[::step]) for link in alike for speed, step in zip(link.gb_per_s, (1, -1), strict=True)]
+    yield [(f"  one way    {_beside(speeds, first.predicted_gb_per_s, 'GB/s')}{_range(result, speeds, '->')}", "")]
+    both = median(link.both_ways_gb_per_s for link in alike)
+    yield [(f"  both ways  {both:.3g} GB/s each way", "")]
+    times = [(link.latency_us, link.ranks) for link in alike]
+    yield [(f"  latency    {_beside(times, first.predicted_latency_us, 'us')}{_range(result, times, '-')}", "")]
+
+
+Values = Sequence[tuple[float, tuple[int, ...]]]
+"""Each with the ranks that it is of."""
+
+
+def _beside(values: Values, predicted: float, unit: str) -> str:
+    """The median, beside what was predicted."""
+    usual = median(value for value, _ in values)
+    return f"{_number(usual)} {unit}, {usual / predicted:.2f} of the predicted {predicted:.3g}"
+
+
+def _range(result: LinkResult, values: Values, between: str) -> str:
+    """Between which values, and whose; nothing of one value."""
+    if len(values) == 1:
+        return ""
+    named = (
+        f"{_number(value)} ({f' {between} '.join(result.name(rank).removeprefix('rank ') for rank in ranks)})"
+        for value, ranks in (min(values), max(values))
+    )
+    return f"; {' to '.join(named)}"

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank's part in measuring links: a tournament over each way, then once more, alone, what stood out.
+
+All ranks do it together. Between two rounds everybody hears what the last one gave, which is also the barrier.
+"""
+
+from collections.abc import Callable, Sequence
+
+from railgauge.collectives.binding import bound
+from railgauge.collectives.link.bisection import LEAST_RANKS, bisect
+from railgauge.collectives.link.forecast import Forecast, Forecaster
+from railgauge.collectives.link.judgement import suspects
+from railgauge.collectives.link.lane import Lane
+from railgauge.collectives.link.link_job import LinkJob
+from railgauge.collectives.link.link_result import LinkResult, RankPlace
+from railgauge.collectives.link.pair_meter import PairMeter, Side
+from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.seat import Seat, seats
+from railgauge.collectives.link.tournament import Pair
+from railgauge.collectives.link.way import Port, Way, own_ports, ways
+from railgauge.topo.errors import RunError, UnavailableError, UsageError, VerificationError
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.fault import Fault
+from railgauge.transports.peer import Peer, this_peer
+from railgauge.transports.peers import exchange
+
+Say = Callable[[str], None]
+AGAIN = 3
+"""So often a pair that stood out is measured once more, alone: a hiccup of the machine is no slow link."""
+ROUND_WITHIN_S = 3600.0
+"""So long ranks wait for a pair over a slow link. One that does not answer, or whose bytes do not move, ends the run
+long before.
+"""
+
+
+def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) -> None:
+    """Measure as this rank of the job; all ranks call it together, and `result` grows as it comes, on every one.
+
+    `say` takes a line of progress now and then.
+
+    Raises:
+        UsageError: what was asked for names no rank or transport of this job. UnavailableError: no way joins them.
+        VerificationError: bytes came otherwise than they were sent; the result is whole.
+        RunError: a rank was lost or disagrees, or a connection went another way than planned.
+    """
+    peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=job.agreed()))
+    _check_ranks(job, len(peers))
+    told = bootstrap.all_gather([port.to_dict() for port in own_ports()])
+    ports = [[Port(**port) for port in each] for each in told]
+    seated = seats(bootstrap, peers)
+    result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=seated[peer.rank][1]) for peer in peers]
+    with bound(peers, bootstrap.rank, seated[bootstrap.rank][0]):
+        if job.bisect:
+            result.bisection = bisect(bootstrap, peers, job, say)
+        else:
+            _Measurement(bootstrap, job, peers, ports, seated, say).into(result)
+
+
+def _check_ranks(job: LinkJob, ranks: int) -> None:
+    if ranks < 2:
+        raise UsageError("a link is between two ranks, and there is one: --ranks 2, or start it on several hosts")
+    if job.pair and job.pair[1] >= ranks:
+        raise UsageError(f"rank {job.pair[1]}: ranks are 0 to {ranks - 1}")
+    if job.fault and job.fault.rank >= ranks:
+        raise UsageError(f"--fault names rank {job.fault.rank}: ranks are 0 to {ranks - 1}")
+    if job.bisect and ranks < LEAST_RANKS:
+        raise UsageError(f"--bisect with {ranks} ranks: halves can be compared from {LEAST_RANKS} on")
+    if job.bisect and job.bytes < ranks:
+        raise UsageError(f"-b {job.bytes}: a ring of {ranks} ranks passes round at least a byte of each")
+
+
+class _Measurement:
+    def __init__(
+        self,
+        bootstrap: Bootstrap,
+        job: LinkJob,
+        peers: Sequence[Peer],
+        ports: Sequence[Sequence[Port]],
+        seated: Sequence[Seat],
+        say: Say,
+    ) -> None:
+        self._bootstrap = bootstrap
+        self._job = job
+        self._peers = peers
+        self._seated = seated
+        self._say = say
+        self._ways = ways(peers, ports, job.transport)
+        self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes)
+        self._meter = PairMeter(job, bootstrap.rank, bootstrap.world_size)
+        self._exchanges = 0
+        self._first_wrong: str | None = None
+
+    def into(self, result: LinkResult) -> None:
+        """Measure everything; what was measured is in the result even where it raises."""
+        rounds = self._job.rounds(len(self._peers))
+        for channel, way in enumerate(self._ways):
+            for number, pairs in enumerate(rounds):
+                self._say(f"{way.transport}: round {number + 1} of {len(rounds)}")
+                joined = [pair for pair in pairs if way.joins(*pair)]
+                result.links += self._round(channel, way, number, joined)
+        if not result.links:
+            raise UnavailableError("no way that was asked for joins these two ranks: `railgauge run --list` tells why")
+        for number, index in enumerate(self._bootstrap.broadcast(suspects(result.links)) * AGAIN):
+            one = result.links[index]
+            self._say(f"{one.transport}: what stood out once more, {number + 1}")
+            channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail) == one.way)
+            result.links[index] = one.and_again(self._round(channel, way, len(rounds) + number, [one.ranks])[0])
+        self._conclude()
+
+    def _round(self, channel: int, way: Way, number: int, pairs: list[Pair]) -> list[PairResult]:
+        """Measure pairs that have no rank in common at the same time."""
+        if not pairs:
+            return []
+        lane = Lane(self._bootstrap, self._peers, way, channel, pairs, self._fault)
+        own = next((pair for pair in pairs if self._bootstrap.rank in pair), None)
+        side = None
+        self._bootstrap.barrier()
+        self._exchanges += 1
+        if own:
+            peer = own[1] if own[0] == self._bootstrap.rank else own[0]
+            side = self._meter.measure(lane, peer, seed=self._exchanges)
+        told = self._bootstrap.all_gather(side and side.to_dict(), ROUND_WITHIN_S)
+        lane.close()
+        sides = {each["rank"]: Side(**each) for each in told if each}
+        forecasts = self._forecaster.of_round(way, pairs)
+        return [self._joined(way, number, forecasts[a, b], sides[a], sides[b]) for a, b in pairs]
+
+    @property
+    def _fault(self) -> Fault | None:
+        """What is still to come: it comes in the first exchange of its rank on its channel."""
+        return None if self._meter.fault_fired else self._job.fault
+
+    def _joined(self, way: Way, number: int, forecast: Forecast, low: Side, high: Side) -> PairResult:
+        long = self._job.bytes
+        numa = [self._seated[side.rank][1] for side in (low, high)]
+        for side in (low, high):
+            self._check(side)
+        return PairResult(
+            ranks=(low.rank, high.rank),
+            transport=way.transport,
+            rail=way.rail,
+            crosses=way.crosses(low.rank, high.rank),
+            one_numa=not way.crosses(low.rank, high.rank) and numa[0] == numa[1] is not None,
+            round=number,
+            sharing=forecast.sharing,
+            crowded=forecast.crowded,
+            gb_per_s=(long / low.out_s / 1e9, long / high.out_s / 1e9),
+            both_ways_gb_per_s=long / max(low.both_s, high.both_s) / 1e9,
+            latency_us=(low.there_and_back_s or 0.0) / 2 * 1e6,
+            predicted_gb_per_s=forecast.gb_per_s,
+            predicted_latency_us=forecast.latency_us,
+            via=(low.via, high.via),
+            planned=(low.planned, high.planned),
+            wrong=(high.wrong, low.wrong),
+            bytes_each_way=self._job.bytes_each_way,
+            bytes_sent=(low.bytes_sent, high.bytes_sent),
+            bytes_received=(high.bytes_received, low.bytes_received),
+        )
+
+    def _check(self, side: Side) -> None:
+        """That all went the way and in the amount that was planned; what came wrong is told at the end."""
+        if side.via != side.planned:
+            raise RunError(f"rank {side.rank} to {side.peer} went via {side.via}, planned was {side.planned}")
+        if not side.bytes_sent == side.bytes_received == self._job.bytes_each_way:
+            raise RunError(
+                f"rank {side.rank} sent {side.bytes_sent} bytes to rank {side.peer} and received "
+                f"{side.bytes_received}, where {self._job.bytes_each_way} were due each way"
+            )
+        if side.first_wrong and not self._first_wrong:
+            from_whom = f"from rank {side.peer} over {side.via}"
+            self._first_wrong = f"rank {side.rank}: {side.wrong} bytes {from_whom} are wrong: {side.first_wrong}"
+
+    def _conclude(self) -> None:
+        fired = self._bootstrap.all_gather(self._meter.fault_fired)
+        if self._first_wrong:
+            raise VerificationError(self._first_wrong)
+        if self._job.fault and not any(fired):
+            raise RunError("the injected fault never came: that rank sends no such message on that channel")

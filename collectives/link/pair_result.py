@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured between two ranks by one way, beside what was predicted."""
+
+from dataclasses import dataclass, replace
+
+from railgauge.collectives.link.tournament import Pair
+
+Kind = tuple[str, int, bool, bool, bool, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResult:
+    """A pair; what is of each direction has that from the lower rank to the higher first. Bandwidths in GB/s."""
+
+    ranks: Pair
+    transport: str
+    rail: int
+    crosses: bool
+    """It leaves the host."""
+    one_numa: bool
+    """Both ranks are known to be on one NUMA node of one host."""
+    round: int
+    """In which it was measured, from 0; pairs of one round and way were measured at the same time."""
+    sharing: int
+    """Pairs that used one interface of a host with it at that time, itself among them; 1 where none does."""
+    crowded: bool
+    """More ranks were at work on a host than it has cores, and waited for each other."""
+    gb_per_s: tuple[float, float]
+    """One way, while nothing comes back."""
+    both_ways_gb_per_s: float
+    """Each way, while both are in use."""
+    latency_us: float
+    """Half of a short message there and back."""
+    predicted_gb_per_s: float
+    predicted_latency_us: float
+    via: tuple[str, str]
+    planned: tuple[str, str]
+    wrong: tuple[int, int]
+    """Bytes that came otherwise than they were sent."""
+    bytes_each_way: int
+    """As planned; what both ends counted has to be that."""
+    bytes_sent: tuple[int, int]
+    bytes_received: tuple[int, int]
+    measured: int = 1
+    """How often: again, and alone, where it stood out."""
+
+    @property
+    def slower_gb_per_s(self) -> float:
+        """Of the slower direction."""
+        return min(self.gb_per_s)
+
+    @property
+    def way(self) -> tuple[str, int]:
+        """Transport and rail."""
+        return self.transport, self.rail
+
+    @property
+    def way_name(self) -> str:
+        """For people; rails are counted where there is a second one."""
+        return f"{self.transport} rail {self.rail}" if self.rail else self.transport
+
+    @property
+    def kind(self) -> Kind:
+        """What pairs have in common that should be equally fast."""
+        return self.transport, self.rail, self.crosses, self.one_numa, self.crowded, self.predicted_gb_per_s
+
+    def and_again(self, second: "PairResult") -> "PairResult":
+        """With a second measurement of it: the better figures, and all that moved."""
+        (out, back), (out2, back2) = self.gb_per_s, second.gb_per_s
+        return replace(
+            self,
+            gb_per_s=(max(out, out2), max(back, back2)),
+            both_ways_gb_per_s=max(self.both_ways_gb_per_s, second.both_ways_gb_per_s),
+            latency_us=min(self.latency_us, second.latency_us),
+            wrong=_sums(self.wrong, second.wrong),
+            bytes_each_way=self.bytes_each_way + second.bytes_each_way,
+            bytes_sent=_sums(self.bytes_sent, second.bytes_sent),
+            bytes_received=_sums(self.bytes_received, second.bytes_received),
+            measured=self.measured + second.measured,
+        )
+
+
+def _sums(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    return a[0] + b[0], a[1] + b[1]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process's part in measuring links: it arrives, meets the others as one rank, measures, and rank 0 reports."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from railgauge.collectives.launch.arrival import arrive
+from railgauge.collectives.launch.place import Place
+from railgauge.collectives.link.link_job import LinkJob
+from railgauge.collectives.link.link_result import LinkResult
+from railgauge.collectives.link.measurement import Say, measure
+from railgauge.topo.errors import Error, RunError
+from railgauge.transports.meeting import Meeting
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How a process's part ended."""
+
+    result: LinkResult
+    """What was measured, as far as it came."""
+    error: Exception | None
+    joined: bool
+    """It had met all others, so that rank 0 tells of its error."""
+
+
+def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], int]) -> int:
+    """Be the rank that this process is; what `report` returns is returned.
+
+    It is called before the other processes can be sure that this one is done with them: a launcher that sees one of
+    them fail takes the others down.
+    """
+    result = LinkResult(job=job)
+    try:
+        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as meeting:
+            return report(_measured(meeting, place.process, result, say))
+    except Error as error:
+        return report(Taken(result, error, joined=False))
+
+
+def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Taken:
+    try:
+        bootstrap = meeting.join(rank)
+    except Exception as error:
+        return Taken(result, error, joined=False)
+    try:
+        measure(bootstrap, result.job, result, say)
+    except Exception as error:
+        if not isinstance(error, RunError):
+            bootstrap.fail(str(error))
+        return Taken(result, error, joined=True)
+    except BaseException:  # Ctrl-C
+        meeting.fail("interrupted")
+        raise
+    finally:
+        with contextlib.suppress(OSError):
+            bootstrap.close()
+    return Taken(result, None, joined=True)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each rank sits on its host: the cores that are its own, and their NUMA node."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from railgauge.collectives.plan import PLAN_WITHIN_S, nodes_of
+from railgauge.topo.machine import load_machine
+from railgauge.topo.system import build_system
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.peer import Peer
+
+Seat = tuple[list[int], int | None]
+"""The cores (none where nothing is known), and the NUMA node (None: unknown)."""
+
+
+def seats(bootstrap: Bootstrap, peers: Sequence[Peer], environ: Mapping[str, str] = os.environ) -> list[Seat]:
+    """All ranks' seats, as the first rank of each host plans them; all ranks call it together.
+
+    Raises:
+        InputError: a topology file is damaged. RunError: a rank was lost meanwhile.
+    """
+    hosts = nodes_of(peers)
+    planned: list[Seat] = []
+    for ranks in hosts:
+        if ranks[0] == bootstrap.rank:
+            planned = _planned(len(ranks), environ)
+    told = bootstrap.all_gather(planned, bootstrap.timeout_s + PLAN_WITHIN_S)
+    found: dict[int, Seat] = {}
+    for ranks in hosts:
+        found |= {rank: (cpus, numa) for rank, (cpus, numa) in zip(ranks, told[ranks[0]], strict=True)}
+    return [found[rank] for rank in range(len(peers))]
+
+
+def _planned(ranks: int, environ: Mapping[str, str]) -> list[Seat]:
+    system = build_system(load_machine(environment=environ).topology, host_ranks=ranks)
+    return [(list(rank.cpus), rank.numa if (rank.numa or 0) >= 0 else None) for rank in system.ranks]

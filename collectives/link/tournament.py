@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who meets whom when: every pair once, in rounds of pairs that have nobody in common."""
+
+from itertools import combinations
+
+Pair = tuple[int, int]
+"""Two ranks, the lower one first."""
+
+
+def rounds(ranks: int) -> list[list[Pair]]:
+    """All pairs in as few rounds as possible: ranks - 1, or `ranks` when those are odd and one sits out each time.
+
+    By the circle method (Kirkman 1847): the first stays, all others move on by a place from round to round.
+    """
+    if ranks < 2:
+        return []
+    seats = ranks + ranks % 2  # whoever meets the last of them, where it is empty, sits out
+    others = list(range(1, seats))
+    found = []
+    for turn in range(seats - 1):
+        circle = [0, *others[turn:], *others[:turn]]
+        met = zip(circle[: seats // 2], reversed(circle[seats // 2 :]), strict=True)
+        found.append(sorted((min(pair), max(pair)) for pair in met if max(pair) < ranks))
+    return found
+
+
+def one_at_a_time(ranks: int) -> list[list[Pair]]:
+    """All pairs, each in a round of its own."""
+    return [[pair] for pair in combinations(range(ranks), 2)]

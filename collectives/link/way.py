@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways between ranks that are measured: shared memory where ranks can share it, and sockets by rail.
+
+This is the one place that lists them: a transport that joins has its ways here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.sources.sysfs_net import read_nic
+from railgauge.transports.addresses import local_addresses
+from railgauge.transports.interface import usable_interfaces
+from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_SOCKET, SHM, sharing_memory
+from railgauge.transports.wire import Nets
+
+TRANSPORTS = (SHM, NET_SOCKET)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An interface that a rank's sockets may use; `gb_per_s` is None where the system tells no speed."""
+
+    name: str
+    network: str
+    gb_per_s: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the bootstrap's all-gather."""
+        return asdict(self)
+
+
+def own_ports(environ: Mapping[str, str] = os.environ) -> list[Port]:
+    """This rank's interfaces in the order of their device numbers; none where none can be used."""
+    try:
+        usable = usable_interfaces(environ)
+    except UnavailableError:
+        return []
+    networks = {(one.interface, one.text): str(one.network) for one in local_addresses()}
+    return [Port(one.name, networks.get((one.name, one.address), ""), _gb_per_s(one.name)) for one in usable]
+
+
+def _gb_per_s(interface: str) -> float | None:
+    speed_mbps = read_nic(LiveReader(), interface).speed_mbps
+    return speed_mbps / 8000 if speed_mbps else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One transport between ranks, and for sockets the rail: by rank, which of its interfaces (None: it has none)."""
+
+    transport: str
+    rail: int = 0
+    devices: tuple[int | None, ...] = ()
+    hosts: tuple[int, ...]
+    """By rank: over SHM a number for those that share memory, for sockets one for those on one host."""
+
+    def joins(self, a: int, b: int) -> bool:
+        """Whether the pair is measured so. Sockets within a host reach no wire: one rail tells all of them there."""
+        together = self.hosts[a] == self.hosts[b]
+        if self.transport == SHM:
+            return together
+        return self.devices[a] is not None and self.devices[b] is not None and not (together and self.rail)
+
+    def crosses(self, a: int, b: int) -> bool:
+        """Whether it leaves the host."""
+        return self.hosts[a] != self.hosts[b]
+
+    def step(self, source: int, target: int) -> Nets:
+        """How a connection is made, as plans give it."""
+        if self.transport == SHM:
+            return None
+        return [self.devices[source] or 0, self.devices[target] or 0]
+
+
+def ways(peers: Sequence[Peer], ports: Sequence[Sequence[Port]], only: str | None) -> list[Way]:
+    """All ways that join at least two of the ranks, or those of one transport; all ranks get the same.
+
+    Raises:
+        UsageError: there is no such transport. UnavailableError: none joins any ranks.
+    """
+    if only is not None and only not in TRANSPORTS:
+        raise UsageError(f"--transport {only}: there are {', '.join(TRANSPORTS)}")
+    sharing = {rank: number for number, ranks in enumerate(sharing_memory(peers)) for rank in ranks}
+    ids = [peer.host_id for peer in peers]
+    hosts = tuple(ids.index(each) for each in ids)
+    found = [Way(transport=SHM, hosts=tuple(sharing[rank] for rank in range(len(peers))))]
+    found += [
+        Way(transport=NET_SOCKET, rail=number, devices=devices, hosts=hosts)
+        for number, devices in enumerate(rails(ports))
+    ]
+    joining = [way for way in found if only in (None, way.transport) and _joins_any(way, len(peers))]
+    if not joining:
+        what = only or "transport"
+        raise UnavailableError(f"no {what} joins any of these {len(peers)} ranks: `railgauge run --list` tells why")
+    return joining
+
+
+def rails(ports: Sequence[Sequence[Port]]) -> list[tuple[int | None, ...]]:
+    """For each interface of rank 0 the one of every rank that is on its rail: in its network, else of its number."""
+    found = []
+    for number, port in enumerate(ports[0]):
+        same = [[device for device, one in enumerate(each) if one.network == port.network] for each in ports]
+        found.append(
+            tuple(
+                devices[0] if devices and port.network else number if number < len(each) else None
+                for devices, each in zip(same, ports, strict=True)
+            )
+        )
+    return found
+
+
+def _joins_any(way: Way, ranks: int) -> bool:
+    return any(way.joins(a, b) for a in range(ranks) for b in range(a + 1, ranks))

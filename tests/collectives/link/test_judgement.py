@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about made-up results: who is named, how badly, and in which words."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+from tests.collectives.link.made_up import pair, result
+
+from railgauge.collectives.link.bisection import Bisection, Half
+from railgauge.collectives.link.judgement import judge, suspects
+from railgauge.collectives.link.link_result import LinkResult, RankPlace
+
+
+def told(made: LinkResult) -> list[tuple[str, str, str]]:
+    return [(finding.id, str(finding.level), finding.subject) for finding in judge(made)]
+
+
+def test_where_all_are_alike_both_quantities_pass():
+    made = result(5, {})
+    assert told(made) == [("slow-link", "PASS", "NET/Socket"), ("link-latency", "PASS", "NET/Socket")]
+    assert suspects(made.links) == []
+
+
+@pytest.mark.parametrize(("speed", "level"), [(6.0, "WARN"), (4.0, "FAIL")])
+def test_a_slow_host_is_named_by_how_slow_it_is(speed, level):
+    made = result(5, {(low, 4): pair((low, 4), (speed, speed)) for low in range(4)})
+    assert told(made)[0] == ("slow-node", level, "gpu-04")
+    finding = judge(made)[0]
+    assert finding.message.startswith(f"NET/Socket: most of its links have {speed:g} GB/s, {speed / 10:.2f} of what")
+    assert (finding.host, finding.evidence["ratio"]) == ("gpu-04", pytest.approx(speed / 10))
+    assert [made.links[place].ranks for place in suspects(made.links)] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+def test_a_link_that_is_slow_one_way_is_named_with_that_way():
+    made = result(5, {(1, 3): pair((1, 3), (10.0, 4.0))})
+    assert told(made)[0] == ("slow-link", "FAIL", "gpu-01 - gpu-03")
+    assert "only from gpu-03 to gpu-01; 10 GB/s back" in judge(made)[0].message
+
+
+def test_a_slow_answer_is_a_finding_of_its_own():
+    made = result(5, {(1, 3): pair((1, 3), latency_us=60.0)})
+    assert told(made) == [("slow-link", "PASS", "NET/Socket"), ("link-latency", "WARN", "gpu-01 - gpu-03")]
+    assert "60 us, 3.0 times of what the other pairs have (20 us)" in judge(made)[1].message
+
+
+def test_of_three_ranks_nothing_is_said():
+    made = result(3, {(0, 1): pair((0, 1), (1.0, 1.0))})
+    assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
+
+
+def test_where_values_scatter_widely_nobody_passes():
+    speeds = dict(zip(combinations(range(5), 2), (1, 2, 4, 8, 16, 3, 6, 12, 5, 9), strict=True))
+    made = result(5, {ends: pair(ends, (speed, speed)) for ends, speed in speeds.items()})
+    assert told(made)[0] == ("slow-link", "UNKNOWN", "NET/Socket")
+    assert "scatter so widely" in judge(made)[0].message
+
+
+def test_nothing_is_said_of_ranks_that_shared_cores():
+    made = result(5, {(1, 3): pair((1, 3), (1.0, 1.0))})
+    made.links = [replace(link, crowded=True) for link in made.links]
+    assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
+    assert suspects(made.links) == []
+    made.bisection = Bisection([], [3], crowded=True)
+    assert told(made) == [("slow-node", "UNKNOWN", "all")]
+
+
+def test_pairs_of_which_another_speed_was_predicted_are_not_compared():
+    """The second rail is a slower one."""
+    made = result(5, {})
+    made.links += [replace(link, predicted_gb_per_s=2.5, gb_per_s=(2.0, 2.0), rail=1) for link in made.links]
+    assert {(level, subject) for _, level, subject in told(made)} == {
+        ("PASS", "NET/Socket"),
+        ("PASS", "NET/Socket rail 1"),
+    }
+
+
+def test_ranks_are_named_by_their_hosts_where_these_tell_them_apart():
+    made = result(4, {})
+    assert made.name(3) == "gpu-03"
+    made.ranks = [RankPlace(rank=rank, host=f"gpu-{rank // 2:02}", numa=0) for rank in range(4)]
+    assert made.name(3) == "rank 3 on gpu-01"
+    made.ranks = [RankPlace(rank=rank, host="gpu-00", numa=0) for rank in range(4)]
+    assert made.name(3) == "rank 3"
+
+
+@pytest.mark.parametrize(
+    ("slow", "told_of", "subject"),
+    [
+        ([], ("slow-node", "PASS"), "all"),
+        ([3], ("slow-node", "FAIL"), "gpu-03"),
+        ([2, 3], ("slow-link", "FAIL"), "gpu-[02-03]"),
+    ],
+)
+def test_what_halving_leaves(slow, told_of, subject):
+    made = result(4, {})
+    made.bisection = Bisection([(Half([0, 1], 10.0), Half([2, 3], 4.0 if slow else 10.0))], slow)
+    (finding,) = judge(made)
+    assert ((finding.id, str(finding.level)), finding.subject) == (told_of, subject)
