@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
 from railgauge.cli.findings_output import STYLE, FailOn, leave_with, summary
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
@@ -25,19 +26,10 @@ if TYPE_CHECKING:
 
 
 def check(
-    nodes: Annotated[
-        str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
-    ] = None,
-    hostfile: Annotated[
-        str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of a hostfile of Open MPI or MPICH.")
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FOLDER", help="Ask no node: read NODE.tar.zst and NODE.xml in this folder."),
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("-o", metavar="FOLDER", help="Keep what the nodes gave as FOLDER/NODE.tar.zst.")
-    ] = None,
+    nodes: Nodes = None,
+    hostfile: Hostfile = None,
+    source: From = None,
+    output: Kept = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, max=1e6, help="How long a node may take.")
     ] = 60.0,
