@@ -95,14 +95,14 @@ void bind_gpu(nb::module_& m) {
       .def(
           "repeat",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
-             std::size_t count, int dtype, int op, int root, int ahead, int times) {
+             std::size_t count, int dtype, int op, int root, int ahead, int times, int replays) {
             const Operation operation =
                 read(collective, source, destination, count, dtype, op, root);
             nb::gil_scoped_release release;
-            return engine.repeat(operation, ahead, times);
+            return engine.repeat(operation, ahead, times, replays);
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
-          "ahead"_a, "times"_a)
+          "ahead"_a, "times"_a, "replays"_a = 0)
       .def(
           "way",
           [](const Engine& engine, int collective, std::size_t count, int dtype) {

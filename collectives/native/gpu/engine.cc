@@ -17,7 +17,7 @@ namespace {
 constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
 constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-constexpr unsigned kBesideTheDefault = 1;      // CU_STREAM_NON_BLOCKING
+constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
 constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
@@ -39,7 +39,7 @@ Operation as_moved(Operation operation) {
 
 }  // namespace
 
-Engine::Engine(int device, int rank, int ranks, double timeout_s) {
+Engine::Engine(int device, int rank, int ranks, double timeout_s) : timeout_s_(timeout_s) {
   if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks) {
     throw Error(ErrorCode::kInvalid, "a GPU engine is of 1 to 8 ranks");
   }
@@ -56,9 +56,7 @@ Engine::Engine(int device, int rank, int ranks, double timeout_s) {
               "pinning host memory");
   status_ = static_cast<Status*>(status);
   *status_ = {};
-  cuda_.check(cuda_.stream_create(&stream_, kBesideTheDefault), "making a stream");
-  cuda_.check(cuda_.event_create(&begin_, 0), "making an event");
-  cuda_.check(cuda_.event_create(&end_, 0), "making an event");
+  clock_.emplace(context_);
   arguments_.rank = rank;
   arguments_.ranks = ranks;
   arguments_.status = status_;
@@ -70,9 +68,7 @@ Engine::~Engine() {
   for (const cuda::Pointer one : mapped_) cuda_.ipc_close(one);
   for (const cuda::Device one : retained_) cuda_.context_release(one);
   cuda_.memory_free(segment_);
-  cuda_.event_destroy(begin_);
-  cuda_.event_destroy(end_);
-  cuda_.stream_destroy(stream_);
+  clock_.reset();
   for (cuda::Module module : modules_) {
     if (module) cuda_.module_unload(module);
   }
@@ -169,20 +165,12 @@ void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int block
               std::string("starting ") + collective_name(operation.collective));
 }
 
-double Engine::repeat(const Operation& operation, int ahead, int times) {
+double Engine::repeat(const Operation& operation, int ahead, int times, int replays) {
   const Way due = way(operation);
-  for (int i = 0; i < ahead; ++i) run(operation, stream_, due, 0, 0);
-  const auto record = [&](cuda::Event event) {
-    const cuda::Current current(context_);
-    cuda_.check(cuda_.event_record(event, stream_), "recording an event");
-  };
-  record(begin_);
-  for (int i = 0; i < times; ++i) run(operation, stream_, due, 0, 0);
-  record(end_);
-  synchronize(stream_);
-  float milliseconds = 0;
-  cuda_.check(cuda_.event_elapsed(&milliseconds, begin_, end_), "reading events");
-  return milliseconds / 1e3 / times;
+  const auto launch = [&](cuda::Stream stream) { run(operation, stream, due, 0, 0); };
+  const double seconds = clock_->time(launch, ahead, times, replays, timeout_s_ + kPatience);
+  check();
+  return seconds;
 }
 
 void Engine::check() const {

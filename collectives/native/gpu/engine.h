@@ -5,10 +5,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
+#include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/driver.h"
 
 namespace railgauge::gpu {
@@ -41,9 +43,8 @@ class Engine {
   // and blocks (0: as fits) are the same on all.
   void run(const Operation& operation, cuda::Stream stream, Way way, int blocks,
            std::uint32_t chunk_bytes);
-  // Run an operation `ahead` and then `times` times on a stream of its own; the seconds one of the
-  // latter took, by the GPU's clock.
-  double repeat(const Operation& operation, int ahead, int times);
+  // Run an operation on a stream of its own, as Clock::time does; the seconds one took.
+  double repeat(const Operation& operation, int ahead, int times, int replays);
   // Which way is due.
   Way way(const Operation& operation) const;
   // PeerLost where a kernel has waited too long.
@@ -62,8 +63,8 @@ class Engine {
   int processors_ = 0;
   Arguments arguments_{};
   Status* status_ = nullptr;
-  cuda::Stream stream_ = nullptr;
-  cuda::Event begin_ = nullptr, end_ = nullptr;
+  double timeout_s_;
+  std::optional<cuda::Clock> clock_;
   cuda::Pointer segment_ = 0;
   std::vector<cuda::Pointer> mapped_;   // of other processes
   std::vector<cuda::Device> retained_;  // of this process, beside the own one

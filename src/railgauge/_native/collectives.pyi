@@ -171,6 +171,42 @@ class Communicator:
     def blocked_on(self) -> BlockedOn:
         """whom this rank waits for, or waited for when it failed; for any thread"""
 
+class GpuMemory:
+    """Memory of one GPU."""
+
+    def __init__(self, device: int, size: int) -> None: ...
+
+    @property
+    def pointer(self) -> int: ...
+
+    def write(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)]) -> None:
+        """From the beginning on."""
+
+    def read(self, destination: Annotated[NDArray, dict(order='C', device='cpu')]) -> None:
+        """From the beginning on."""
+
+class GpuEngine:
+    """Collectives between GPUs that map each other's memory."""
+
+    def __init__(self, device: int, rank: int, ranks: int, timeout_s: float) -> None: ...
+
+    @property
+    def lent(self) -> bytes: ...
+
+    def connect(self, lent: Sequence[bytes]) -> None: ...
+
+    def run(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, stream: int, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> None: ...
+
+    def synchronize(self, stream: int) -> None: ...
+
+    def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0) -> float: ...
+
+    def way(self, collective: int, count: int, dtype: int) -> int: ...
+
+    def check(self) -> None: ...
+
+    def abort(self) -> None: ...
+
 def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
     """
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.

@@ -19,6 +19,8 @@ using Module = struct CUmod_st*;
 using Function = struct CUfunc_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
+using Graph = struct CUgraph_st*;
+using GraphRun = struct CUgraphExec_st*;
 struct IpcHandle {
   char bytes[64];
 };
@@ -28,7 +30,10 @@ struct IpcHandle {
   X(init, cuInit, (unsigned))                                                                \
   X(error_name, cuGetErrorName, (Result, const char**))                                      \
   X(error_text, cuGetErrorString, (Result, const char**))                                    \
+  X(driver_version, cuDriverGetVersion, (int*))                                              \
+  X(device_count, cuDeviceGetCount, (int*))                                                  \
   X(device_get, cuDeviceGet, (Device*, int))                                                 \
+  X(device_name, cuDeviceGetName, (char*, int, Device))                                      \
   X(device_by_bus_id, cuDeviceGetByPCIBusId, (Device*, const char*))                         \
   X(device_attribute, cuDeviceGetAttribute, (int*, int, Device))                             \
   X(device_bus_id, cuDeviceGetPCIBusId, (char*, int, Device))                                \
@@ -43,6 +48,9 @@ struct IpcHandle {
   X(memory_set, cuMemsetD8_v2, (Pointer, unsigned char, std::size_t))                        \
   X(host_allocate, cuMemHostAlloc, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, (void*))                                                       \
+  X(host_register, cuMemHostRegister_v2, (void*, std::size_t, unsigned))                     \
+  X(host_unregister, cuMemHostUnregister, (void*))                                           \
+  X(host_pointer, cuMemHostGetDevicePointer_v2, (Pointer*, void*, unsigned))                 \
   X(ipc_export, cuIpcGetMemHandle, (IpcHandle*, Pointer))                                    \
   X(ipc_import, cuIpcOpenMemHandle_v2, (Pointer*, IpcHandle, unsigned))                      \
   X(ipc_close, cuIpcCloseMemHandle, (Pointer))                                               \
@@ -52,6 +60,7 @@ struct IpcHandle {
   X(launch, cuLaunchKernel,                                                                  \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
      void**, void**))                                                                        \
+  X(memory_copy, cuMemcpyAsync, (Pointer, Pointer, std::size_t, Stream))                     \
   X(memory_write, cuMemcpyHtoD_v2, (Pointer, const void*, std::size_t))                      \
   X(memory_read, cuMemcpyDtoH_v2, (void*, Pointer, std::size_t))                             \
   X(stream_create, cuStreamCreate, (Stream*, unsigned))                                      \
@@ -60,7 +69,14 @@ struct IpcHandle {
   X(event_destroy, cuEventDestroy_v2, (Event))                                               \
   X(event_record, cuEventRecord, (Event, Stream))                                            \
   X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
-  X(stream_synchronize, cuStreamSynchronize, (Stream))
+  X(event_query, cuEventQuery, (Event))                                                      \
+  X(stream_synchronize, cuStreamSynchronize, (Stream))                                       \
+  X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
+  X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
+  X(graph_prepare, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))      \
+  X(graph_launch, cuGraphLaunch, (GraphRun, Stream))                                         \
+  X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                       \
+  X(graph_destroy, cuGraphDestroy, (Graph))
 
 class Driver {
  public:
