@@ -114,8 +114,8 @@ void bind_gpu(nb::module_& m) {
             engine.connect(read);
           },
           "lent"_a)
-      .def("carry", &Engine::carry, "rank"_a, "to"_a, "from_"_a)
-      .def("start", &Engine::start, "doorbell"_a)
+      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
+      .def("start", &Engine::start, "doorbells"_a)
       .def(
           "channels",
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {
