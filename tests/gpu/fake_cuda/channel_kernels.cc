@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "channel_kernels.h"
-
+// What ring and tree come to: one block that moves all there is on the first channel.
 #include <algorithm>
 
 #include "combining.h"
 #include "connection.h"
+#include "kernels.h"
 
 namespace railgauge::gpu {
 
@@ -211,17 +211,23 @@ class Tree : OnChannel {
   std::vector<End> parent_, children_;  // at most one parent
 };
 
-template <class Kernel>
-void run(const ChannelArguments& a, Dtype dtype, Redop op) {
-  try {
-    Kernel(a, dtype, op).run();
-  } catch (const Ended&) {
+template <class OneRank>
+bool add(const std::string& way) {
+  for (const Redop op : {Redop::kSum, Redop::kProd, Redop::kMin, Redop::kMax}) {
+    cuda::add_kernel(way + kOps[static_cast<int>(op)], [op](auto dtype, void** parameters) {
+      return [=, arguments = cuda::parameter<ChannelArguments>(parameters, 0)] {
+        try {
+          OneRank(arguments, dtype.value(), op).run();
+        } catch (const Ended&) {
+        }
+      };
+    });
   }
+  return true;
 }
 
-}  // namespace
+const bool kAdded = add<Ring>("ring_") && add<Tree>("tree_");
 
-void run_ring(const ChannelArguments& a, Dtype dtype, Redop op) { run<Ring>(a, dtype, op); }
-void run_tree(const ChannelArguments& a, Dtype dtype, Redop op) { run<Tree>(a, dtype, op); }
+}  // namespace
 
 }  // namespace railgauge::gpu

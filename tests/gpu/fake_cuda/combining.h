@@ -9,6 +9,9 @@
 
 namespace railgauge::gpu {
 
+// Those that kernels are named by.
+inline constexpr const char* kOps[] = {"sum", "prod", "min", "max"};
+
 class Combining {
  public:
   Combining(Dtype dtype, Redop op);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What low_latency, full_lines and push come to: one Exchange, carried out in messages through
 // boxes. The real kernels differ in how they write and wait.
-#include "exchange_kernels.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "combining.h"
 #include "connection.h"
+#include "kernels.h"
 
 namespace railgauge::gpu {
 
@@ -144,10 +143,19 @@ class Exchanging {
   int waits_for_ = 0;
 };
 
-}  // namespace
+const bool kAdded = [] {
+  for (const std::string way : {"low_latency_", "full_lines_", "push_"}) {
+    for (const Redop op : {Redop::kSum, Redop::kProd, Redop::kMin, Redop::kMax}) {
+      cuda::add_kernel(way + kOps[static_cast<int>(op)], [op](auto dtype, void** parameters) {
+        return [=, arguments = cuda::parameter<Arguments>(parameters, 0)] {
+          Exchanging(arguments, dtype.value(), op).run();
+        };
+      });
+    }
+  }
+  return true;
+}();
 
-void run_exchange(const Arguments& arguments, Dtype dtype, Redop op) {
-  Exchanging(arguments, dtype, op).run();
-}
+}  // namespace
 
 }  // namespace railgauge::gpu

@@ -12,10 +12,8 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 
-#include "collectives/native/dtype.h"
 #include "transports/native/cuda/driver.h"
 
 namespace railgauge::cuda {
@@ -50,9 +48,5 @@ using Work = std::function<void()>;
 Result put(Stream stream, Work work);
 // Until nothing is under way on a GPU.
 void wait_idle(Context context);
-
-// What a launch of a kernel does, with its parameters copied; `dtype` is its module's element type.
-Work kernel(const std::string& name, std::optional<Dtype> dtype, void** parameters);
-bool is_kernel(const std::string& name, std::optional<Dtype> dtype);
 
 }  // namespace railgauge::cuda

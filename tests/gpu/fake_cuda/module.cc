@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "fake.h"
+#include "kernels.h"
 
 namespace railgauge::cuda {
 
@@ -14,7 +15,7 @@ struct CUmod_st {
   std::optional<Dtype> dtype;
 };
 struct CUfunc_st {
-  std::string name;
+  const Kernel* kernel;
   std::optional<Dtype> dtype;
 };
 
@@ -52,11 +53,13 @@ Result cuModuleUnload(Module module) {
 
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {
   RAILGAUGE_FAULT();
-  if (!is_kernel(name, module->dtype)) return kNotFound;
+  const Kernel* found = kernel(name);
+  if (!found) return kNotFound;
   static std::mutex mutex;
-  static std::map<std::pair<std::string, std::optional<Dtype>>, CUfunc_st> all;
+  static std::map<std::pair<const Kernel*, std::optional<Dtype>>, CUfunc_st> all;
   const std::lock_guard lock(mutex);
-  *function = &all.try_emplace({name, module->dtype}, CUfunc_st{name, module->dtype}).first->second;
+  *function =
+      &all.try_emplace({found, module->dtype}, CUfunc_st{found, module->dtype}).first->second;
   return kSuccess;
 }
 
@@ -66,7 +69,7 @@ Result cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned,
   if (told == kHang) {
     return put(stream, [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
   }
-  return told ? told : put(stream, kernel(function->name, function->dtype, parameters));
+  return told ? told : put(stream, (*function->kernel)(function->dtype, parameters));
 }
 
 }  // extern "C"
