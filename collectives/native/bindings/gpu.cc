@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "collectives/native/gpu/engine.h"
+#include "collectives/native/gpu/fatbins.h"
+#include "transports/native/cuda/facts.h"
 #include "transports/native/cuda/memory.h"
 
 namespace nb = nanobind;
@@ -63,6 +65,17 @@ gpu::Choice read_choice(const Engine& engine, const Operation& operation, int wa
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
+  m.def("gpu_count", &cuda::count, "GPUs that this process may use; UnavailableError: no driver.");
+  m.def(
+      "gpu_facts",
+      [](int device) {
+        const cuda::Facts facts = cuda::facts(device);
+        return std::tuple(facts.bus_id, facts.name);
+      },
+      "device"_a, "Its bus id, as `0000:1b:00.0`, and its name.");
+  m.def("gpus_reach", &cuda::reach, "bus_id"_a, "other"_a,
+        "Whether one maps the memory of the other; False for one that this process does not see.");
+  m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
       .def_prop_ro("pointer", &cuda::Memory::pointer)
@@ -150,6 +163,16 @@ void bind_gpu(nb::module_& m) {
             engine.synchronize(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a)
+      .def_prop_ro(
+          "traffic",
+          [](const Engine& engine) {
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> traffic;
+            for (const gpu::Traffic& one : engine.traffic()) {
+              traffic.emplace_back(one.sent, one.received);
+            }
+            return traffic;
+          },
+          "By rank, the bytes sent to it and received from it.")
       .def("check", &Engine::check)
       .def("abort", &Engine::abort);
 }

@@ -50,11 +50,15 @@ std::optional<Round> round_of(Collective collective) {
   }
 }
 
+bool over_channels(const Choice& choice) {
+  return choice.way == Way::kRing || choice.way == Way::kTree;
+}
+
 }  // namespace
 
 Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
                double timeout_s)
-    : rank_(rank), layout_(layout), via_(via), timeout_s_(timeout_s) {
+    : rank_(rank), layout_(layout), via_(via), timeout_s_(timeout_s), traffic_(via.size()) {
   if (rank < 0 || rank >= ranks() || via_[rank] != Via::kNone || layout.blocks > kMostBlocks ||
       layout.line_blocks > kMostBlocks) {
     throw Error(ErrorCode::kInvalid, "a GPU engine is of one of the ranks that it is given");
@@ -149,6 +153,7 @@ void Engine::channels(const std::vector<PlannedChannel>& planned) {
   }
   cuda_.check(cuda_.memory_write(channels_, channels.data(), places), "writing memory of a GPU");
   n_channels_ = static_cast<int>(planned.size());
+  planned_ = planned;
 }
 
 Choice Engine::choice(const Operation& operation) const {
@@ -171,13 +176,66 @@ Choice Engine::choice(const Operation& operation) const {
   return {fits ? Way::kFullLines : Way::kPush};
 }
 
-void Engine::run(const Operation& asked, cuda::Stream stream, const Choice& choice) {
+void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
+  put(operation, stream, choice);
+  count(operation, choice, 1);
+}
+
+void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
-  if (ranks() == 1 && operation.count == 0) return;
+  if (operation.count == 0) return;
   const cuda::Current current(context_);
-  const bool channels = choice.way == Way::kRing || choice.way == Way::kTree;
-  channels ? run_channels(operation, stream, choice) : run_exchange(operation, stream, choice);
+  over_channels(choice) ? run_channels(operation, stream, choice)
+                        : run_exchange(operation, stream, choice);
   if (courier_) courier_->wake();
+}
+
+void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t times) {
+  if (asked.count == 0) return;
+  if (over_channels(choice)) return count_channels(asked, times);
+  const bool two_steps = in_steps(asked, choice);
+  const Exchange e = (two_steps ? in_two_steps : in_one_step)(asked, rank_, ranks());
+  for (int peer = 0; peer < ranks(); ++peer) {
+    if (peer == rank_) continue;
+    const bool reduces = e.reduce_from >> peer & 1, shares = e.share_with >> peer & 1;
+    const std::size_t in = (reduces ? e.reduce_count : e.land_count[peer]) + e.take_count[peer];
+    const std::size_t out = e.give_count[peer] + (shares ? e.reduce_count : 0);
+    traffic_[peer].sent += times * out * asked.element_bytes();
+    traffic_[peer].received += times * in * asked.element_bytes();
+  }
+}
+
+// Shares of channels are taken as equal, and so are the parts of a ring's ranks.
+void Engine::count_channels(const Operation& operation, std::uint64_t times) {
+  const std::uint64_t n = ranks(), whole = operation.count * operation.element_bytes();
+  for (const PlannedChannel& channel : planned_) {
+    const auto& ring = channel.ring;
+    const std::uint64_t place = std::find(ring.begin(), ring.end(), rank_) - ring.begin();
+    const std::uint64_t root = std::find(ring.begin(), ring.end(), operation.root) - ring.begin();
+    const std::uint64_t behind = (place + n - root) % n, share = whole / planned_.size();
+    std::uint64_t out = share, in = share;
+    switch (operation.collective) {
+      case Collective::kAllReduce:
+        out = in = 2 * share * (n - 1) / n;
+        break;
+      case Collective::kAllGather:
+      case Collective::kReduceScatter:
+        out = in = share * (n - 1);
+        break;
+      case Collective::kBroadcast:
+        out = behind + 1 < n ? share : 0, in = behind ? share : 0;
+        break;
+      default:
+        out = behind ? share : 0, in = behind != 1 ? share : 0;
+    }
+    traffic_[ring[(place + 1) % n]].sent += times * out;
+    traffic_[ring[(place + n - 1) % n]].received += times * in;
+  }
+}
+
+bool Engine::in_steps(const Operation& operation, const Choice& choice) const {
+  const bool far = has_net_ && longest(operation, ranks(), false) <= kOneStepBytes;
+  return choice.way != Way::kLowLatency && !far;
 }
 
 Base Engine::base(std::uint32_t chunk_bytes) const {
@@ -187,8 +245,7 @@ Base Engine::base(std::uint32_t chunk_bytes) const {
 
 void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice) {
   if (ranks() > kMostRanks) throw Error(ErrorCode::kInvalid, "an exchange of too many ranks");
-  const bool far = has_net_ && longest(operation, ranks(), false) <= kOneStepBytes;
-  const bool two_steps = choice.way != Way::kLowLatency && !far;
+  const bool two_steps = in_steps(operation, choice);
   const std::size_t bytes = longest(operation, ranks(), two_steps);
   std::uint32_t chunk_bytes = 0;
   unsigned grid, threads = kLowLatencyThreads;
@@ -260,8 +317,10 @@ void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsign
 
 double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                       int replays) {
-  const auto put = [&](cuda::Stream stream) { run(operation, stream, choice); };
-  const double seconds = clock_->time(put, ahead, times, replays, timeout_s_ + kPatience);
+  const auto launch = [&](cuda::Stream stream) { put(operation, stream, choice); };
+  const double seconds = clock_->time(launch, ahead, times, replays, timeout_s_ + kPatience);
+  const std::uint64_t runs = replays ? (replays + std::uint64_t(1)) * times : times;
+  count(operation, choice, ahead + runs);
   check();
   return seconds;
 }

@@ -28,6 +28,11 @@ struct Choice {
   std::uint32_t chunk_bytes = 0;
 };
 
+// Bytes between this rank and another, as operations were put on streams.
+struct Traffic {
+  std::uint64_t sent = 0, received = 0;
+};
+
 // A channel of the plan: the ring's ranks in order, and by rank its parent in the tree (-1: root).
 struct PlannedChannel {
   std::vector<int> ring, parents;
@@ -61,6 +66,8 @@ class Engine {
                 int replays);
   // Which way is due. Error (kInvalid): there is none between so many ranks.
   Choice choice(const Operation& operation) const;
+  // By rank; replays of a caller's graph do not show.
+  const std::vector<Traffic>& traffic() const { return traffic_; }
   // PeerLost where a kernel has waited too long, or a connection has ended.
   void check() const;
   // Let all kernels leave that wait.
@@ -71,8 +78,13 @@ class Engine {
  private:
   int ranks() const { return static_cast<int>(via_.size()); }
   Base base(std::uint32_t chunk_bytes) const;
+  void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
+  void count(const Operation& asked, const Choice& choice, std::uint64_t times);
+  void count_channels(const Operation& operation, std::uint64_t times);
   void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
   void run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // Whether it goes in two steps, with a choice.
+  bool in_steps(const Operation& operation, const Choice& choice) const;
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
   cuda::Function function(const Operation& operation, Way way);
@@ -94,6 +106,8 @@ class Engine {
   std::optional<Courier> courier_;
   int n_channels_ = 0;
   cuda::Pointer channels_ = 0;
+  std::vector<PlannedChannel> planned_;
+  std::vector<Traffic> traffic_;
   std::array<cuda::Module, kDtypes> modules_{};
 };
 
