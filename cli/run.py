@@ -14,9 +14,11 @@ import typer
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
+from railgauge.cli.run_nccl import check_nccl
 from railgauge.cli.run_start import start
 from railgauge.collectives.device import AUTO, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
+from railgauge.collectives.engine import Engine, parse_engine
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.launch.timeout import check_timeout
@@ -45,6 +47,7 @@ CHECK = "verified operations per size, and one more on random data; 0: none"
 COMPARE = "as fast as in this older result (JSON), size by size"
 REGISTER = "1 or 2: buffers that all ranks of a host map, so that they need not be copied; 0: each rank's own"
 COUNTERS = "the bytes passed where the plan says, by the counters of all links before and after"
+ENGINE = "railgauge, or nccl: the installed NCCL, on GPUs, in the same table"
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
 
@@ -72,9 +75,10 @@ def run(
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report CPU time")] = 0,
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
     blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
-    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
+    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", min=0, help="GPUs only: run a graph so often")] = 0,
     register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
+    engine: Annotated[str, option(HOW, "--engine", help=ENGINE)] = Engine.RAILGAUGE,
     graph: Annotated[str, option(HOW, "--graph", help="execute the channels of this graph.txt")] = "",
     fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
     ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
@@ -128,10 +132,16 @@ def run(
         raise UsageError("--tolerance is of --compare: say with what to compare")
     if record == "":
         raise UsageError("--record wants the name of a file")
-    check_device(device)
+    chosen = parse_engine(engine)
     redop, files = parse_outputs(outputs or [], output)
-    unused = ignored({"-z": blocking, "-G": cudagraph})
-    remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
+    if chosen is Engine.NCCL:
+        ours = {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "-z": blocking}
+        check_nccl(device, ours)
+        remarks = []
+    else:
+        check_device(device)
+        unused = ignored({"-z": blocking, "-G": cudagraph})
+        remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
     if tune:
         check_tune(
             {"--min-busbw": min_busbw, "--expect-transport": expect_transport, "--compare": compare}
@@ -165,7 +175,9 @@ def run(
         expect_transport=expect_transport or None,
         json=as_json,
         tune=tune,
-        register=register > 0,
+        register=register,
+        engine=chosen,
+        cudagraph=cudagraph,
         counters=counters,
         record=bool(record),
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank's arrays for runs in the memory of its GPU."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from railgauge._native import collectives as native
@@ -9,17 +11,31 @@ from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
 
 
 class GpuBench(Bench):
-    """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at."""
+    """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at.
 
-    def __init__(self, comm: GpuCommunicator, largest: int) -> None:
+    `allocate` takes them where the communicator has its own; timed operations are a CUDA graph that is run `replays`
+    times, or put on the stream one by one (0).
+    """
+
+    def __init__(
+        self,
+        comm: GpuCommunicator | NcclCommunicator,
+        largest: int,
+        *,
+        allocate: Callable[[int], native.GpuMemory] | None = None,
+        replays: int = 0,
+    ) -> None:
         super().__init__(comm.rank, comm.size)
         self._comm = comm
-        self._arrays = [native.GpuMemory(comm.device, max(largest, 1)) for _ in range(2)]
+        self.replays = replays
+        take = allocate or functools.partial(native.GpuMemory, comm.device)
+        self._arrays = [take(max(largest, 1)) for _ in range(2)]
         self._mirrors = [Buffer(largest) for _ in range(2)]
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
@@ -38,7 +54,8 @@ class GpuBench(Bench):
             self._arrays[which].pointer + element * case.dtype.bytes
             for which, element in self.lies(case, in_place=in_place)
         )
-        return self._comm.repeat(case, source, destination, ahead=ahead, times=times)
+        replays = self.replays if ahead else 0  # what is verified runs once
+        return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""

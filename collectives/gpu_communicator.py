@@ -59,11 +59,16 @@ class GpuCommunicator(Collectives):
         if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
             raise UnavailableError("; ".join(problems))
 
-    def repeat(self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1) -> float:
-        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU."""
+    def repeat(
+        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+    ) -> float:
+        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU.
+
+        With `replays` the `times` are a CUDA graph, which runs once ahead and then so often.
+        """
         c = case
-        number = NUMBERS[c.collective]
-        return self._engine.repeat(number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times)
+        how = NUMBERS[c.collective], source, destination, c.count, int(c.dtype), int(c.op), c.root
+        return self._engine.repeat(*how, ahead, times, replays)
 
     def ran(self, case: Case) -> Ran:
         """How such an operation is run."""

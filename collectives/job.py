@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.operation import REDUCING, ROOTED
 from railgauge.topo.algorithm import Collective
 from railgauge.transports.fault import Fault
@@ -40,8 +41,11 @@ class Job:
     json: bool
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
-    register: bool = False
-    """Whether buffers are of the communicator (`Communicator.memory`), so that ranks of a host work on each other's."""
+    register: int = 0
+    """-R. More than 0: buffers are of the communicator (`memory`), so that ranks work on each other's."""
+    engine: Engine = Engine.RAILGAUGE
+    cudagraph: int = 0
+    """-G: how often a CUDA graph of the timed operations is run; 0: they are put on the stream one by one."""
     counters: bool = False
     """Whether the counters of all links are read before and after; what rank 0 was asked for counts, here too."""
     record: bool = False
@@ -64,7 +68,9 @@ class Job:
             "-N": str(self.cycles),
             "--tune": str(self.tune),
             "-c": str(self.check),
-            "-R": str(int(self.register)),
+            "-R": str(self.register),
+            "-G": str(self.cudagraph),
+            "--engine": self.engine,
             **({"--fault": str(self.fault)} if self.fault else {}),
         }
 

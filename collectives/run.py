@@ -17,12 +17,14 @@ from railgauge.collectives.connect import connect
 from railgauge.collectives.counters import Counters
 from railgauge.collectives.document import Board, Connection, RunDocument, boards_of, connections_of
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
+from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
@@ -32,7 +34,7 @@ from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.peer import this_peer
+from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.standing import Standing
 
@@ -52,6 +54,7 @@ class Outcome:
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
     timed_at: TuningPlace | None = None
+    nccl: NcclFacts | None = None
     standings: dict[int, list[Standing]] = field(default_factory=dict)
 
 
@@ -86,7 +89,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             return report(Finished(ranks[0].document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
-        document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
+        document = RunDocument.failed(job.collective, size, str(error), job.engine) if place.process == 0 else None
         return report(Finished(document, error, joined=False))
 
 
@@ -158,11 +161,13 @@ class _Rank:
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
         self._log.info("INIT", f"railgauge version {__version__}")
         peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=self._job.agreed()))
+        if self._job.engine is Engine.NCCL:
+            self._measure_by_nccl(bootstrap, peers, outcome)
+            return
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
         self._check_fault(bootstrap.world_size, len(plan.rings))
-        if self._job.root >= bootstrap.world_size:
-            raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
+        self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
         if self._job.tune:
             with binding:
@@ -176,7 +181,7 @@ class _Rank:
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
-        bench = HostBench(comm, max(self._job.sizes), register=self._job.register)
+        bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
@@ -190,6 +195,27 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
             raise RunError("the injected fault never came: that rank sends no such message on that channel")
+
+    def _measure_by_nccl(self, bootstrap: Bootstrap, peers: list[Peer], outcome: Outcome) -> None:
+        from railgauge.collectives.nccl_run import NcclRun
+
+        outcome.nodes = len({peer.host_id for peer in peers})
+        self._check_root(bootstrap.world_size)
+        run = NcclRun(bootstrap, peers, self._job)
+        try:
+            outcome.nccl = run.facts()
+            self._say(table.header(self._job, peers, engine=outcome.nccl.lines(), devices=run.gpus))
+            meter = Meter(run.bench, bootstrap, self._job, lambda: None)
+            self._scan(meter, outcome)
+            outcome.connections = run.connections()
+        finally:
+            run.close()
+        if meter.first_wrong:
+            raise VerificationError(meter.first_wrong)
+
+    def _check_root(self, ranks: int) -> None:
+        if self._job.root >= ranks:
+            raise UsageError(f"-r {self._job.root}: ranks are 0 to {ranks - 1}")
 
     def _check_fault(self, ranks: int, channels: int) -> None:
         fault = self._job.fault
@@ -216,7 +242,9 @@ class _Rank:
             collective=self._job.collective,
             ranks=self._meeting.world_size,
             nodes=outcome.nodes,
-            device="cpu",
+            device=self._job.engine.device,
+            engine=self._job.engine,
+            of_nccl=outcome.nccl,
             rows=outcome.rows,
             connections=outcome.connections,
             boards=outcome.boards,

@@ -4,6 +4,7 @@ reads its output reads this too.
 """
 
 import math
+from collections.abc import Sequence
 
 from railgauge import __version__
 from railgauge.collectives.job import Job
@@ -11,19 +12,21 @@ from railgauge.collectives.measure import Row, Timing
 from railgauge.transports.peer import Peer
 
 
-def header(job: Job, peers: list[Peer]) -> str:
-    """The lines before the table."""
+def header(job: Job, peers: list[Peer], *, engine: Sequence[str] = (), devices: Sequence[str] = ()) -> str:
+    """The lines before the table; `engine` is what NCCL as the engine says of itself, `devices` are the ranks' GPUs."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
     lines = [
         f"# railgauge version {__version__}",
+        *engine,
         f"# Collective test starting: {job.collective}_perf",
         f"# nThread {job.threads} nGpus {job.ranks_per_thread} minBytes {job.begin} maxBytes {job.end} step: {step} "
         f"warmup iters: {job.warmup} iters: {job.iterations} agg iters: {job.aggregate} validation: {job.check} "
-        f"graph: 0 unalign: 0",
+        f"graph: {job.cudagraph} unalign: 0",
         "#",
         "# Using devices",
         *(
-            f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {p.rank:2d} [host] host memory"
+            f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} "
+            + (devices[p.rank] if devices else f"device {p.rank:2d} [host] host memory")
             for p in peers
         ),
         "#",

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "collectives/native/bindings/operation.h"
 #include "collectives/native/gpu/engine.h"
 #include "transports/native/cuda/memory.h"
 
@@ -29,24 +30,18 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   return lent;
 }
 
-Operation read(int collective, std::uintptr_t source, std::uintptr_t destination, std::size_t count,
-               int dtype, int op, int root) {
-  if (collective < 0 || collective >= kCollectives || dtype < 0 || dtype >= kDtypes || op < 0 ||
-      op >= kRedops) {
-    throw Error(ErrorCode::kInvalid, "no such collective, dtype or operator");
-  }
-  return {static_cast<Collective>(collective),
-          reinterpret_cast<const std::byte*>(source),
-          reinterpret_cast<std::byte*>(destination),
-          count,
-          static_cast<Dtype>(dtype),
-          static_cast<Redop>(op),
-          root};
-}
-
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
+  m.def(
+      "gpu_count",
+      [] {
+        int count = 0;
+        const cuda::Driver& cuda = cuda::Driver::get();
+        cuda.check(cuda.device_count(&count), "counting GPUs");
+        return count;
+      },
+      "how many GPUs this process sees");
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
       .def_prop_ro("pointer", &cuda::Memory::pointer)
@@ -78,7 +73,7 @@ void bind_gpu(nb::module_& m) {
              std::size_t count, int dtype, int op, int root, std::uintptr_t stream, int way,
              int blocks, std::uint32_t chunk_bytes) {
             const Operation operation =
-                read(collective, source, destination, count, dtype, op, root);
+                read_operation(collective, source, destination, count, dtype, op, root);
             engine.run(operation, reinterpret_cast<cuda::Stream>(stream),
                        way < 0 ? engine.way(operation) : static_cast<gpu::Way>(way), blocks,
                        chunk_bytes);
@@ -97,7 +92,7 @@ void bind_gpu(nb::module_& m) {
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
              std::size_t count, int dtype, int op, int root, int ahead, int times, int replays) {
             const Operation operation =
-                read(collective, source, destination, count, dtype, op, root);
+                read_operation(collective, source, destination, count, dtype, op, root);
             nb::gil_scoped_release release;
             return engine.repeat(operation, ahead, times, replays);
           },
@@ -106,7 +101,8 @@ void bind_gpu(nb::module_& m) {
       .def(
           "way",
           [](const Engine& engine, int collective, std::size_t count, int dtype) {
-            return static_cast<int>(engine.way(read(collective, 0, 0, count, dtype, 0, 0)));
+            return static_cast<int>(
+                engine.way(read_operation(collective, 0, 0, count, dtype, 0, 0)));
           },
           "collective"_a, "count"_a, "dtype"_a)
       .def("check", &Engine::check)
