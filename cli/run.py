@@ -16,7 +16,7 @@ from railgauge.cli.ranks_start import Start
 from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
 from railgauge.cli.run_nccl import check_nccl
 from railgauge.cli.run_start import start
-from railgauge.collectives.device import AUTO, check_device
+from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.engine import Engine, parse_engine
 from railgauge.collectives.job import Job
@@ -75,7 +75,7 @@ def run(
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report CPU time")] = 0,
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
     blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
-    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", min=0, help="GPUs only: run a graph so often")] = 0,
+    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
     register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
     engine: Annotated[str, option(HOW, "--engine", help=ENGINE)] = Engine.RAILGAUGE,
@@ -132,16 +132,20 @@ def run(
         raise UsageError("--tolerance is of --compare: say with what to compare")
     if record == "":
         raise UsageError("--record wants the name of a file")
+    check_device(device)
     chosen = parse_engine(engine)
-    redop, files = parse_outputs(outputs or [], output)
     if chosen is Engine.NCCL:
-        ours = {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "-z": blocking}
-        check_nccl(device, ours)
-        remarks = []
-    else:
-        check_device(device)
-        unused = ignored({"-z": blocking, "-G": cudagraph})
-        remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
+        check_nccl(
+            device,
+            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "-z": blocking},
+        )
+        device = Device.CUDA
+    redop, files = parse_outputs(outputs or [], output)
+    of_gpus = {"-z": blocking, "-G": cudagraph}
+
+    def remarks() -> list[str]:
+        return [] if chosen is Engine.NCCL else [*remarks_on(device, register, of_gpus), *without_effect(os.environ)]
+
     if tune:
         check_tune(
             {"--min-busbw": min_busbw, "--expect-transport": expect_transport, "--compare": compare}
@@ -177,9 +181,10 @@ def run(
         tune=tune,
         register=register,
         engine=chosen,
-        cudagraph=cudagraph,
         counters=counters,
         record=bool(record),
+        device=device,
+        replays=cudagraph,
     )
     asked = Start(
         ranks=ranks,
@@ -200,9 +205,14 @@ def run(
     return start(job, asked, answer, remarks)
 
 
-def memory_used(device: str) -> list[str]:
-    """What there is to say about the memory; this version moves host memory."""
-    return ["ranks use host memory"] if device == AUTO else []
+def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]:
+    """What there is to say about the memory that the ranks use, and about flags that mean nothing to it."""
+    from railgauge.collectives.device import why_no_gpu
+
+    why = None if device == Device.CPU else why_no_gpu()
+    if device == Device.CUDA or (device == AUTO and not why):
+        return ["ranks use GPUs"] if device == AUTO else []
+    return [*([f"ranks use host memory: {why}"] if why else []), *registered(register), *ignored(of_gpus)]
 
 
 def registered(register: int) -> list[str]:

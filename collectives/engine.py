@@ -3,7 +3,6 @@
 
 from enum import StrEnum
 
-from railgauge.collectives.device import Device
 from railgauge.topo.errors import UsageError
 
 
@@ -12,11 +11,6 @@ class Engine(StrEnum):
 
     RAILGAUGE = "railgauge"
     NCCL = "nccl"
-
-    @property
-    def device(self) -> Device:
-        """Where its arrays are."""
-        return Device.CUDA if self is Engine.NCCL else Device.CPU
 
 
 def parse_engine(text: str) -> Engine:

@@ -17,25 +17,24 @@ from railgauge.collectives.verification import Verdict, verify
 
 
 class GpuBench(Bench):
-    """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at.
-
-    `allocate` takes them where the communicator has its own; timed operations are a CUDA graph that is run `replays`
-    times, or put on the stream one by one (0).
-    """
+    """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at."""
 
     def __init__(
         self,
         comm: GpuCommunicator | NcclCommunicator,
         largest: int,
         *,
-        allocate: Callable[[int], native.GpuMemory] | None = None,
         replays: int = 0,
+        allocate: Callable[[int], native.GpuMemory] | None = None,
     ) -> None:
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `allocate` takes the
+        memory where the communicator has its own.
+        """
         super().__init__(comm.rank, comm.size)
         self._comm = comm
-        self.replays = replays
-        take = allocate or functools.partial(native.GpuMemory, comm.device)
-        self._arrays = [take(max(largest, 1)) for _ in range(2)]
+        self._replays = replays
+        allocate = allocate or functools.partial(native.GpuMemory, comm.device)
+        self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
         self._mirrors = [Buffer(largest) for _ in range(2)]
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
@@ -54,7 +53,7 @@ class GpuBench(Bench):
             self._arrays[which].pointer + element * case.dtype.bytes
             for which, element in self.lies(case, in_place=in_place)
         )
-        replays = self.replays if ahead else 0  # what is verified runs once
+        replays = self._replays if ahead else 0
         return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:

@@ -39,13 +39,15 @@ class Job:
     min_busbw: float | None
     expect_transport: str | None
     json: bool
+    device: str = "cpu"
+    """auto, cpu or cuda (collectives/device.py)."""
+    replays: int = 0
+    """How often a CUDA graph of all iterations is run; 0: none is made."""
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
     register: int = 0
     """-R. More than 0: buffers are of the communicator (`memory`), so that ranks work on each other's."""
     engine: Engine = Engine.RAILGAUGE
-    cudagraph: int = 0
-    """-G: how often a CUDA graph of the timed operations is run; 0: they are put on the stream one by one."""
     counters: bool = False
     """Whether the counters of all links are read before and after; what rank 0 was asked for counts, here too."""
     record: bool = False
@@ -66,10 +68,10 @@ class Job:
             "-w": str(self.warmup),
             "-m": str(self.aggregate),
             "-N": str(self.cycles),
+            "-G": str(self.replays),
             "--tune": str(self.tune),
             "-c": str(self.check),
             "-R": str(self.register),
-            "-G": str(self.cudagraph),
             "--engine": self.engine,
             **({"--fault": str(self.fault)} if self.fault else {}),
         }

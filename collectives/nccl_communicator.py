@@ -35,7 +35,7 @@ class NcclCommunicator:
         told = group.all_gather(self._open())
         if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
             raise UnavailableError("; ".join(problems))
-        self.version, self.gpus = told[0]["version"], [one["gpu"] for one in told]
+        self.version = told[0]["version"]
         for rank, one in enumerate(told):
             if one["version"] != self.version:
                 raise MismatchError(f"rank {rank} has NCCL {one['version']}, rank 0 {self.version}: install the same")
@@ -80,7 +80,6 @@ class NcclCommunicator:
             self._native = native.NcclCommunicator(
                 library, self.device, self.rank, self.size, self._group.job.timeout_s
             )
-            mine = {"version": library.version, "gpu": f"device {self.device:2d} {self._native.gpu}"}
-            return mine | ({"id": library.unique_id().hex()} if self.rank == 0 else {})
+            return {"version": library.version, "id": library.unique_id().hex() if self.rank == 0 else ""}
         except UnavailableError as error:
             return {"error": str(error)}

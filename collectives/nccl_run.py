@@ -3,18 +3,16 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from railgauge._native import collectives as native
 from railgauge.collectives.document import Connection
 from railgauge.collectives.gpu_bench import GpuBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.nccl_debug_file import NcclDebugFile
 from railgauge.collectives.nccl_facts import NcclFacts
-from railgauge.topo.errors import InputError, UnavailableError
+from railgauge.topo.errors import InputError
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.peer import Peer
 
 FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 """That NCCL reads; of one that is not there it says nothing louder than INFO."""
@@ -25,22 +23,16 @@ _debug_file: NcclDebugFile | None = None
 class NcclRun:
     """What a rank measures with; all ranks make it alike."""
 
-    def __init__(self, bootstrap: Bootstrap, peers: Sequence[Peer], job: Job) -> None:
-        """Connect, over the files of the environment, or the --graph of the job.
+    def __init__(self, bootstrap: Bootstrap, device: int, job: Job) -> None:
+        """Connect, over the files of the environment, or the --graph of the job; `device` is CUDA's number of the GPU.
 
         Raises:
             InputError: a file for NCCL is not there. UnavailableError, MismatchError, RunError: as `NcclCommunicator`.
         """
         self._bootstrap = bootstrap
         self._log = process_debug_file(job.graph_file)
-        device = agreed_gpu(bootstrap, peers, job.ranks_per_process)
         self._comm = NcclCommunicator(bootstrap, device, register=job.register, log=self._log)
-        self.bench = GpuBench(self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.cudagraph)
-
-    @property
-    def gpus(self) -> list[str]:
-        """Each rank's, for the header."""
-        return self._comm.gpus
+        self.bench = GpuBench(self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.replays)
 
     def facts(self) -> NcclFacts:
         """What this process' NCCL told so far."""
@@ -94,42 +86,3 @@ def check_files(environ: Mapping[str, str]) -> None:
     for name in FILES:
         if (path := environ.get(name)) and not os.access(path, os.R_OK):
             raise InputError(f"{name}: NCCL cannot read it: there is no such file, or no right to", path)
-
-
-def agreed_gpu(bootstrap: Bootstrap, peers: Sequence[Peer], ranks_per_process: int) -> int:
-    """CUDA's number of this rank's GPU (`gpu_of`).
-
-    Raises:
-        UnavailableError: some rank has none; all ranks raise it.
-    """
-    found: int | str
-    try:
-        found = gpu_of(peers, bootstrap.rank, ranks_per_process)
-    except UnavailableError as error:
-        found = str(error)
-    told = bootstrap.all_gather(found)
-    problems = {rank: one for rank, one in enumerate(told) if isinstance(one, str)}
-    if isinstance(found, str) or problems:
-        why = "; ".join(f"rank {rank}: {one}" for rank, one in problems.items())
-        raise UnavailableError(f"{why}; --engine nccl wants a GPU for each rank, --device cpu runs host ranks")
-    return found
-
-
-def gpu_of(peers: Sequence[Peer], rank: int, ranks_per_process: int) -> int:
-    """CUDA's number of a rank's GPU: by its place among the ranks of its machine, or of its process where that sees its
-    own GPUs only (CUDA_VISIBLE_DEVICES).
-
-    Raises:
-        UnavailableError: fewer GPUs are visible.
-    """
-    count = native.gpu_count()
-    there = [peer.rank for peer in peers if peer.host == peers[rank].host]
-    place = there.index(rank)
-    if len(there) <= count:
-        return place
-    if count == ranks_per_process:
-        return rank % ranks_per_process
-    raise UnavailableError(
-        f"{len(there)} ranks on {peers[rank].host}, and {count} GPUs are visible to rank {rank}: start fewer ranks, or "
-        "look at CUDA_VISIBLE_DEVICES"
-    )

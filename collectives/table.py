@@ -12,8 +12,8 @@ from railgauge.collectives.measure import Row, Timing
 from railgauge.transports.peer import Peer
 
 
-def header(job: Job, peers: list[Peer], *, engine: Sequence[str] = (), devices: Sequence[str] = ()) -> str:
-    """The lines before the table; `engine` is what NCCL as the engine says of itself, `devices` are the ranks' GPUs."""
+def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
+    """The lines before the table; `engine` is what NCCL says of itself where it executes the operations."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
     lines = [
         f"# railgauge version {__version__}",
@@ -21,14 +21,10 @@ def header(job: Job, peers: list[Peer], *, engine: Sequence[str] = (), devices: 
         f"# Collective test starting: {job.collective}_perf",
         f"# nThread {job.threads} nGpus {job.ranks_per_thread} minBytes {job.begin} maxBytes {job.end} step: {step} "
         f"warmup iters: {job.warmup} iters: {job.iterations} agg iters: {job.aggregate} validation: {job.check} "
-        f"graph: {job.cudagraph} unalign: 0",
+        f"graph: {job.replays} unalign: 0",
         "#",
         "# Using devices",
-        *(
-            f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} "
-            + (devices[p.rank] if devices else f"device {p.rank:2d} [host] host memory")
-            for p in peers
-        ),
+        *(f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {_memory(p)}" for p in peers),
         "#",
         columns("", "", "", "", "") + "           out-of-place                       in-place          ",
         columns("size", "count", "type", "redop", "root")
@@ -37,6 +33,12 @@ def header(job: Job, peers: list[Peer], *, engine: Sequence[str] = (), devices: 
         columns("(B)", "(elements)", "", "", "") + 2 * measures("(us)", "(GB/s)", "(GB/s)", "") + " ",
     ]
     return "\n".join(lines)
+
+
+def _memory(peer: Peer) -> str:
+    if peer.bus_id is None:
+        return f"{peer.rank:2d} [host] host memory"
+    return f"{peer.device:2d} [{peer.bus_id}] {peer.gpu}"
 
 
 def columns(size: str, count: str, dtype: str, redop: str, root: str) -> str:

@@ -42,7 +42,6 @@ void bind_nccl(nb::module_& m) {
   nb::class_<nccl::Communicator>(m, "NcclCommunicator", "One rank's communicator of NCCL.")
       .def(nb::init<std::shared_ptr<nccl::Library>, int, int, int, double>(), "library"_a,
            "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
-      .def_prop_ro("gpu", &nccl::Communicator::gpu, "bus id and name, as [0000:18:00] NVIDIA H200")
       .def(
           "connect",
           [](nccl::Communicator& comm, const nb::bytes& id) {

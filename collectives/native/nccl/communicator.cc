@@ -72,14 +72,6 @@ Communicator::~Communicator() {
   cuda_.context_release(device_);
 }
 
-std::string Communicator::gpu() const {
-  char bus_id[32] = "", name[256] = "";
-  cuda_.check(cuda_.device_bus_id(bus_id, sizeof bus_id, device_), "asking a GPU for its bus id");
-  cuda_.check(cuda_.device_name(name, sizeof name, device_), "asking a GPU for its name");
-  const std::string whole = bus_id;
-  return "[" + whole.substr(0, whole.rfind('.')) + "] " + name;
-}
-
 // In a thread of its own, which is left behind when the others do not come: until a communicator is
 // made, nothing can safely end the making of it.
 void Communicator::connect(const UniqueId& id) {

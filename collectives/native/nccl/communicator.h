@@ -39,8 +39,6 @@ class Communicator {
   Comm comm() const;
   Comm comm_or_null() const { return comm_; }
   int device() const { return ordinal_; }
-  // Bus id and name of the GPU, as nccl-tests has them: [0000:18:00] NVIDIA H200.
-  std::string gpu() const;
   // Do what waits for other ranks, for which NCCL has no timeout. Error (kTimeout): it did not end
   // by itself; (kAborted): abort() was called. After any error this communicator is aborted.
   void in_time(const char* what, const std::function<void()>& work);
