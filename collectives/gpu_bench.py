@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank's arrays for runs in the memory of its GPU."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from railgauge._native import collectives as native
@@ -9,6 +11,7 @@ from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
 
@@ -16,12 +19,22 @@ from railgauge.collectives.verification import Verdict, verify
 class GpuBench(Bench):
     """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at."""
 
-    def __init__(self, comm: GpuCommunicator, largest: int, *, replays: int = 0) -> None:
-        """With `replays`, timed operations are captured into a CUDA graph that is run so often."""
+    def __init__(
+        self,
+        comm: GpuCommunicator | NcclCommunicator,
+        largest: int,
+        *,
+        replays: int = 0,
+        allocate: Callable[[int], native.GpuMemory] | None = None,
+    ) -> None:
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `allocate` takes the
+        memory where the communicator has its own.
+        """
         super().__init__(comm.rank, comm.size)
         self._comm = comm
         self._replays = replays
-        self._arrays = [native.GpuMemory(comm.device, max(largest, 1)) for _ in range(2)]
+        allocate = allocate or functools.partial(native.GpuMemory, comm.device)
+        self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
         self._mirrors = [Buffer(largest) for _ in range(2)]
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:

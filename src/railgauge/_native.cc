@@ -16,6 +16,7 @@ void bind_socket(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_memory_floor(nb::module_& m);
+void bind_nccl(nb::module_& m);
 void bind_pattern(nb::module_& m);
 void bind_reduce(nb::module_& m);
 }  // namespace railgauge
@@ -35,6 +36,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_communicator(collectives);
   railgauge::bind_gpu(collectives);
   railgauge::bind_memory_floor(collectives);
+  railgauge::bind_nccl(collectives);
   railgauge::bind_pattern(collectives);
   railgauge::bind_reduce(collectives);
 }

@@ -236,6 +236,37 @@ def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writab
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
     """
 
+class NcclLibrary:
+    """NVIDIA's libnccl, opened at run time."""
+
+    def __init__(self, path: str) -> None: ...
+
+    @property
+    def version(self) -> str:
+        """as 2.28.9"""
+
+    @property
+    def version_code(self) -> int:
+        """as 22809"""
+
+    def unique_id(self) -> bytes:
+        """An id for the ranks of one communicator."""
+
+class NcclCommunicator:
+    """One rank's communicator of NCCL."""
+
+    def __init__(self, library: NcclLibrary, device: int, rank: int, ranks: int, timeout_s: float) -> None: ...
+
+    def connect(self, id: bytes) -> None: ...
+
+    def allocate(self, size: int, registration: int) -> GpuMemory:
+        """Memory registered as nccl-tests' -R says: 0, 1 or 2."""
+
+    def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0) -> float: ...
+
+    def abort(self) -> None:
+        """End all waiting, on the GPU too; for any thread."""
+
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""
 
