@@ -16,9 +16,11 @@ from railgauge.collectives.verification import Verdict, verify
 class GpuBench(Bench):
     """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at."""
 
-    def __init__(self, comm: GpuCommunicator, largest: int) -> None:
+    def __init__(self, comm: GpuCommunicator, largest: int, *, replays: int = 0) -> None:
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often."""
         super().__init__(comm.rank, comm.size)
         self._comm = comm
+        self._replays = replays
         self._arrays = [native.GpuMemory(comm.device, max(largest, 1)) for _ in range(2)]
         self._mirrors = [Buffer(largest) for _ in range(2)]
 
@@ -38,7 +40,8 @@ class GpuBench(Bench):
             self._arrays[which].pointer + element * case.dtype.bytes
             for which, element in self.lies(case, in_place=in_place)
         )
-        return self._comm.repeat(case, source, destination, ahead=ahead, times=times)
+        replays = self._replays if ahead else 0
+        return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""
