@@ -231,6 +231,31 @@ class GpuEngine:
 
     def abort(self) -> None: ...
 
+def gpu_bus_ids() -> list[str]:
+    """The GPUs that CUDA shows to this process, by its numbers."""
+
+def gpu_reaches(gpu: int, other: int) -> bool:
+    """Whether a GPU can load from and store to the memory of another one."""
+
+def gpu_memory_left(gpu: int) -> int:
+    """Bytes that can be taken of a GPU's memory."""
+
+class GpuLink:
+    """The way between two GPUs of this process, timed and checked."""
+
+    def __init__(self, low: int, high: int, room: int, peers: bool, timeout_s: float) -> None: ...
+
+    def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
+        """What one of `times` messages of `size` bytes takes."""
+
+    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """
+        Send fresh bytes both ways: how many came wrong to either GPU, and the first one's index.
+        """
+
+    def abort(self) -> None:
+        """End what another thread measures."""
+
 def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
     """
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.

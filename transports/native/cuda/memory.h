@@ -26,6 +26,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
+  Context context() const { return context_; }
   Pointer pointer() const { return pointer_; }
   std::size_t size() const { return size_; }
   // Copies of the first `size` bytes; each returns when it is done.
