@@ -69,7 +69,7 @@ class HostBench(Bench):
 
     def _view(self, case: Case, in_place: bool) -> tuple[Any, Any]:
         arrays = self._source, self._destination
-        from_, to = self.lies(case, in_place=in_place)
+        from_, to = case.lies(self.rank, self.size, in_place=in_place)
         return arrays[from_[0]].at(from_[1], case.dtype), arrays[to[0]].at(to[1], case.dtype)
 
 
