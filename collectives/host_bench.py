@@ -47,7 +47,9 @@ class HostBench(Bench):
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""
-        return verify(case, pattern, kind, self._view(case, in_place)[1], self.rank, self.size)
+        _, destination = self._view(case, in_place)
+        size = case.dtype.bytes
+        return verify(case, pattern, kind, lambda element: destination[element * size :], self.rank, self.size)
 
     def ran(self, case: Case) -> Ran:
         """As in Bench."""

@@ -56,7 +56,9 @@ void bind_gpu(nb::module_& m) {
           "source"_a, "From the beginning on.")
       .def(
           "read", [](const cuda::Memory& memory, Data to) { memory.read(to.data(), to.nbytes()); },
-          "destination"_a, "From the beginning on.");
+          "destination"_a, "From the beginning on.")
+      .def("set", &cuda::Memory::set, "value"_a, "size"_a,
+           "The first `size` bytes, each to a value.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs that map each other's memory.")
       .def(nb::init<int, int, int, double>(), "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
       .def_prop_ro("lent",
