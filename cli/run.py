@@ -15,7 +15,7 @@ from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
 from railgauge.cli.run_start import start
-from railgauge.collectives.device import AUTO, check_device
+from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
@@ -130,8 +130,11 @@ def run(
         raise UsageError("--record wants the name of a file")
     check_device(device)
     redop, files = parse_outputs(outputs or [], output)
-    unused = ignored({"-z": blocking, "-G": cudagraph})
-    remarks = [*memory_used(device), *registered(register), *unused, *without_effect(os.environ)]
+    of_gpus = {"-z": blocking, "-G": cudagraph}
+
+    def remarks() -> list[str]:
+        return [*remarks_on(device, register, of_gpus), *without_effect(os.environ)]
+
     if tune:
         check_tune(
             {"--min-busbw": min_busbw, "--expect-transport": expect_transport, "--compare": compare}
@@ -168,6 +171,8 @@ def run(
         register=register > 0,
         counters=counters,
         record=bool(record),
+        device=device,
+        replays=cudagraph,
     )
     asked = Start(
         ranks=ranks,
@@ -188,9 +193,14 @@ def run(
     return start(job, asked, answer, remarks)
 
 
-def memory_used(device: str) -> list[str]:
-    """What there is to say about the memory; this version moves host memory."""
-    return ["ranks use host memory"] if device == AUTO else []
+def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]:
+    """What there is to say about the memory that the ranks use, and about flags that mean nothing to it."""
+    from railgauge.collectives.device import why_no_gpu
+
+    why = None if device == Device.CPU else why_no_gpu()
+    if device == Device.CUDA or (device == AUTO and not why):
+        return ["ranks use GPUs"] if device == AUTO else []
+    return [*([f"ranks use host memory: {why}"] if why else []), *registered(register), *ignored(of_gpus)]
 
 
 def registered(register: int) -> list[str]:

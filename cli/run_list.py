@@ -10,7 +10,7 @@ from rich.table import Table
 
 from railgauge.cli.output import document, print_json
 from railgauge.cli.terminal import console
-from railgauge.collectives.device import NO_ENGINE, Device
+from railgauge.collectives.device import Device, why_no_gpu
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.support import Support, reductions, supported
 from railgauge.transports.available import Available, available
@@ -38,7 +38,7 @@ def list_document(
     return document(
         "list",
         socket.gethostname(),
-        devices=[{"device": device, "why_not": NO_ENGINE.get(device)} for device in Device],
+        devices=[{"device": Device.CPU, "why_not": None}, {"device": Device.CUDA, "why_not": why_no_gpu()}],
         transports=[{"transport": one.name, "why_not": one.why_not, "by": list(one.by)} for one in transports],
         dtypes=[
             {"dtype": dtype.label, "bytes": dtype.bytes, "redops": [op.label for op in ops]}
@@ -66,8 +66,7 @@ def _print(transports: list[Available], found: list[Support], reduced: dict[Dtyp
     for table in (_collectives(found), _how(found), _dtypes(reduced)):
         out.print(table)
     out.print("\nDevices and transports", style="bold")
-    for device, why in NO_ENGINE.items():
-        out.print(f"{device}: {why}", markup=False)
+    out.print(f"{Device.CUDA}: {why_no_gpu() or 'works'}", markup=False)
     for one in transports:
         out.print(f"{one.name}: {one.why_not or ', '.join(one.by) or 'works'}", markup=False)
 

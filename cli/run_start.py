@@ -6,7 +6,7 @@ A launching process loads nothing of the engine, so that its ranks start sooner.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from railgauge.cli.output import json_text, write_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from railgauge.collectives.tuning_file import Timed, TuningPlace
 
 
-def start(job: Job, asked: Start, answer: Answer, remarks: list[str]) -> int:
+def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str]]) -> int:
     """Launch the ranks or be some of them; return the exit status. Rank 0's process gives the `answer` and says the
     `remarks`.
 
@@ -33,7 +33,7 @@ def start(job: Job, asked: Start, answer: Answer, remarks: list[str]) -> int:
     if place is None:
         return launch(job, asked, answer)
     if place.process == 0:
-        for remark in remarks:
+        for remark in remarks():
             print(f"railgauge run: {remark}", file=sys.stderr)
     return run_here(job, place, answer)
 

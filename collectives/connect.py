@@ -4,7 +4,8 @@
 from collections.abc import Sequence
 
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.connection_log import log_connections, log_ends
+from railgauge.collectives.connection_log import log_connections, log_ends, log_gpu_connections
+from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning_file import measured_for
 from railgauge.transports.bootstrap import Bootstrap
@@ -32,4 +33,14 @@ def connect(
     )
     log_connections(comm, log)
     comm.tell_pairs = lambda ends: log_ends(comm.rank, ends, log)
+    return comm
+
+
+def connect_gpus(bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog) -> GpuCommunicator:
+    """Connect the GPUs of all ranks over the plan, and log how; `device` is this rank's by CUDA's number.
+
+    Errors are those of GpuCommunicator.
+    """
+    comm = GpuCommunicator(bootstrap, peers, plan, device)
+    log_gpu_connections(comm, log)
     return comm

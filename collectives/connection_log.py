@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.transports.connect import End
 from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
@@ -23,6 +24,26 @@ def log_connections(comm: Communicator, log: NcclLog) -> None:
     log.info(
         "INIT",
         f"{comm.rings} coll channels; rank {comm.rank} nranks {comm.size} pid {os.getpid()} - Init COMPLETE",
+    )
+
+
+def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
+    """Log how this rank's GPU reaches those of the other ranks; each way carries all channels."""
+    own = comm.peers[comm.rank]
+    for end in comm.ends:
+        peer = comm.peers[end.peer]
+        shown = "[send] via" if end.via.startswith(NET_SOCKET) else "via"
+        log.info(
+            "INIT",
+            f"Channel 00/0 : {comm.rank}[{own.device}] -> {end.peer}[{peer.device}] {shown} {end.via}",
+            also=end.via.split("/")[0],
+        )
+    log.info("INIT", "Connected all rings", also="COLL")
+    log.info("INIT", "Connected all trees", also="COLL")
+    log.info(
+        "INIT",
+        f"{comm.channels} coll channels; rank {comm.rank} nranks {comm.size} cudaDev {own.device} "
+        f"busId {own.bus_id} - Init COMPLETE",
     )
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a run's memory is, and whether this version has an engine for it."""
+"""Where a run's memory is: on the host, or on GPUs; and which GPU is whose."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.collectives.job import Job
+from railgauge.topo.errors import Error, UnavailableError, UsageError
 
 
 class Device(StrEnum):
@@ -14,17 +16,70 @@ class Device(StrEnum):
 
 
 AUTO = "auto"
-NO_ENGINE = {Device.CUDA: "this version has no GPU engine yet"}
-"""Devices without an engine, and what to say of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU of this process: CUDA's number, its bus id (`0000:1b:00.0`), its name."""
+
+    device: int
+    bus_id: str
+    name: str
 
 
 def check_device(text: str) -> None:
-    """Read --device.
-
-    Raises:
-        UsageError: there is no such device. UnavailableError: there is no engine for it.
-    """
+    """Read --device; UsageError: there is no such device."""
     if text not in (AUTO, *Device):
         raise UsageError(f"--device {text}: it is {AUTO}, cpu or cuda")
-    if text != AUTO and (why := NO_ENGINE.get(Device(text))):
-        raise UnavailableError(f"--device {text}: {why}; --device cpu runs host ranks")
+
+
+def why_no_gpu() -> str | None:
+    """Why ranks cannot run on GPUs in this process; None when they can."""
+    from railgauge._native import collectives as native  # a launching process does without
+
+    if not native.has_gpu_kernels():
+        return "this build has no GPU kernels: it was made without nvcc"
+    try:
+        return None if native.gpu_count() else "no GPU that CUDA may use here (CUDA_VISIBLE_DEVICES?)"
+    except Error as error:
+        return str(error)
+
+
+def resolve(text: str) -> Device:
+    """The device that --device means in this process.
+
+    Raises:
+        UnavailableError: GPUs were asked for, and there is none to run on.
+    """
+    if text == Device.CPU:
+        return Device.CPU
+    why = why_no_gpu()
+    if why and text == Device.CUDA:
+        raise UnavailableError(f"--device cuda: {why}; --device cpu runs host ranks")
+    return Device.CPU if why else Device.CUDA
+
+
+def check_on_gpus(job: Job) -> None:
+    """UsageError where a run was asked for what is of host memory alone."""
+    of_the_host = {"--fault": job.fault, "--tune": job.tune, "--counters": job.counters, "--record": job.record}
+    if asked := [flag for flag, value in of_the_host.items() if value]:
+        raise UsageError(f"{asked[0]} is for ranks in host memory: add --device cpu")
+
+
+def gpu_of(local_rank: int, ranks_of_process: int) -> Gpu:
+    """The GPU of a rank: the one of its number on this host, or, where a launcher shows each process its own GPUs
+    alone, of its number in this process.
+
+    Raises:
+        UnavailableError: this host has fewer GPUs.
+    """
+    from railgauge._native import collectives as native
+
+    count = native.gpu_count()
+    device = local_rank % ranks_of_process if count == ranks_of_process else local_rank
+    if device >= count:
+        raise UnavailableError(
+            f"local rank {local_rank} has no GPU: {count} here, and each rank needs its own; "
+            f"start fewer, or --device cpu"
+        )
+    return Gpu(device, *native.gpu_facts(device))

@@ -3,11 +3,14 @@
 
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.device import Device
+from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.table import average_busbw
@@ -61,6 +64,30 @@ def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
     return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
+def gpu_connections_of(comm: GpuCommunicator, bootstrap: Bootstrap) -> list[Connection]:
+    """Gather how all ranks' GPUs reach each other, and what both ends count; all channels of two ranks go one way.
+
+    Raises:
+        RunError: the two ends disagree on what went.
+    """
+    mine = [(end.peer, end.via, end.sent, end.received) for end in comm.ends]
+    told = bootstrap.all_gather(mine)
+    received = {(peer, rank): count for rank, ends in enumerate(told) for peer, _, _, count in ends}
+    return _agreeing(
+        Connection(
+            channel=0,
+            from_rank=rank,
+            to_rank=peer,
+            via=via,
+            planned=via,
+            bytes_sent=sent,
+            bytes_received=received[rank, peer],
+        )
+        for rank, ends in enumerate(told)
+        for peer, via, sent, _ in ends
+    )
+
+
 def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]:
     """Gather all ranks' connections, by channel and sender, beside what was planned for them.
 
@@ -78,7 +105,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
                 sent[channel, source, target] = (planned, via, moved)
             else:
                 received[channel, source, target] = moved
-    connections = [
+    return _agreeing(
         Connection(
             channel=name[0],
             from_rank=name[1],
@@ -89,7 +116,11 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
             bytes_received=received[name],
         )
         for name, (planned, via, moved) in sent.items()
-    ]
+    )
+
+
+def _agreeing(found: Iterable[Connection]) -> list[Connection]:
+    connections = list(found)
     for c in connections:
         if c.bytes_sent != c.bytes_received:
             raise RunError(
@@ -128,7 +159,7 @@ class RunDocument:
             collective=collective,
             ranks=ranks,
             nodes=1,
-            device="cpu",
+            device=Device.CPU,
             rows=[],
             connections=[],
             error=error,

@@ -13,9 +13,11 @@ from railgauge.collectives.verification import Verdict
 class GpuBench(Bench):
     """Arrays of `largest` bytes on the communicator's GPU."""
 
-    def __init__(self, comm: GpuCommunicator, largest: int) -> None:
+    def __init__(self, comm: GpuCommunicator, largest: int, *, replays: int = 0) -> None:
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often."""
         super().__init__(comm.rank, comm.size)
         self._comm = comm
+        self._replays = replays
         self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
@@ -25,7 +27,8 @@ class GpuBench(Bench):
     def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """As in Bench; by the GPU's clock."""
         source, destination = self._arrays.pointers(case, in_place=in_place)
-        return self._comm.repeat(case, source, destination, ahead=ahead, times=times)
+        replays = self._replays if ahead else 0
+        return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""

@@ -1,29 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives on arrays in the memory of GPUs that reach each other's memory: a GPU for each rank, on one host."""
+"""Collectives on arrays in the memory of GPUs: a GPU for each rank, over the channels of a plan."""
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from railgauge._native import collectives as native
+from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
+from railgauge.collectives.gpu_way import WAYS, Layout, Via, name, net_wires, vias_of
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, extent
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.collectives.plan import Plan
+from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
+from railgauge.transports.bootstrap import Watch
+from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group
+from railgauge.transports.peer import Peer
+from railgauge.transports.standing import BlockedOn, Standing
+from railgauge.transports.wire import Wire
 
 COLLECTIVES = tuple(NUMBERS)
-WAYS = (
-    (Algorithm.ONE_SHOT, Protocol.LL),
-    (Algorithm.TWO_SHOT, Protocol.SIMPLE),
-    (Algorithm.TWO_SHOT, Protocol.LL128),
-)
-"""In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
 COUNTED_BY_DESTINATION = (Collective.REDUCE_SCATTER, Collective.BROADCAST, Collective.SCATTER)
 """Those whose count is how many elements each destination has, the others' that of each source."""
 NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # of a rank that gives or gets nothing
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEnd:
+    """A rank's way to another one: the transport as NCCL's log names it, and the bytes that went."""
+
+    peer: int
+    via: str
+    sent: int
+    received: int
 
 
 class GpuCommunicator(Collectives):
@@ -33,57 +49,154 @@ class GpuCommunicator(Collectives):
     return at once: results are there when the stream has come so far. They can be captured into CUDA graphs. A rank
     that does not come within the timeout ends the kernels that wait for it; the next call, or `synchronize`, then
     raises PeerLostError. Results of an operation are the same bits on all ranks and from run to run: inputs are reduced
-    in the order of the ranks.
+    in the order of the ranks, on rings in the ring's.
     """
 
-    def __init__(self, group: Group, device: int) -> None:
+    def __init__(
+        self,
+        group: Group,
+        peers: Sequence[Peer],
+        plan: Plan,
+        device: int,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
 
         Raises:
             UnavailableError: on any rank, there is no GPU, no memory, or no way from GPU to GPU; all ranks raise it.
-            UsageError: two ranks gave one GPU. RunError: a rank was lost meanwhile.
+            RunError: a rank was lost meanwhile.
         """
         self.rank, self.size, self.device = group.rank, group.world_size, device
-        self._group = group
-        told = group.all_gather(self._lend(device))
-        if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
-            raise UnavailableError("; ".join(problems))
-        error: Exception | None = None
-        try:
-            self._engine.connect([bytes.fromhex(one["lent"]) for one in told])
-        except (UnavailableError, UsageError) as caught:
-            error = caught
-        failed = group.all_gather(None if error is None else str(error))
-        if error is not None:
-            raise error
-        if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
-            raise UnavailableError("; ".join(problems))
+        self.peers, self.plan = list(peers), plan
+        self._group, self._job = group, group.job
+        environ = os.environ if environ is None else environ
+        bus_ids = [peer.bus_id or "" for peer in peers]
+        seen = [peer.host_id == peers[self.rank].host_id for peer in peers]
+        reach = group.all_gather(
+            [there and native.gpus_reach(bus_ids[self.rank], one) for there, one in zip(seen, bus_ids, strict=True)]
+        )
+        vias = vias_of(peers, plan, reach)
+        self.vias = vias[self.rank]
+        layout = Layout.of(vias, nvlink=plan.nvlink)
+        self._engine = self._together(
+            lambda: native.GpuEngine(
+                device, self.rank, [int(via) for via in self.vias], layout.numbers, self._job.timeout_s
+            )
+        )
+        lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
+        told = group.all_gather(lent)
+        self._together(lambda: self._engine.connect([bytes.fromhex(one[self.rank]) for one in told]))
+        self._doorbell = Doorbell()
+        self._connector = Connector(group, self._doorbell, None)
+        self._carry(net_wires(plan, peers, vias))
+        self._watch = Watch(self._standing, self._abort)
+        self._job.attend(self._watch)
+        if self.size > 1:
+            self._engine.channels(self._channels())
+        group.barrier()
 
-    def repeat(self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1) -> float:
-        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU."""
+    @property
+    def channels(self) -> int:
+        """How many channels of the plan rings run on."""
+        return len(self.plan.rings)
+
+    @property
+    def ends(self) -> list[GpuEnd]:
+        """This rank's ways to the others, and what went over them; replays of a caller's CUDA graph do not show."""
+        own = self.peers[self.rank]
+        return [
+            GpuEnd(rank, name(own, self.peers[rank], via, self._nets.get(rank)), *traffic)
+            for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
+            if via is not Via.NONE
+        ]
+
+    def repeat(
+        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+    ) -> float:
+        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU.
+
+        With `replays` these are captured into a CUDA graph, which is run so often.
+
+        Raises:
+            RunError: a rank did not take part within the timeout.
+        """
         c = case
         number = NUMBERS[c.collective]
-        return self._engine.repeat(number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times)
+        return self._running(
+            lambda: self._engine.repeat(
+                number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays
+            )
+        )
 
     def ran(self, case: Case) -> Ran:
         """How such an operation is run."""
         algorithm, protocol = WAYS[self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))]
-        return Ran(algorithm, protocol, 1, 0.0)
+        in_channels = algorithm in (Algorithm.RING, Algorithm.TREE)
+        return Ran(algorithm, protocol, self.channels if in_channels else 1, 0.0)
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all that is on a stream (CUDA's handle) is done.
 
         Raises:
-            PeerLostError: a rank did not take part within the timeout.
+            RunError: a rank did not take part within the timeout.
         """
-        self._engine.synchronize(stream)
+        self._running(lambda: self._engine.synchronize(stream))
 
-    def _lend(self, device: int) -> dict[str, str]:
+    def close(self) -> None:
+        """Send what the others still have to get, and end; after the last operation is done."""
+        if self._connector.proxy:
+            self._connector.proxy.close()
+        self._job.dismiss(self._watch)
+        self._group.leave()
+
+    def _together(self, make: Callable[[], T]) -> T:
+        """What `make` gives, once it went well on all ranks; else all raise, with whose error it was."""
+        made: T | None = None
+        error: Error | None = None
         try:
-            self._engine = native.GpuEngine(device, self.rank, self.size, self._group.job.timeout_s)
-            return {"lent": self._engine.lent.hex()}
-        except UnavailableError as error:
-            return {"error": str(error)}
+            made = make()
+        except (UnavailableError, UsageError) as caught:
+            error = caught
+        failed = self._group.all_gather(None if error is None else str(error))
+        if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
+            raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
+        return made  # type: ignore[return-value]
+
+    def _carry(self, wires: Sequence[Wire]) -> None:
+        """Connect what goes between nodes, and have the boxes carried over it."""
+        self._nets = {one.target: list(one.devices or ()) for one in reversed(wires) if one.source == self.rank}
+        ends = self._connector.connect(wires) if wires else {}
+        for rank, via in enumerate(self.vias):
+            if via is Via.NET:
+                to = [end for wire, end in _sorted(ends) if wire.target == rank and isinstance(end, Sender)]
+                arriving = [end for wire, end in _sorted(ends) if wire.source == rank and isinstance(end, Receiver)]
+                self._engine.carry(rank, to, arriving)
+        self._engine.start(self._doorbell)
+
+    def _channels(self) -> list[tuple[list[int], list[int]]]:
+        """Of each channel the ring and a tree; channels without a tree have a chain to rank 0."""
+        rings, trees = self.plan.rings, self.plan.trees
+        chain = [rank - 1 for rank in range(self.size)]
+        return [(ring, trees[i].parents if i < len(trees) else chain) for i, ring in enumerate(rings)]
+
+    def _running(self, operation: Callable[[], T]) -> T:
+        """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
+        if failure := self._job.failure:
+            raise failure.with_traceback(None)
+        try:
+            return operation()
+        except RunError as error:
+            self._job.fail(str(error))
+            raise self._job.wait_for_failure(error) from None
+
+    def _standing(self) -> Standing:
+        return Standing(self._group.name, list(self._group.members), [], BlockedOn())
+
+    def _abort(self) -> None:
+        self._engine.abort()
+        self._doorbell.abort()
+        if self._connector.proxy:
+            self._connector.proxy.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
         if async_op:
@@ -95,7 +208,7 @@ class GpuCommunicator(Collectives):
         if what is Collective.ALL_TO_ALL:
             count //= self.size
         self._check(what, from_, to, count, root)
-        self._engine.check()
+        self._running(self._engine.check)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream)
         return destination
@@ -105,9 +218,9 @@ class GpuCommunicator(Collectives):
         if not 0 <= root < self.size:
             raise UsageError(f"{what}: root {root}: there are ranks 0 to {self.size - 1}")
         needs = extent(what, count, self.rank, self.size, root)
-        for name, array, wanted in (("source", source, needs.source), ("destination", destination, needs.destination)):
+        for which, array, wanted in (("source", source, needs.source), ("destination", destination, needs.destination)):
             if wanted and array.count != wanted:
-                raise UsageError(f"{what}: the {name} has {array.count} elements, and needs {wanted}")
+                raise UsageError(f"{what}: the {which} has {array.count} elements, and needs {wanted}")
         if needs.source and needs.destination and source.dtype is not destination.dtype:
             raise UsageError(f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays are of one type")
         if what not in IN_PLACE and source.pointer == destination.pointer:
@@ -117,3 +230,8 @@ class GpuCommunicator(Collectives):
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
         raise UsageError("alltoallv does not run on GPUs yet")
+
+
+def _sorted(ends: Mapping[Wire, End]) -> list[tuple[Wire, End]]:
+    """By channel, as both ends have them."""
+    return sorted(ends.items(), key=lambda item: item[0].channel)

@@ -38,6 +38,10 @@ class Job:
     min_busbw: float | None
     expect_transport: str | None
     json: bool
+    device: str = "cpu"
+    """auto, cpu or cuda (collectives/device.py)."""
+    replays: int = 0
+    """How often a CUDA graph of all iterations is run; 0: none is made."""
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
     register: bool = False
@@ -62,6 +66,7 @@ class Job:
             "-w": str(self.warmup),
             "-m": str(self.aggregate),
             "-N": str(self.cycles),
+            "-G": str(self.replays),
             "--tune": str(self.tune),
             "-c": str(self.check),
             "-R": str(int(self.register)),

@@ -29,6 +29,14 @@ class Node:
     """NCCL's graph XML."""
     cpus: list[list[int]]
     """The cores that each of its ranks belongs on; empty where nothing is known."""
+    gpus: list[str]
+    """The bus ids of its ranks' GPUs; none of ranks in host memory."""
+    p2p: list[list[bool]]
+    """By rank and rank of the node, whether NCCL lets one GPU write into the memory of the other."""
+    gb_per_s: list[list[float]]
+    """Between GPUs, likewise, by their path; GB/s."""
+    nvlink: bool
+    """Whether all its GPUs have NVLink to one another."""
     sockets: list[tuple[int, int]]
     """NICs of the topology by dev number, and the NET/Socket device that each one is."""
 
@@ -50,7 +58,8 @@ class Node:
 
     def plan(self) -> tuple[str, System, Graphs]:
         """What joining takes: name, System and graphs."""
-        system = build_system(xml.loads(self.topology, self.name), host_ranks=self.ranks)
+        host_ranks = None if self.gpus else self.ranks
+        system = build_system(xml.loads(self.topology, self.name), host_ranks=host_ranks)
         return self.name, system, graph_xml.loads(self.graphs, system, self.name)
 
     def socket(self, dev: int) -> int:
@@ -58,4 +67,7 @@ class Node:
         return dict(self.sockets).get(dev, 0)
 
 
-SHAPE = {"name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "sockets": [(int, int)]}
+SHAPE = {
+    "name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "gpus": [str], "p2p": [[bool]],
+    "gb_per_s": [[float]], "nvlink": bool, "sockets": [(int, int)],
+}  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import Node
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Graphs, search
@@ -24,24 +25,37 @@ from railgauge.transports.nccl_log import NcclLog
 
 
 def detect_node(
-    name: str, ranks: int, nodes: int, graph_file: str | None, log: NcclLog, environ: Mapping[str, str]
+    name: str,
+    ranks: int,
+    nodes: int,
+    graph_file: str | None,
+    log: NcclLog,
+    environ: Mapping[str, str],
+    gpus: Sequence[str] = (),
 ) -> Node:
-    """Detect this machine as one of `nodes` for `ranks` host ranks, over `graph_file`'s channels where it is given.
+    """Detect this machine as one of `nodes` for `ranks` ranks, over `graph_file`'s channels where it is given.
+
+    `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory.
 
     Raises:
         InputError: a topology or graph file is unreadable, invalid or does not fit.
         UnavailableError: there is no network interface to use between nodes.
     """
     interfaces = usable_interfaces(environ) if nodes > 1 else []
-    topology, system = _machine(ranks, interfaces, log, environ)
+    topology, system = _machine(None if gpus else ranks, gpus, interfaces, log, environ)
     graph_file = graph_file or _named(environ, "NCCL_GRAPH_FILE", log)
     graphs = graph_xml.load(graph_file, system) if graph_file else search(system, nodes=nodes)
+    links = gpu_links(system, environ)
     node = Node(
         name=name,
         ranks=ranks,
         topology=xml.dumps(topology),
         graphs=graph_xml.dumps(graphs, system),
-        cpus=[list(rank.cpus) for rank in system.ranks],
+        cpus=[list(rank.cpus) for rank in (near_cpus(system) if gpus else system.ranks)],
+        gpus=list(gpus),
+        p2p=links.p2p,
+        gb_per_s=links.gb_per_s,
+        nvlink=links.nvlink,
         sockets=_sockets(system, interfaces, log),
     )
     for variable, text in (("NCCL_TOPO_DUMP_FILE", node.topology), ("NCCL_GRAPH_DUMP_FILE", node.graphs)):
@@ -58,17 +72,23 @@ def dump_path(path: str, name: str) -> str:
 
 
 def _machine(
-    ranks: int, interfaces: Sequence[Interface], log: NcclLog, environ: Mapping[str, str]
+    host_ranks: int | None,
+    gpus: Sequence[str],
+    interfaces: Sequence[Interface],
+    log: NcclLog,
+    environ: Mapping[str, str],
 ) -> tuple[Topology, System]:
-    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), interfaces, environ)
+    everything = {name: value for name, value in environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), interfaces, everything if gpus else environ)
     for warning in machine.warnings:
         log.info("INIT", f"Topology detection: {warning}", also="GRAPH")
-    system = build_system(machine.topology, host_ranks=ranks)
+    topology = of_gpus(machine.topology, gpus) if gpus else machine.topology
+    system = build_system(topology, host_ranks=host_ranks)
     if not interfaces or system.nets:
-        return machine.topology, system
+        return topology, system
     log.info("NET", f"The topology has no NIC: {interfaces[0]} stands for one, on the first CPU", also="GRAPH")
-    topology = _with_nic(machine.topology, interfaces[0].name)
-    return topology, build_system(topology, host_ranks=ranks)
+    topology = _with_nic(topology, interfaces[0].name)
+    return topology, build_system(topology, host_ranks=host_ranks)
 
 
 def _loaded(topo_file: str | None, interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Machine:

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from railgauge.collectives.node import Node
 from railgauge.collectives.node_detection import detect_node
@@ -24,6 +24,8 @@ from railgauge.transports.wire import Nets, unplanned_step
 
 PLAN_WITHIN_S = 60.0
 """A node may take this much longer than the timeout to be scanned: NVML can need many seconds."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +53,12 @@ class Plan:
     """The cores each rank belongs on; empty where nothing is known."""
     nodes: int
     """How many nodes take part."""
+    p2p: list[list[bool]]
+    """By rank and rank whether NCCL lets one GPU write into the memory of the other; False of host memory."""
+    pair_gb_per_s: list[list[float]]
+    """Between GPUs of a node by their path, GB/s; 0 elsewhere."""
+    nvlink: bool
+    """Whether all GPUs of each node have NVLink to one another."""
 
     @property
     def transports(self) -> list[list[str]]:
@@ -65,7 +73,7 @@ def make_plan(
     log: NcclLog,
     environ: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Plan host ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
+    """Plan the ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
 
     `peers` are all ranks (`peers.exchange`).
 
@@ -82,7 +90,8 @@ def make_plan(
     limit_s = bootstrap.timeout_s + PLAN_WITHIN_S
     found = b""
     if nodes[own][0] == bootstrap.rank:
-        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env).pack()
+        gpus = [bus_id for rank in nodes[own] if (bus_id := peers[rank].bus_id)]
+        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env, gpus).pack()
     everybody = bootstrap.all_gather_bytes(found, limit_s)
     joined = None
     if bootstrap.rank == 0:
@@ -116,7 +125,21 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
         gb_per_s=joined.gb_per_s,
         cpus=[cores[order.index(rank)] for rank in range(len(order))],
         nodes=len(nodes),
+        p2p=_by_pair(nodes, [node.p2p for node in described], len(order), False),
+        pair_gb_per_s=_by_pair(nodes, [node.gb_per_s for node in described], len(order), 0.0),
+        nvlink=all(node.nvlink for node in described),
     )
+
+
+def _by_pair(nodes: list[list[int]], found: list[list[list[T]]], size: int, elsewhere: T) -> list[list[T]]:
+    """What the nodes know of their own pairs, by ranks of the job."""
+    known = {
+        (a, b): value
+        for ranks, rows in zip(nodes, found, strict=True)
+        for a, row in zip(ranks, rows, strict=False)
+        for b, value in zip(ranks, row, strict=False)
+    }
+    return [[known.get((a, b), elsewhere) for b in range(size)] for a in range(size)]
 
 
 def _received(facts: dict[str, Any]) -> Plan:
@@ -154,5 +177,5 @@ def _log(plan: Plan, peers: Sequence[Peer], rank: int, log: NcclLog) -> None:
             log.info("INIT", f"Channel {number:02d}/{len(plan.rings):02d} : {order}", also="GRAPH")
     following = {ring[(ring.index(rank) + 1) % len(ring)] for ring in plan.rings} - {rank}
     for other in sorted(following):
-        if why := why_not_shm(peers[rank], peers[other]):
+        if not plan.p2p[rank][other] and (why := why_not_shm(peers[rank], peers[other])):
             log.info("NET", f"{rank} -> {other} not via SHM: {why}", also="SHM")

@@ -13,10 +13,20 @@ from railgauge import __version__
 from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.connect import connect
+from railgauge.collectives.connect import connect, connect_gpus
 from railgauge.collectives.counters import Counters
-from railgauge.collectives.document import Board, Connection, RunDocument, boards_of, connections_of
+from railgauge.collectives.device import Device, Gpu, check_on_gpus, gpu_of, resolve
+from railgauge.collectives.document import (
+    Board,
+    Connection,
+    RunDocument,
+    boards_of,
+    connections_of,
+    gpu_connections_of,
+)
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.gpu_bench import GpuBench
+from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
@@ -32,7 +42,7 @@ from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.peer import this_peer
+from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.standing import Standing
 
@@ -49,6 +59,7 @@ class Outcome:
     boards: tuple[Board, ...] = ()
     passages: list[Passage] | None = None
     nodes: int = 1
+    device: Device = Device.CPU
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
     timed_at: TuningPlace | None = None
@@ -79,7 +90,9 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
     try:
         with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
             first = place.process * job.ranks_per_process
-            ranks = [_Rank(job, meeting, first + i, say) for i in range(job.ranks_per_process)]
+            before = place.process if place.local_process is None else place.local_process
+            locally = before * job.ranks_per_process
+            ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
             _run_threads(ranks, meeting)
             cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
@@ -112,8 +125,10 @@ def _first_cause(errors: list[Exception]) -> Exception | None:
 class _Rank:
     """One rank's run."""
 
-    def __init__(self, job: Job, meeting: Meeting, rank: int, say: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, meeting: Meeting, rank: int, local_rank: int, say: Callable[[str], None]) -> None:
+        """`local_rank`: its number among those of its host, which a GPU is chosen by."""
         self.rank = rank
+        self._local_rank = local_rank
         self.document: RunDocument | None = None
         self.timed_at: TuningPlace | None = None
         self.record: Record | None = None
@@ -157,9 +172,13 @@ class _Rank:
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
         self._log.info("INIT", f"railgauge version {__version__}")
-        peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=self._job.agreed()))
+        gpu = self._gpu()
+        outcome.device = Device.CPU if gpu is None else Device.CUDA
+        peers = exchange(bootstrap, self._peer(gpu))
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
+        if gpu:
+            check_on_gpus(self._job)
         self._check_fault(bootstrap.world_size, len(plan.rings))
         if self._job.root >= bootstrap.world_size:
             raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
@@ -169,10 +188,37 @@ class _Rank:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
             outcome.timed_at = place_of(peers)
             return
+        if gpu:
+            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log)
+            with binding:
+                self._measure_on_gpu(gpus, bootstrap, outcome)
+                gpus.close()
+            return
         comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
         with binding:
             self._measure_on(comm, bootstrap, outcome)
             comm.close()  # before the others are told that this rank leaves
+
+    def _gpu(self) -> Gpu | None:
+        """This rank's GPU; None: it is in host memory."""
+        if resolve(self._job.device) is Device.CPU:
+            return None
+        return gpu_of(self._local_rank, self._job.ranks_per_process)
+
+    def _peer(self, gpu: Gpu | None) -> Peer:
+        flags = self._job.agreed()
+        if gpu is None:
+            return this_peer(self.rank, flags=flags)
+        return this_peer(self.rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name, flags=flags)
+
+    def _measure_on_gpu(self, comm: GpuCommunicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
+        bench = GpuBench(comm, max(self._job.sizes), replays=self._job.replays)
+        meter = Meter(bench, bootstrap, self._job, lambda: None)
+        self._say(table.header(self._job, comm.peers))
+        self._scan(meter, outcome)
+        outcome.connections = gpu_connections_of(comm, bootstrap)
+        if meter.first_wrong:
+            raise VerificationError(meter.first_wrong)
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
@@ -216,7 +262,7 @@ class _Rank:
             collective=self._job.collective,
             ranks=self._meeting.world_size,
             nodes=outcome.nodes,
-            device="cpu",
+            device=outcome.device,
             rows=outcome.rows,
             connections=outcome.connections,
             boards=outcome.boards,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge._native import collectives as native
-from railgauge.collectives.device import NO_ENGINE, Device
+from railgauge.collectives.device import Device, why_no_gpu
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, REDUCING, ROOTED
 from railgauge.collectives.tuning import ALGORITHMS
@@ -69,7 +69,7 @@ def reductions() -> dict[Dtype, list[Redop]]:
 
 
 def _support(collective: Collective, device: Device, transport: Available) -> Support:
-    why_not = NO_ENGINE.get(device) or transport.why_not
+    why_not = (why_no_gpu() if device is Device.CUDA else None) or transport.why_not
     algorithms = [] if why_not else _algorithms(collective, ONE_HOST if transport.name == SHM else TWO_HOSTS)
     return Support(
         collective=collective,

@@ -19,13 +19,10 @@ def header(job: Job, peers: list[Peer]) -> str:
         f"# Collective test starting: {job.collective}_perf",
         f"# nThread {job.threads} nGpus {job.ranks_per_thread} minBytes {job.begin} maxBytes {job.end} step: {step} "
         f"warmup iters: {job.warmup} iters: {job.iterations} agg iters: {job.aggregate} validation: {job.check} "
-        f"graph: 0 unalign: 0",
+        f"graph: {job.replays} unalign: 0",
         "#",
         "# Using devices",
-        *(
-            f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {p.rank:2d} [host] host memory"
-            for p in peers
-        ),
+        *(f"#  Rank {p.rank:2d} Group {0:2d} Pid {p.pid:6d} on {p.host:>10} device {_memory(p)}" for p in peers),
         "#",
         columns("", "", "", "", "") + "           out-of-place                       in-place          ",
         columns("size", "count", "type", "redop", "root")
@@ -34,6 +31,12 @@ def header(job: Job, peers: list[Peer]) -> str:
         columns("(B)", "(elements)", "", "", "") + 2 * measures("(us)", "(GB/s)", "(GB/s)", "") + " ",
     ]
     return "\n".join(lines)
+
+
+def _memory(peer: Peer) -> str:
+    if peer.bus_id is None:
+        return f"{peer.rank:2d} [host] host memory"
+    return f"{peer.device:2d} [{peer.bus_id}] {peer.gpu}"
 
 
 def columns(size: str, count: str, dtype: str, redop: str, root: str) -> str:

@@ -37,8 +37,10 @@ class Peer:
     cpus: list[int]
     """The cores that the process may use when it joins."""
     bus_id: str | None = None
-    """Its GPU as `0000:1b:00.0`; None of a rank in host memory, like the next two."""
+    """Its GPU as `0000:1b:00.0`; None of a rank in host memory, like the next three."""
     device: int | None = None
+    gpu: str | None = None
+    """Its name."""
     gdr: bool | None = None
     """Whether NICs reach its GPU's memory."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -69,7 +71,7 @@ SHAPES = {
     "rank": int, "host": str, "host_id": str, "host_hash": str, "pid_hash": str, "pid": int, "cpus": [int],
     "settings": dict, "flags": dict, "version": str,
 }  # fmt: skip
-OPTIONAL = {"shm_device": int, "bus_id": str, "device": int, "gdr": bool}
+OPTIONAL = {"shm_device": int, "bus_id": str, "device": int, "gpu": str, "gdr": bool}
 
 
 def this_peer(
@@ -77,6 +79,7 @@ def this_peer(
     *,
     bus_id: str | None = None,
     device: int | None = None,
+    gpu: str | None = None,
     gdr: bool | None = None,
     flags: Mapping[str, str] | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -93,6 +96,7 @@ def this_peer(
         cpus=sorted(os.sched_getaffinity(0)),
         bus_id=bus_id,
         device=device,
+        gpu=gpu,
         gdr=gdr,
         settings=compared(environ),
         flags=dict(flags or {}),

@@ -36,6 +36,13 @@ def check(peers: list[Peer]) -> None:
     """
     _check_gpus(peers)
     for peer in peers:
+        if (peer.bus_id is None) != (peers[0].bus_id is None):
+            on = "a GPU" if peer.bus_id else "host memory"
+            raise MismatchError(
+                f"rank {peer.rank} on {peer.host} uses {on}, rank 0 does not: say --device cpu, or --device cuda, "
+                f"which tells why there is none"
+            )
+    for peer in peers:
         if peer.version != peers[0].version:
             raise MismatchError(f"{_runs(peer)}, {_runs(peers[0])}: install the same one on all hosts")
     flags = dict.fromkeys((name for peer in peers for name in peer.flags), WHAT_THEY_DO)

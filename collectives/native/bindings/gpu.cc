@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
 
 #include "collectives/native/gpu/engine.h"
+#include "collectives/native/gpu/fatbins.h"
+#include "transports/native/cuda/facts.h"
 #include "transports/native/cuda/memory.h"
 
 namespace nb = nanobind;
@@ -44,9 +49,33 @@ Operation read(int collective, std::uintptr_t source, std::uintptr_t destination
           root};
 }
 
+gpu::Via read_via(int number) {
+  if (number < 0 || number >= gpu::kVias) throw Error(ErrorCode::kInvalid, "no such way to a rank");
+  return static_cast<gpu::Via>(number);
+}
+
+// A way below 0: the one that is due.
+gpu::Choice read_choice(const Engine& engine, const Operation& operation, int way, unsigned blocks,
+                        std::uint32_t chunk_bytes) {
+  if (way < 0) return engine.choice(operation);
+  if (way > static_cast<int>(gpu::Way::kTree)) throw Error(ErrorCode::kInvalid, "no such way");
+  return {static_cast<gpu::Way>(way), blocks, chunk_bytes};
+}
+
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
+  m.def("gpu_count", &cuda::count, "GPUs that this process may use; UnavailableError: no driver.");
+  m.def(
+      "gpu_facts",
+      [](int device) {
+        const cuda::Facts facts = cuda::facts(device);
+        return std::tuple(facts.bus_id, facts.name);
+      },
+      "device"_a, "Its bus id, as `0000:1b:00.0`, and its name.");
+  m.def("gpus_reach", &cuda::reach, "bus_id"_a, "other"_a,
+        "Whether one maps the memory of the other; False for one that this process does not see.");
+  m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
       .def_prop_ro("pointer", &cuda::Memory::pointer)
@@ -59,13 +88,26 @@ void bind_gpu(nb::module_& m) {
           "destination"_a, "From the beginning on.")
       .def("set", &cuda::Memory::set, "value"_a, "size"_a,
            "The first `size` bytes, each to a value.");
-  nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs that map each other's memory.")
-      .def(nb::init<int, int, int, double>(), "device"_a, "rank"_a, "ranks"_a, "timeout_s"_a)
-      .def_prop_ro("lent",
-                   [](const Engine& engine) {
-                     const gpu::Lent lent = engine.lent();
-                     return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
-                   })
+  nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
+      .def(
+          "__init__",
+          [](Engine* engine, int device, int rank, const std::vector<int>& via,
+             std::tuple<unsigned, unsigned, unsigned, unsigned> layout, double timeout_s) {
+            std::vector<gpu::Via> read;
+            for (int one : via) read.push_back(read_via(one));
+            const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
+            new (engine) Engine(device, rank, {blocks, slot_bytes, line_blocks, full_lines}, read,
+                                timeout_s);
+          },
+          "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
+          "`layout`: blocks, bytes of a slot, blocks of lines, full lines.")
+      .def(
+          "lent",
+          [](const Engine& engine, int rank) {
+            const gpu::Lent lent = engine.lent(rank);
+            return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
+          },
+          "rank"_a)
       .def(
           "connect",
           [](Engine& engine, const std::vector<nb::bytes>& lent) {
@@ -74,19 +116,48 @@ void bind_gpu(nb::module_& m) {
             engine.connect(read);
           },
           "lent"_a)
+      .def("carry", &Engine::carry, "rank"_a, "to"_a, "from_"_a)
+      .def("start", &Engine::start, "doorbell"_a)
+      .def(
+          "channels",
+          [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {
+            std::vector<gpu::PlannedChannel> read;
+            for (auto& [ring, parents] : planned) read.push_back({ring, parents});
+            engine.channels(read);
+          },
+          "planned"_a, "Of each channel the ring, and by rank its parent in the tree.")
       .def(
           "run",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
              std::size_t count, int dtype, int op, int root, std::uintptr_t stream, int way,
-             int blocks, std::uint32_t chunk_bytes) {
+             unsigned blocks, std::uint32_t chunk_bytes) {
             const Operation operation =
                 read(collective, source, destination, count, dtype, op, root);
             engine.run(operation, reinterpret_cast<cuda::Stream>(stream),
-                       way < 0 ? engine.way(operation) : static_cast<gpu::Way>(way), blocks,
-                       chunk_bytes);
+                       read_choice(engine, operation, way, blocks, chunk_bytes));
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "stream"_a, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
+      .def(
+          "repeat",
+          [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
+             std::size_t count, int dtype, int op, int root, int ahead, int times, int replays,
+             int way, unsigned blocks, std::uint32_t chunk_bytes) {
+            const Operation operation =
+                read(collective, source, destination, count, dtype, op, root);
+            const gpu::Choice choice = read_choice(engine, operation, way, blocks, chunk_bytes);
+            nb::gil_scoped_release release;
+            return engine.repeat(operation, choice, ahead, times, replays);
+          },
+          "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
+          "ahead"_a, "times"_a, "replays"_a = 0, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
+      .def(
+          "way",
+          [](const Engine& engine, int collective, std::size_t count, int dtype) {
+            const Operation operation = read(collective, 0, 0, count, dtype, 0, 0);
+            return static_cast<int>(engine.choice(operation).way);
+          },
+          "collective"_a, "count"_a, "dtype"_a)
       .def(
           "synchronize",
           [](const Engine& engine, std::uintptr_t stream) {
@@ -94,23 +165,16 @@ void bind_gpu(nb::module_& m) {
             engine.synchronize(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a)
-      .def(
-          "repeat",
-          [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
-             std::size_t count, int dtype, int op, int root, int ahead, int times, int replays) {
-            const Operation operation =
-                read(collective, source, destination, count, dtype, op, root);
-            nb::gil_scoped_release release;
-            return engine.repeat(operation, ahead, times, replays);
+      .def_prop_ro(
+          "traffic",
+          [](const Engine& engine) {
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> traffic;
+            for (const gpu::Traffic& one : engine.traffic()) {
+              traffic.emplace_back(one.sent, one.received);
+            }
+            return traffic;
           },
-          "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
-          "ahead"_a, "times"_a, "replays"_a = 0)
-      .def(
-          "way",
-          [](const Engine& engine, int collective, std::size_t count, int dtype) {
-            return static_cast<int>(engine.way(read(collective, 0, 0, count, dtype, 0, 0)));
-          },
-          "collective"_a, "count"_a, "dtype"_a)
+          "By rank, the bytes sent to it and received from it.")
       .def("check", &Engine::check)
       .def("abort", &Engine::abort);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/gpu/engine.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "collectives/native/gpu/exchange.h"
 #include "collectives/native/gpu/fatbins.h"
@@ -16,13 +13,12 @@ namespace {
 
 constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
-constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
-constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
+constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
-                      kFullLinesOfABlock = 2 << 10;
-constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640;
+                      kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
+constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640, kChannelThreads = 512;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
   return std::clamp<std::size_t>((bytes + each - 1) / each, 1, most);
@@ -37,38 +33,63 @@ Operation as_moved(Operation operation) {
   return operation;
 }
 
+std::optional<Round> round_of(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return Round::kAllReduce;
+    case Collective::kReduce:
+      return Round::kReduce;
+    case Collective::kReduceScatter:
+      return Round::kReduceScatter;
+    case Collective::kAllGather:
+      return Round::kAllGather;
+    case Collective::kBroadcast:
+      return Round::kBroadcast;
+    default:
+      return {};
+  }
+}
+
+bool over_channels(const Choice& choice) {
+  return choice.way == Way::kRing || choice.way == Way::kTree;
+}
+
 }  // namespace
 
-Engine::Engine(int device, int rank, int ranks, double timeout_s) : timeout_s_(timeout_s) {
-  if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks) {
-    throw Error(ErrorCode::kInvalid, "a GPU engine is of 1 to 8 ranks");
+Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via,
+               double timeout_s)
+    : rank_(rank), layout_(layout), via_(via), timeout_s_(timeout_s), traffic_(via.size()) {
+  if (rank < 0 || rank >= ranks() || via_[rank] != Via::kNone || layout.blocks > kMostBlocks ||
+      layout.line_blocks > kMostBlocks) {
+    throw Error(ErrorCode::kInvalid, "a GPU engine is of one of the ranks that it is given");
   }
-  cuda_.check(cuda_.device_get(&device_, device), "GPU " + std::to_string(device));
-  cuda_.check(cuda_.context_retain(&context_, device_), "opening GPU " + std::to_string(device));
+  for (const Via one : via_) {
+    has_net_ |= one == Via::kNet;
+    all_in_gpus_ &= one == Via::kNone || one == Via::kDirect || one == Via::kIpc;
+  }
+  const std::string gpu = "GPU " + std::to_string(device);
+  cuda_.check(cuda_.device_get(&device_, device), gpu);
+  cuda_.check(cuda_.context_retain(&context_, device_), "opening " + gpu);
   const cuda::Current current(context_);
   cuda_.check(cuda_.device_attribute(&processors_, kProcessorCount, device_), "asking a GPU");
-  const std::size_t size = segment_bytes(ranks);
-  cuda_.check(cuda_.memory_allocate(&segment_, size),
-              "taking " + std::to_string(size) + " bytes of GPU " + std::to_string(device));
-  cuda_.check(cuda_.memory_set(segment_, 0, size), "clearing memory of a GPU");
+  cuda_.check(cuda_.memory_allocate(&memory_, sizeof(Memory)), "taking memory of " + gpu);
+  cuda_.check(cuda_.memory_set(memory_, 0, sizeof(Memory)), "clearing memory of a GPU");
   void* status = nullptr;
   cuda_.check(cuda_.host_allocate(&status, sizeof(Status), kMappedEverywhere),
               "pinning host memory");
   status_ = static_cast<Status*>(status);
   *status_ = {};
   clock_.emplace(context_);
-  arguments_.rank = rank;
-  arguments_.ranks = ranks;
-  arguments_.status = status_;
-  arguments_.timeout_ns = static_cast<std::uint64_t>(timeout_s * 1e9);
+  boxes_.emplace(context_, device_, layout, via);
 }
 
 Engine::~Engine() {
   const cuda::Current current(context_);
-  for (const cuda::Pointer one : mapped_) cuda_.ipc_close(one);
-  for (const cuda::Device one : retained_) cuda_.context_release(one);
-  cuda_.memory_free(segment_);
+  courier_.reset();
+  boxes_.reset();
   clock_.reset();
+  cuda_.memory_free(memory_);
+  if (channels_) cuda_.memory_free(channels_);
   for (cuda::Module module : modules_) {
     if (module) cuda_.module_unload(module);
   }
@@ -76,99 +97,230 @@ Engine::~Engine() {
   cuda_.context_release(device_);
 }
 
-Lent Engine::lent() const {
+void Engine::connect(const std::vector<Lent>& lent) { boxes_->open(lent); }
+
+void Engine::carry(int rank, std::vector<std::shared_ptr<Sender>> to,
+                   std::vector<std::shared_ptr<Receiver>> from) {
+  if (rank < 0 || rank >= ranks() || via_[rank] != Via::kNet || to.empty() || from.empty()) {
+    throw Error(ErrorCode::kInvalid, "only a rank on another node has boxes to be carried");
+  }
+  routes_.push_back(
+      {rank, boxes_->in_on_host(rank), boxes_->out_on_host(rank), std::move(to), std::move(from)});
+}
+
+void Engine::start(std::shared_ptr<Doorbell> doorbell) {
+  if (!routes_.empty()) {
+    courier_.emplace(layout_, std::move(routes_), std::move(doorbell), status_);
+  }
+}
+
+void Engine::channels(const std::vector<PlannedChannel>& planned) {
+  const std::size_t places = planned.size() * sizeof(Channel), order = ranks() * sizeof(int);
   const cuda::Current current(context_);
-  Lent lent{};
-  lent.process = getpid();
-  lent.segment = segment_;
-  cuda_.check(cuda_.ipc_export(&lent.handle, segment_),
-              "lending memory of a GPU to other processes");
-  cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, device_),
-              "asking a GPU for its bus id");
-  return lent;
+  cuda_.check(cuda_.memory_allocate(&channels_, places + planned.size() * order),
+              "taking memory of a GPU");
+  const auto in = [&](int rank) { return rank < 0 ? nullptr : boxes_->in(rank); };
+  const auto out = [&](int rank) { return rank < 0 ? nullptr : boxes_->out(rank); };
+  std::vector<Channel> channels;
+  for (const PlannedChannel& one : planned) {
+    const int place =
+        static_cast<int>(std::find(one.ring.begin(), one.ring.end(), rank_) - one.ring.begin());
+    if (one.ring.size() != via_.size() || one.parents.size() != via_.size() || place == ranks()) {
+      throw Error(ErrorCode::kInvalid, "a channel is of all ranks");
+    }
+    Channel channel{};
+    const cuda::Pointer at = channels_ + places + channels.size() * order;
+    cuda_.check(cuda_.memory_write(at, one.ring.data(), order), "writing memory of a GPU");
+    channel.position = place;
+    channel.order = reinterpret_cast<const int*>(at);
+    channel.previous = one.ring[(place + ranks() - 1) % ranks()];
+    channel.next = one.ring[(place + 1) % ranks()];
+    channel.parent = one.parents[rank_];
+    std::fill_n(channel.child, kMostChildren, -1);
+    int children = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (one.parents[rank] != rank_) continue;
+      if (children == kMostChildren) throw Error(ErrorCode::kInvalid, "a tree of many children");
+      channel.child[children++] = rank;
+    }
+    channel.from_previous = in(channel.previous), channel.to_previous = out(channel.previous);
+    channel.from_next = in(channel.next), channel.to_next = out(channel.next);
+    channel.from_parent = in(channel.parent), channel.to_parent = out(channel.parent);
+    for (int i = 0; i < kMostChildren; ++i) {
+      channel.from_child[i] = in(channel.child[i]), channel.to_child[i] = out(channel.child[i]);
+    }
+    channels.push_back(channel);
+  }
+  cuda_.check(cuda_.memory_write(channels_, channels.data(), places), "writing memory of a GPU");
+  n_channels_ = static_cast<int>(planned.size());
+  planned_ = planned;
 }
 
-void Engine::connect(const std::vector<Lent>& lent) {
-  if (lent.size() != static_cast<std::size_t>(arguments_.ranks)) {
-    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
+Choice Engine::choice(const Operation& operation) const {
+  const bool direct = ranks() <= kMostRanks;
+  const std::size_t bytes = longest(operation, ranks(), false);
+  if (ranks() == 1) return {Way::kPush};
+  if (has_net_) {
+    const bool in_ring = n_channels_ && round_of(operation.collective);
+    if (direct && (!in_ring || bytes <= kOneStepBytes)) return {Way::kPush};
+    if (in_ring) return {Way::kRing};
+    throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
+                                         " goes between " + std::to_string(kMostRanks) +
+                                         " GPUs at most");
   }
-  const cuda::Current current(context_);
-  for (int peer = 0; peer < arguments_.ranks; ++peer) {
-    arguments_.segment[peer] =
-        reinterpret_cast<char*>(map(lent[peer], peer, lent[arguments_.rank]));
+  if (!direct) return {Way::kRing};
+  if (bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes)) {
+    return {Way::kLowLatency};
   }
+  const bool fits = longest(operation, ranks(), true) <= layout_.full_lines * kFullLineData;
+  return {fits ? Way::kFullLines : Way::kPush};
 }
 
-cuda::Pointer Engine::map(const Lent& lent, int peer, const Lent& own) {
-  if (peer == arguments_.rank) return segment_;
-  const std::string whom = "the GPU of rank " + std::to_string(peer) + " (" + lent.bus_id + ")";
-  if (!std::strcmp(lent.bus_id, own.bus_id)) {
-    throw Error(ErrorCode::kInvalid, whom + " is that of rank " + std::to_string(arguments_.rank) +
-                                         " too: give each rank its own");
-  }
-  if (lent.process == own.process) {
-    cuda::Device device;
-    cuda::Context context;
-    cuda_.check(cuda_.device_by_bus_id(&device, lent.bus_id), "finding " + whom);
-    cuda_.check(cuda_.context_retain(&context, device), "opening " + whom);
-    retained_.push_back(device);
-    const cuda::Result result = cuda_.enable_peer_access(context, 0);
-    if (result != kPeerAccessAlreadyEnabled) cuda_.check(result, "reaching " + whom);
-    return lent.segment;
-  }
-  cuda::Pointer there;
-  cuda_.check(cuda_.ipc_import(&there, lent.handle, kEnablePeerAccess),
-              "mapping memory of " + whom);
-  mapped_.push_back(there);
-  return there;
+void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
+  put(operation, stream, choice);
+  count(operation, choice, 1);
 }
 
-Way Engine::way(const Operation& operation) const {
-  const int ranks = arguments_.ranks;
-  if (longest(operation, ranks, false) <= kLowLatencyBytes) return Way::kLowLatency;
-  const bool fits = longest(operation, ranks, true) <= full_lines(ranks) * kFullLineData;
-  return fits ? Way::kFullLines : Way::kPush;
-}
-
-void Engine::run(const Operation& asked, cuda::Stream stream, Way way, int blocks,
-                 std::uint32_t chunk_bytes) {
+void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
-  const bool two_steps = way != Way::kLowLatency;
-  Arguments arguments = arguments_;
-  arguments.exchange =
-      (two_steps ? in_two_steps : in_one_step)(operation, arguments.rank, arguments.ranks);
-  const std::size_t bytes = longest(operation, arguments.ranks, two_steps);
-  unsigned grid, threads;
-  if (way == Way::kLowLatency) {
-    grid = blocks ? blocks : divided(bytes, kLowLatencyOfABlock, kMostLineBlocks);
-    grid = std::max(grid, divided(bytes, kLineBytes, kMostLineBlocks + 1));
-    if (grid > kMostLineBlocks)
+  if (operation.count == 0) return;
+  const cuda::Current current(context_);
+  over_channels(choice) ? run_channels(operation, stream, choice)
+                        : run_exchange(operation, stream, choice);
+  if (courier_) courier_->wake();
+}
+
+void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t times) {
+  if (asked.count == 0) return;
+  if (over_channels(choice)) return count_channels(asked, times);
+  const bool two_steps = in_steps(asked, choice);
+  const Exchange e = (two_steps ? in_two_steps : in_one_step)(asked, rank_, ranks());
+  for (int peer = 0; peer < ranks(); ++peer) {
+    if (peer == rank_) continue;
+    const bool reduces = e.reduce_from >> peer & 1, shares = e.share_with >> peer & 1;
+    const std::size_t in = (reduces ? e.reduce_count : e.land_count[peer]) + e.take_count[peer];
+    const std::size_t out = e.give_count[peer] + (shares ? e.reduce_count : 0);
+    traffic_[peer].sent += times * out * asked.element_bytes();
+    traffic_[peer].received += times * in * asked.element_bytes();
+  }
+}
+
+// Shares of channels are taken as equal, and so are the parts of a ring's ranks.
+void Engine::count_channels(const Operation& operation, std::uint64_t times) {
+  const std::uint64_t n = ranks(), whole = operation.count * operation.element_bytes();
+  for (const PlannedChannel& channel : planned_) {
+    const auto& ring = channel.ring;
+    const std::uint64_t place = std::find(ring.begin(), ring.end(), rank_) - ring.begin();
+    const std::uint64_t root = std::find(ring.begin(), ring.end(), operation.root) - ring.begin();
+    const std::uint64_t behind = (place + n - root) % n, share = whole / planned_.size();
+    std::uint64_t out = share, in = share;
+    switch (operation.collective) {
+      case Collective::kAllReduce:
+        out = in = 2 * share * (n - 1) / n;
+        break;
+      case Collective::kAllGather:
+      case Collective::kReduceScatter:
+        out = in = share * (n - 1);
+        break;
+      case Collective::kBroadcast:
+        out = behind + 1 < n ? share : 0, in = behind ? share : 0;
+        break;
+      default:
+        out = behind ? share : 0, in = behind != 1 ? share : 0;
+    }
+    traffic_[ring[(place + 1) % n]].sent += times * out;
+    traffic_[ring[(place + n - 1) % n]].received += times * in;
+  }
+}
+
+bool Engine::in_steps(const Operation& operation, const Choice& choice) const {
+  const bool far = has_net_ && longest(operation, ranks(), false) <= kOneStepBytes;
+  return choice.way != Way::kLowLatency && !far;
+}
+
+Base Engine::base(std::uint32_t chunk_bytes) const {
+  return {layout_, reinterpret_cast<Memory*>(memory_), status_,
+          static_cast<std::uint64_t>(timeout_s_ * 1e9), chunk_bytes};
+}
+
+void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice) {
+  if (ranks() > kMostRanks) throw Error(ErrorCode::kInvalid, "an exchange of too many ranks");
+  const bool two_steps = in_steps(operation, choice);
+  const std::size_t bytes = longest(operation, ranks(), two_steps);
+  std::uint32_t chunk_bytes = 0;
+  unsigned grid, threads = kLowLatencyThreads;
+  if (choice.way == Way::kLowLatency) {
+    grid = choice.blocks ? choice.blocks : divided(bytes, kLowLatencyOfABlock, layout_.line_blocks);
+    grid = std::max(grid, divided(bytes, kLineBytes, kMostBlocks + 1));
+    if (grid > layout_.line_blocks)
       throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
-    threads = kLowLatencyThreads;
-  } else if (way == Way::kFullLines) {
-    if (bytes > full_lines(arguments.ranks) * kFullLineData)
+  } else if (choice.way == Way::kFullLines) {
+    if (bytes > layout_.full_lines * kFullLineData)
       throw Error(ErrorCode::kInvalid, "too long for full lines");
-    grid = blocks ? blocks : divided(bytes, kFullLinesOfABlock, processors_);
-    threads = kLowLatencyThreads;
+    grid = choice.blocks ? choice.blocks : divided(bytes, kFullLinesOfABlock, processors_);
   } else {
-    const unsigned most = std::min<unsigned>(kMostBlocks, processors_);
-    grid = std::min(blocks ? blocks : divided(bytes, kPushOfABlock, most), most);
+    const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+    grid = std::min(choice.blocks ? choice.blocks : divided(bytes, kPushOfABlock, most), most);
     threads = kPushThreads;
     const std::size_t half = (bytes / grid / 2 + 511) / 512 * 512;
-    arguments.chunk_bytes = chunk_bytes ? std::min<std::size_t>(chunk_bytes, kSlotBytes)
-                                        : std::clamp<std::size_t>(half, 16 << 10, kSlotBytes);
+    const std::size_t least = std::min<std::size_t>(16 << 10, layout_.slot_bytes);
+    chunk_bytes = choice.chunk_bytes ? std::min<std::size_t>(choice.chunk_bytes, layout_.slot_bytes)
+                                     : std::clamp<std::size_t>(half, least, layout_.slot_bytes);
   }
-  const cuda::Current current(context_);
-  void* parameters[] = {&arguments};
-  cuda_.check(cuda_.launch(function(operation, way), grid, 1, 1, threads, 1, 1, 0, stream,
+  Arguments arguments{base(chunk_bytes),
+                      (two_steps ? in_two_steps : in_one_step)(operation, rank_, ranks()),
+                      rank_,
+                      ranks(),
+                      {},
+                      {}};
+  for (int rank = 0; rank < ranks(); ++rank) {
+    arguments.in[rank] = boxes_->in(rank);
+    arguments.out[rank] = boxes_->out(rank);
+  }
+  launch(operation, choice.way, grid, threads, stream, &arguments);
+}
+
+void Engine::run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice) {
+  const std::optional<Round> round = round_of(operation.collective);
+  const bool is_tree = choice.way == Way::kTree;
+  if (!n_channels_ || !round || (is_tree && round != Round::kAllReduce)) {
+    throw Error(ErrorCode::kInvalid,
+                std::string(collective_name(operation.collective)) + " is not run over channels");
+  }
+  const std::size_t bytes = operation.count * operation.element_bytes();
+  const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+  unsigned grid =
+      std::min(choice.blocks ? choice.blocks : divided(bytes, kRingOfABlock, most), most);
+  if (grid > unsigned(n_channels_)) grid = grid / n_channels_ * n_channels_;
+  const std::uint32_t chunk_bytes =
+      choice.chunk_bytes ? std::min(choice.chunk_bytes, layout_.slot_bytes) : layout_.slot_bytes;
+  ChannelArguments arguments{base(chunk_bytes),
+                             reinterpret_cast<const Channel*>(channels_),
+                             n_channels_,
+                             ranks(),
+                             *round,
+                             operation.source,
+                             operation.destination,
+                             operation.count,
+                             operation.root,
+                             operation.op == Redop::kAvg ? unsigned(ranks()) : 0};
+  launch(operation, choice.way, grid, kChannelThreads, stream, &arguments);
+}
+
+void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
+                    cuda::Stream stream, void* arguments) {
+  void* parameters[] = {arguments};
+  cuda_.check(cuda_.launch(function(operation, way), blocks, 1, 1, threads, 1, 1, 0, stream,
                            parameters, nullptr),
               std::string("starting ") + collective_name(operation.collective));
 }
 
-double Engine::repeat(const Operation& operation, int ahead, int times, int replays) {
-  const Way due = way(operation);
-  const auto launch = [&](cuda::Stream stream) { run(operation, stream, due, 0, 0); };
+double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
+                      int replays) {
+  const auto launch = [&](cuda::Stream stream) { put(operation, stream, choice); };
   const double seconds = clock_->time(launch, ahead, times, replays, timeout_s_ + kPatience);
+  const std::uint64_t runs = replays ? (replays + std::uint64_t(1)) * times : times;
+  count(operation, choice, ahead + runs);
   check();
   return seconds;
 }
@@ -176,8 +328,11 @@ double Engine::repeat(const Operation& operation, int ahead, int times, int repl
 void Engine::check() const {
   const volatile Status* status = status_;
   if (const std::uint32_t failed = status->failed) {
-    throw PeerLost("rank " + std::to_string(failed - 1) + " did not take part within the timeout",
-                   failed - 1);
+    const int rank = static_cast<int>(failed) - 1;
+    throw PeerLost(courier_ && !courier_->problem().empty()
+                       ? courier_->problem()
+                       : "rank " + std::to_string(rank) + " did not take part within the timeout",
+                   rank);
   }
 }
 
@@ -198,7 +353,7 @@ cuda::Function Engine::function(const Operation& operation, Way way) {
                 std::string("loading the kernels for ") + dtype_name(dtype));
   }
   static constexpr const char* kOps[kRedops] = {"sum", "prod", "min", "max", "sum"};
-  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_"};
+  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_", "ring_", "tree_"};
   const std::string name =
       std::string(kWays[static_cast<int>(way)]) + kOps[static_cast<int>(operation.op)];
   cuda::Function function = nullptr;

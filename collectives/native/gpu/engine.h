@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between GPUs that map each other's memory, one rank's end: its segment, the peers' as
-// mapped here, and the kernels that run an operation on a stream of the caller.
+// Collectives between GPUs, one rank's end: its boxes and the peers', the channels of the plan, and
+// the kernels that run an operation on a stream of the caller.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "collectives/native/gpu/boxes.h"
+#include "collectives/native/gpu/courier.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 #include "transports/native/cuda/clock.h"
@@ -15,59 +18,96 @@
 
 namespace railgauge::gpu {
 
-enum class Way : int { kLowLatency, kPush, kFullLines };
+// The numbers are part of the Python binding (collectives/gpu_way.py).
+enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree };
 
-// A rank's segment as it is told to the others.
-struct Lent {
-  std::int64_t process;
-  cuda::Pointer segment;   // for ranks of the same process
-  cuda::IpcHandle handle;  // for those of others
-  char bus_id[16];
+// A way, and what its kernel is started with; 0: as fits. All ranks take the same.
+struct Choice {
+  Way way;
+  unsigned blocks = 0;
+  std::uint32_t chunk_bytes = 0;
+};
+
+// Bytes between this rank and another, as operations were put on streams.
+struct Traffic {
+  std::uint64_t sent = 0, received = 0;
+};
+
+// A channel of the plan: the ring's ranks in order, and by rank its parent in the tree (-1: root).
+struct PlannedChannel {
+  std::vector<int> ring, parents;
 };
 
 class Engine {
  public:
-  // `device` by CUDA's number. Error (kSystem): no driver, no such device, not enough memory.
-  Engine(int device, int rank, int ranks, double timeout_s);
+  // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
+  // such device, not enough memory.
+  Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // What the others need to map this rank's segment.
-  Lent lent() const;
-  // Map the segments of all ranks, by rank. Error (kInvalid): two ranks have one GPU; (kSystem): a
-  // GPU cannot be reached.
+  Lent lent(int rank) const { return boxes_->lent(rank); }
+  // Reach the boxes of all ranks, from what each lent this one. Error (kSystem): one cannot be
+  // reached.
   void connect(const std::vector<Lent>& lent);
+  // What carries the boxes of a rank on another node.
+  void carry(int rank, std::vector<std::shared_ptr<Sender>> to,
+             std::vector<std::shared_ptr<Receiver>> from);
+  // After connect(), and carry() for all of them: routes begin to be carried.
+  void start(std::shared_ptr<Doorbell> doorbell);
+  // The channels that rings and trees run on.
+  void channels(const std::vector<PlannedChannel>& planned);
 
-  // Put an operation on a stream; arrays are in this device's memory. All ranks in one order. Way
-  // and blocks (0: as fits) are the same on all.
-  void run(const Operation& operation, cuda::Stream stream, Way way, int blocks,
-           std::uint32_t chunk_bytes);
+  // Put an operation on a stream; arrays are in this device's memory. All ranks in one order.
+  void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
   // Run an operation on a stream of its own, as Clock::time does; the seconds one took.
-  double repeat(const Operation& operation, int ahead, int times, int replays);
-  // Which way is due.
-  Way way(const Operation& operation) const;
-  // PeerLost where a kernel has waited too long.
+  double repeat(const Operation& operation, const Choice& choice, int ahead, int times,
+                int replays);
+  // Which way is due. Error (kInvalid): there is none between so many ranks.
+  Choice choice(const Operation& operation) const;
+  // By rank; replays of a caller's graph do not show.
+  const std::vector<Traffic>& traffic() const { return traffic_; }
+  // PeerLost where a kernel has waited too long, or a connection has ended.
   void check() const;
   // Let all kernels leave that wait.
   void abort() { status_->abort = 1; }
+  // Until all that is on a stream is done.
   void synchronize(cuda::Stream stream) const;
 
  private:
-  cuda::Pointer map(const Lent& lent, int peer, const Lent& own);
+  int ranks() const { return static_cast<int>(via_.size()); }
+  Base base(std::uint32_t chunk_bytes) const;
+  void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
+  void count(const Operation& asked, const Choice& choice, std::uint64_t times);
+  void count_channels(const Operation& operation, std::uint64_t times);
+  void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  void run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // Whether it goes in two steps, with a choice.
+  bool in_steps(const Operation& operation, const Choice& choice) const;
+  void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
+              cuda::Stream stream, void* arguments);
   cuda::Function function(const Operation& operation, Way way);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
+  const int rank_;
+  const Layout layout_;
+  const std::vector<Via> via_;
+  const double timeout_s_;
+  bool has_net_ = false, all_in_gpus_ = true;
   cuda::Device device_ = 0;
   cuda::Context context_ = nullptr;
   int processors_ = 0;
-  Arguments arguments_{};
   Status* status_ = nullptr;
-  double timeout_s_;
+  cuda::Pointer memory_ = 0;  // the kernels' own: Memory, channels and their orders
   std::optional<cuda::Clock> clock_;
-  cuda::Pointer segment_ = 0;
-  std::vector<cuda::Pointer> mapped_;   // of other processes
-  std::vector<cuda::Device> retained_;  // of this process, beside the own one
+  std::optional<Boxes> boxes_;
+  std::vector<Route> routes_;
+  std::optional<Courier> courier_;
+  int n_channels_ = 0;
+  cuda::Pointer channels_ = 0;
+  std::vector<PlannedChannel> planned_;
+  std::vector<Traffic> traffic_;
   std::array<cuda::Module, kDtypes> modules_{};
 };
 

@@ -1,58 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands to the kernels. Ranks push into each other's memory and read their own alone.
+// What the host hands to the kernels. A rank writes into its peers' boxes and reads its own alone,
+// wherever these lie: in the receiver's GPU, in memory of the host that both map, or on both sides
+// of a network, where couriers carry what is in them (collectives/native/gpu/courier.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#ifdef __CUDACC__
+#define RAILGAUGE_ON_BOTH __host__ __device__
+#else
+#define RAILGAUGE_ON_BOTH
+#endif
+
 namespace railgauge::gpu {
 
-inline constexpr int kMostRanks = 8;     // that map each other's memory
-inline constexpr int kMostBlocks = 128;  // of a kernel
-inline constexpr int kSlots = 4;         // of a connection of `push`, per block
-inline constexpr std::size_t kSlotBytes = 64 << 10;
-inline constexpr std::size_t kLineBytes =
-    8 << 10;  // of data, of a connection of `low_latency`, per block
-inline constexpr int kMostLineBlocks = 128;
-
+inline constexpr int kMostRanks = 8;                // that reach each other directly
+inline constexpr int kMostBlocks = 128;             // of a kernel
+inline constexpr int kSlots = 4;                    // of a connection, for one block
+inline constexpr std::size_t kLineBytes = 8 << 10;  // of data, for one block of `low_latency`
 inline constexpr std::size_t kFullLineBytes = 128, kFullLineData = 120;
-inline constexpr std::size_t kFullLines = 80 << 10;
 
-// How far a connection of two ranks is, for one block. Counters only grow, from launch to launch,
-// so that a captured launch can be replayed.
+// One way of a box, for one block. Counters only grow, from launch to launch, so that a captured
+// launch can be replayed. The first two are the owner's own, the others are written by its peer.
 struct Progress {
-  std::uint32_t sent;      // of this rank to that one; for this rank's senders alone
-  std::uint32_t received;  // of this rank from that one; for its receivers alone
-  std::uint32_t there;     // that one has sent to this rank; written by that one
-  std::uint32_t free;      // that one has read of what this rank sent; written by that one
+  std::uint32_t sent;           // to the peer
+  std::uint32_t received;       // from the peer
+  std::uint32_t there;          // what the peer has sent
+  std::uint32_t free;           // what the peer has read of what was sent to it
+  std::uint32_t bytes[kSlots];  // of the messages that are there
 };
 
-// The memory that a rank lends to its peers; `from` and `to` are the peers' numbers.
-struct Region {
-  Progress give[kMostRanks][kMostBlocks];   // connections of inputs
-  Progress share[kMostRanks][kMostBlocks];  // connections of results
-  std::uint32_t round[kMostLineBlocks];     // of low_latency; for this rank alone
-  std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended; likewise
+// What the boxes of a communicator hold.
+struct Layout {
+  std::uint32_t blocks;      // with connections
+  std::uint32_t slot_bytes;  // of a message
+  std::uint32_t line_blocks;
+  std::uint32_t full_lines;  // a rank may write so many to another in a round; 0: none
+
+  // A box: connections of inputs, of results (a tree: up and down), their slots, and lines.
+  RAILGAUGE_ON_BOTH std::size_t share_at() const { return blocks * sizeof(Progress); }
+  RAILGAUGE_ON_BOTH std::size_t give_slots_at() const {
+    return (2 * share_at() + 4095) / 4096 * 4096;
+  }
+  RAILGAUGE_ON_BOTH std::size_t share_slots_at() const {
+    return give_slots_at() + std::size_t(blocks) * kSlots * slot_bytes;
+  }
+  RAILGAUGE_ON_BOTH std::size_t lines_at() const {
+    return share_slots_at() + std::size_t(blocks) * kSlots * slot_bytes;
+  }
+  RAILGAUGE_ON_BOTH std::size_t full_lines_at() const {
+    return lines_at() + std::size_t(line_blocks) * 2 * 2 * kLineBytes;
+  }
+  RAILGAUGE_ON_BOTH std::size_t box_bytes() const {
+    return full_lines_at() + std::size_t(full_lines) * 2 * 2 * kFullLineBytes;
+  }
 };
 
-inline constexpr std::size_t kRegionBytes = (sizeof(Region) + 4095) / 4096 * 4096;
-
-// Where in a rank's segment what lies, for so many ranks.
-inline constexpr std::size_t give_at() { return kRegionBytes; }
-inline constexpr std::size_t share_at(int ranks) {
-  return give_at() + std::size_t(ranks) * kMostBlocks * kSlots * kSlotBytes;
-}
-inline constexpr std::size_t lines_at(int ranks) {
-  return share_at(ranks) + std::size_t(ranks) * kMostBlocks * kSlots * kSlotBytes;
-}
-inline constexpr std::size_t full_lines_at(int ranks) {
-  return lines_at(ranks) + std::size_t(ranks) * kMostLineBlocks * 2 * 2 * kLineBytes;
-}
-// How many full lines a rank may write to another in a round: a part of so many bytes.
-inline constexpr std::size_t full_lines(int ranks) { return kFullLines / ranks; }
-inline constexpr std::size_t segment_bytes(int ranks) {
-  return full_lines_at(ranks) + std::size_t(ranks) * 4 * full_lines(ranks) * kFullLineBytes;
-}
+// What a rank's kernels remember from one to the next.
+struct Memory {
+  std::uint32_t round[kMostBlocks];       // of low_latency
+  std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended
+};
 
 // In pinned memory of the host: how an operation ended.
 struct Status {
@@ -77,13 +86,48 @@ struct Exchange {
   std::uint32_t divide_by;  // of averages; 0: none
 };
 
-struct Arguments {
-  Exchange exchange;
-  int rank, ranks;
-  char* segment[kMostRanks];  // of every rank, as this one maps it
+// What every kernel gets.
+struct Base {
+  Layout layout;
+  Memory* memory;
   Status* status;
   std::uint64_t timeout_ns;
-  std::uint32_t chunk_bytes;  // of push, at most kSlotBytes
+  std::uint32_t chunk_bytes;  // of a message, at most a slot's
+};
+
+// Of the kernels that run an Exchange; a null box is one's own.
+struct Arguments {
+  Base base;
+  Exchange exchange;
+  int rank, ranks;
+  char* in[kMostRanks];   // by rank: what it writes for this one
+  char* out[kMostRanks];  // what this one writes for it
+};
+
+inline constexpr int kMostChildren = 3;  // of a tree
+
+// A rank's place in one channel: the ring, and a tree. Boxes are null where there is nobody.
+struct Channel {
+  int position;                                      // in the ring
+  const int* order;                                  // all ranks, in ring order
+  int previous, next, parent, child[kMostChildren];  // their ranks; -1: nobody
+  char *from_previous, *to_previous, *from_next, *to_next;
+  char *from_parent, *to_parent, *from_child[kMostChildren], *to_child[kMostChildren];
+};
+
+enum class Round : int { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast };
+
+// Of the kernels that run channels: block b is part of channel b % channels.
+struct ChannelArguments {
+  Base base;
+  const Channel* channel;
+  int channels, ranks;
+  Round what;
+  const void* source;
+  void* destination;
+  std::size_t count;  // as in Operation
+  int root;
+  std::uint32_t divide_by;
 };
 
 }  // namespace railgauge::gpu

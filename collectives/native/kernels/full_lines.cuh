@@ -63,9 +63,9 @@ class FullLines {
   __device__ FullLines(const Arguments& a)
       : a_(a),
         e_(a.exchange),
-        patience_(a),
-        own_(reinterpret_cast<Region*>(a.segment[a.rank])),
-        round_(own_->line_round + 1),
+        patience_(a.base),
+        memory_(a.base.memory),
+        round_(memory_->line_round + 1),
         place_(threadIdx.x % kLineThreads) {}
 
   template <class Op>
@@ -76,11 +76,11 @@ class FullLines {
   }
 
  private:
-  // Of the lines that `from` writes into the memory of `to`; inputs, or results.
-  __device__ char* lines(int to, int from, bool results) const {
-    const std::size_t number = (std::size_t(from) * 2 + results) * 2 + round_ % 2;
-    return a_.segment[to] + full_lines_at(a_.ranks) +
-           number * full_lines(a_.ranks) * kFullLineBytes;
+  // Of a box: of inputs, or of results.
+  __device__ char* lines(char* box, bool results) const {
+    const Layout& layout = a_.base.layout;
+    const std::size_t number = results * 2 + round_ % 2;
+    return box + layout.full_lines_at() + number * layout.full_lines * kFullLineBytes;
   }
 
   __device__ Half read(const Words<T>& words, std::size_t line) const {
@@ -113,7 +113,7 @@ class FullLines {
 
   __device__ void give(int peer) {
     const Words<T> words(e_.give[peer], e_.give_count[peer]);
-    char* to = lines(peer, a_.rank, false);
+    char* to = lines(a_.out[peer], false);
     for (Lanes at(words.size()); at.has(); at.next()) {
       if (at.is_line()) send(to + at.line() * kFullLineBytes, read(words, at.line()));
     }
@@ -134,7 +134,7 @@ class FullLines {
           if (at.is_line()) half = read(own, at.line());
         } else {
           if (!(e_.reduce_from >> rank & 1)) continue;
-          const char* from = lines(a_.rank, rank, false) + at.line() * kFullLineBytes;
+          const char* from = lines(a_.in[rank], false) + at.line() * kFullLineBytes;
           if (!receive(from, at.is_line(), rank, half)) return false;
         }
         Pack<T, Word> pack;
@@ -149,7 +149,7 @@ class FullLines {
       for (int step = 1; step < a_.ranks; ++step) {
         const int peer = (a_.rank + step) % a_.ranks;
         if (e_.share_with >> peer & 1)
-          send(lines(peer, a_.rank, true) + at.line() * kFullLineBytes, sum);
+          send(lines(a_.out[peer], true) + at.line() * kFullLineBytes, sum);
       }
       if (e_.result) write(result, at.line(), sum);
     }
@@ -162,10 +162,10 @@ class FullLines {
       const int peer = (a_.rank + step) % a_.ranks;
       if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
       const Words<T> words(e_.land[peer], e_.land_count[peer]);
-      if (!take_lines(words, lines(a_.rank, peer, false), peer)) return false;
+      if (!take_lines(words, lines(a_.in[peer], false), peer)) return false;
       Half none;
       if (!words.size() && !blockIdx.x && threadIdx.x < 32) {
-        if (!receive(lines(a_.rank, peer, false), threadIdx.x < kLineThreads, peer, none))
+        if (!receive(lines(a_.in[peer], false), threadIdx.x < kLineThreads, peer, none))
           return false;
       }
     }
@@ -174,7 +174,7 @@ class FullLines {
   __device__ bool take() {
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
-      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.rank, peer, true), peer))
+      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer], true), peer))
         return false;
     }
     return true;
@@ -193,15 +193,15 @@ class FullLines {
     __syncthreads();
     if (threadIdx.x) return;
     __threadfence();
-    if (atomicAdd(&own_->line_blocks, 1) + 1 < gridDim.x) return;
-    own_->line_blocks = 0;
-    own_->line_round = round_;
+    if (atomicAdd(&memory_->line_blocks, 1) + 1 < gridDim.x) return;
+    memory_->line_blocks = 0;
+    memory_->line_round = round_;
   }
 
   const Arguments& a_;
   const Exchange& e_;
   Patience patience_;
-  Region* own_;
+  Memory* memory_;
   const std::uint32_t round_;
   const int place_;
 };

@@ -3,6 +3,8 @@
 #include "full_lines.cuh"
 #include "low_latency.cuh"
 #include "push.cuh"
+#include "ring.cuh"
+#include "tree.cuh"
 
 using namespace railgauge::gpu;
 
@@ -18,6 +20,14 @@ using namespace railgauge::gpu;
   extern "C" __global__ void __launch_bounds__(kPushThreads)    \
       push_##name(const __grid_constant__ Arguments a) {        \
     push<RAILGAUGE_ELEMENT, Op>(a);                             \
+  }                                                             \
+  extern "C" __global__ void __launch_bounds__(kRingThreads)    \
+      ring_##name(const __grid_constant__ ChannelArguments a) { \
+    ring<RAILGAUGE_ELEMENT, Op>(a);                             \
+  }                                                             \
+  extern "C" __global__ void __launch_bounds__(kTreeThreads)    \
+      tree_##name(const __grid_constant__ ChannelArguments a) { \
+    tree<RAILGAUGE_ELEMENT, Op>(a);                             \
   }
 KERNELS(sum, Sum)
 KERNELS(prod, Prod)

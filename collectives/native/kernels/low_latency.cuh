@@ -103,23 +103,22 @@ template <class T, class Op>
 __device__ void low_latency(const Arguments& a) {
   const Exchange& e = a.exchange;
   const int block = blockIdx.x;
-  Region* own = reinterpret_cast<Region*>(a.segment[a.rank]);
-  const std::uint32_t round = own->round[block] + 1;
-  const auto lines = [&](int rank, int from) {
-    const std::size_t at = (std::size_t(from) * kMostLineBlocks + block) * 2 + round % 2;
-    return reinterpret_cast<Line*>(a.segment[rank] + lines_at(a.ranks) + at * 2 * kLineBytes);
+  const std::uint32_t round = a.base.memory->round[block] + 1;
+  const auto lines = [&](char* box) {
+    const std::size_t at = (std::size_t(block) * 2 + round % 2) * 2 * kLineBytes;
+    return reinterpret_cast<Line*>(box + a.base.layout.lines_at() + at);
   };
   for (int step = 1; step < a.ranks; ++step) {
     const int peer = (a.rank + step) % a.ranks;
     const Words<T> from(e.give[peer], e.give_count[peer]);
     const Range range(from.size());
-    Line* to = lines(peer, a.rank);
+    Line* to = lines(a.out[peer]);
     for (std::size_t at = range.begin + threadIdx.x; at < range.end; at += blockDim.x) {
       write_line(to + (at - range.begin), from.load(at).word, round);
     }
     if (range.begin == range.end && threadIdx.x == 0) write_line(to, 0, round);
   }
-  Patience patience(a);
+  Patience patience(a.base);
   bool there = true;
   const Words<T> input(e.own, e.reduce_count), result(e.result, e.reduce_count);
   const Range reduced(result.size());
@@ -135,7 +134,7 @@ __device__ void low_latency(const Arguments& a) {
       } else {
         if (!(e.reduce_from >> rank & 1)) continue;
         there &=
-            read_line(lines(a.rank, rank) + (at - reduced.begin), round, rank, patience, pack.word);
+            read_line(lines(a.in[rank]) + (at - reduced.begin), round, rank, patience, pack.word);
       }
       begun ? sum.template add<Op>(pack) : sum.begin(pack);
       begun = true;
@@ -148,7 +147,7 @@ __device__ void low_latency(const Arguments& a) {
     if (is_reduced) continue;
     const Words<T> to(e.land[peer], e.land_count[peer]);
     const Range range(to.size());
-    const Line* from = lines(a.rank, peer);
+    const Line* from = lines(a.in[peer]);
     Pack<T, Word> pack;
     for (std::size_t at = range.begin + threadIdx.x; there && at < range.end; at += blockDim.x) {
       there = read_line(from + (at - range.begin), round, peer, patience, pack.word);
@@ -158,7 +157,7 @@ __device__ void low_latency(const Arguments& a) {
       there = read_line(from, round, peer, patience, pack.word);
   }
   __syncthreads();
-  if (threadIdx.x == 0) own->round[block] = round;
+  if (threadIdx.x == 0) a.base.memory->round[block] = round;
 }
 
 }  // namespace railgauge::gpu

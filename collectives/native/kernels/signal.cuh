@@ -27,7 +27,7 @@ __device__ inline std::uint64_t now_ns() {
 // Ends waits: the host said so, or a wait took too long, on this rank.
 class Patience {
  public:
-  __device__ Patience(const Arguments& a) : status_(a.status), timeout_ns_(a.timeout_ns) {}
+  __device__ Patience(const Base& base) : status_(base.status), timeout_ns_(base.timeout_ns) {}
 
   // Whether to go on waiting for a rank; to be called in every turn of a wait.
   __device__ bool goes_on(int rank) {

@@ -171,6 +171,19 @@ class Communicator:
     def blocked_on(self) -> BlockedOn:
         """whom this rank waits for, or waited for when it failed; for any thread"""
 
+def gpu_count() -> int:
+    """GPUs that this process may use; UnavailableError: no driver."""
+
+def gpu_facts(device: int) -> tuple[str, str]:
+    """Its bus id, as `0000:1b:00.0`, and its name."""
+
+def gpus_reach(bus_id: str, other: str) -> bool:
+    """
+    Whether one maps the memory of the other; False for one that this process does not see.
+    """
+
+def has_gpu_kernels() -> bool: ...
+
 class GpuMemory:
     """Memory of one GPU."""
 
@@ -189,22 +202,33 @@ class GpuMemory:
         """The first `size` bytes, each to a value."""
 
 class GpuEngine:
-    """Collectives between GPUs that map each other's memory."""
+    """Collectives between GPUs, one rank's end."""
 
-    def __init__(self, device: int, rank: int, ranks: int, timeout_s: float) -> None: ...
+    def __init__(self, device: int, rank: int, via: Sequence[int], layout: tuple[int, int, int, int], timeout_s: float) -> None:
+        """`layout`: blocks, bytes of a slot, blocks of lines, full lines."""
 
-    @property
-    def lent(self) -> bytes: ...
+    def lent(self, rank: int) -> bytes: ...
 
     def connect(self, lent: Sequence[bytes]) -> None: ...
 
+    def carry(self, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
+
+    def start(self, doorbell: railgauge._native.transports.Doorbell) -> None: ...
+
+    def channels(self, planned: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Of each channel the ring, and by rank its parent in the tree."""
+
     def run(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, stream: int, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> None: ...
+
+    def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
+
+    def way(self, collective: int, count: int, dtype: int) -> int: ...
 
     def synchronize(self, stream: int) -> None: ...
 
-    def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0) -> float: ...
-
-    def way(self, collective: int, count: int, dtype: int) -> int: ...
+    @property
+    def traffic(self) -> list[tuple[int, int]]:
+        """By rank, the bytes sent to it and received from it."""
 
     def check(self) -> None: ...
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a node's topology says of the GPUs of its ranks: how they reach each other, and which cores are near."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.topo.busid import to_number
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.model import Node, NodeKind, System
+from railgauge.topo.paths import paths
+from railgauge.topo.settings.levels import read_levels
+from railgauge.topo.subset import with_gpus
+from railgauge.topo.system import build_system
+from railgauge.topo.topology import Topology
+
+NVLINK = "NVL"
+"""The type of a path by NVLink, through a switch or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLinks:
+    """By rank and rank of a node: whether NCCL uses P2P, and GB/s of the path; and whether all have NVLink."""
+
+    p2p: list[list[bool]]
+    gb_per_s: list[list[float]]
+    nvlink: bool
+
+
+def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
+    """The topology with those GPUs alone, as ranks in that order.
+
+    Raises:
+        UnavailableError: one of them is not in it.
+    """
+    there = {to_number(gpu.bus_id): gpu for gpu in build_system(topology).gpus if gpu.bus_id}
+    missing = [bus_id for bus_id in bus_ids if to_number(bus_id) not in there]
+    if missing:
+        raise UnavailableError(
+            f"GPU {missing[0]} is not in this host's topology: is NVML there (`railgauge topo show`), "
+            f"or does NCCL_TOPO_FILE describe another machine?"
+        )
+    return with_gpus(topology, [there[to_number(bus_id)] for bus_id in bus_ids])
+
+
+def gpu_links(system: System, environ: Mapping[str, str]) -> GpuLinks:
+    """Of the System's ranks; nothing where these are no GPUs."""
+    gpus = [rank for rank in system.ranks if rank.kind is NodeKind.GPU]
+    found = paths(system, levels=read_levels(environ))
+    pairs = [[(a.id, b.id) for b in gpus] for a in gpus]
+    return GpuLinks(
+        p2p=[[a == b or found.peer_access(a, b).allowed for a, b in row] for row in pairs],
+        gb_per_s=[[found.get(a, b).gb_per_s for a, b in row] for row in pairs],
+        nvlink=bool(gpus) and all(a == b or found.wired(a, b).type == NVLINK for row in pairs for a, b in row),
+    )
+
+
+def near_cpus(system: System) -> list[Node]:
+    """By rank the CPU that its GPU is nearest to."""
+    found = paths(system)
+    cpus = [node for node in system.nodes if node.kind is NodeKind.CPU]
+    return [min(cpus, key=lambda cpu: found.get(gpu.id, cpu.id).hops) for gpu in system.ranks]

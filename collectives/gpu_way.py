@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How GPUs reach each other, and what of memory that takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from railgauge.collectives.plan import Plan
+from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.settings.parameter import parameter
+from railgauge.transports.peer import Peer
+from railgauge.transports.select import SHM, transport_name
+from railgauge.transports.wire import ANY_SOCKET, Nets, Wire, unplanned_step, wire
+
+WAYS = (
+    (Algorithm.ONE_SHOT, Protocol.LL),
+    (Algorithm.TWO_SHOT, Protocol.SIMPLE),
+    (Algorithm.TWO_SHOT, Protocol.LL128),
+    (Algorithm.RING, Protocol.SIMPLE),
+    (Algorithm.TREE, Protocol.SIMPLE),
+)
+"""In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
+MOST_DIRECT = 8
+"""Ranks that all reach each other; of more, each reaches its neighbours in rings and trees."""
+SLOTS_BYTES = 128 << 10
+"""Of the messages under way in one GPU, from all peers, per block and place in the queue."""
+
+
+class Via(IntEnum):
+    """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
+
+    NONE = 0
+    DIRECT = 1
+    IPC = 2
+    SHM = 3
+    NET = 4
+
+
+NAMES = {Via.DIRECT: "P2P/direct pointer", Via.IPC: "P2P/IPC", Via.SHM: SHM}
+"""As NCCL's log names them; NET by its device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the boxes of a communicator hold (collectives/native/kernels/arguments.h)."""
+
+    blocks: int
+    slot_bytes: int
+    line_blocks: int
+    full_lines: int
+
+    @classmethod
+    def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
+        """For all ranks' ways; `nvlink`: all pairs have it, which passes stores of 128 bytes on whole."""
+        ranks = len(vias)
+        if any(Via.NET in row for row in vias):
+            return cls(16, 128 << 10, 1, 0)
+        if any(Via.SHM in row for row in vias):
+            return cls(32, 64 << 10, 32, 0)
+        slot = min(64 << 10, max(16 << 10, SLOTS_BYTES // ranks))
+        return cls(128, slot, 128, (80 << 10) // ranks if nvlink else 0)
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """As the native engine takes them."""
+        return self.blocks, self.slot_bytes, self.line_blocks, self.full_lines
+
+
+def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> list[list[Via]]:
+    """By rank and rank how one reaches the other. `reach`: whether a rank's GPU maps the memory of another's."""
+    size = len(peers)
+    near = _neighbours(plan, size) if size > MOST_DIRECT else None
+    return [
+        [
+            Via.NONE if a == b or (near is not None and b not in near[a]) else _via(peers[a], peers[b], plan, reach)
+            for b in range(size)
+        ]
+        for a in range(size)
+    ]
+
+
+def name(a: Peer, b: Peer, via: Via, nets: Nets) -> str:
+    """The transport as NCCL's log names it at the sender."""
+    return transport_name(nets or unplanned_step(a, b)) if via is Via.NET else NAMES[via]
+
+
+def net_wires(plan: Plan, peers: Sequence[Peer], vias: Sequence[Sequence[Via]]) -> list[Wire]:
+    """The connections that carry boxes between nodes: as the plan's rings and trees go, else by the first NICs."""
+    planned: dict[tuple[int, int], list[Nets]] = {}
+    for source, target, nets in _planned_steps(plan):
+        if nets and nets not in planned.setdefault((source, target), []):
+            planned[source, target].append(nets)
+    return [
+        wire(channel, source, target, nets)
+        for source, row in enumerate(vias)
+        for target, via in enumerate(row)
+        if via is Via.NET
+        for channel, nets in enumerate(planned.get((source, target), [ANY_SOCKET]))
+    ]
+
+
+def _via(a: Peer, b: Peer, plan: Plan, reach: Sequence[Sequence[bool]]) -> Via:
+    if a.host_id != b.host_id:
+        return Via.NET
+    p2p = plan.p2p[a.rank][b.rank] and plan.p2p[b.rank][a.rank]
+    if p2p and reach[a.rank][b.rank] and reach[b.rank][a.rank] and not _off(a, b, "NCCL_P2P_DISABLE"):
+        return Via.DIRECT if a.pid_hash == b.pid_hash else Via.IPC
+    return Via.SHM if unplanned_step(a, b) is None else Via.NET
+
+
+def _off(a: Peer, b: Peer, setting: str) -> bool:
+    return any(parameter(one.settings, setting, 0) for one in (a, b))
+
+
+def _planned_steps(plan: Plan) -> list[tuple[int, int, Nets]]:
+    rings = [
+        (source, target, nets)
+        for ring, steps in zip(plan.rings, plan.nets, strict=True)
+        for source, target, nets in zip(ring, [*ring[1:], ring[0]], steps, strict=True)
+    ]
+    trees = [
+        step
+        for tree in plan.trees
+        for rank, parent in enumerate(tree.parents)
+        if parent >= 0
+        for step in ((rank, parent, tree.up[rank]), (parent, rank, tree.down[rank]))
+    ]
+    return rings + trees
+
+
+def _neighbours(plan: Plan, size: int) -> list[set[int]]:
+    near: list[set[int]] = [set() for _ in range(size)]
+    for source, target, _ in _planned_steps(plan):
+        near[source].add(target)
+        near[target].add(source)
+    return near

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's boxes: the memory that its peers write into for it, and theirs as it reaches them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/native/kernels/arguments.h"
+#include "transports/native/cuda/driver.h"
+#include "transports/native/shm/segment.h"
+
+namespace railgauge::gpu {
+
+// How two ranks reach each other; the numbers are part of the Python binding
+// (collectives/gpu_way.py).
+enum class Via : int {
+  kNone,    // not at all: itself, or a rank that it has nothing to do with
+  kDirect,  // memory of the peer's GPU: one process has both
+  kIpc,     // the same, mapped from another process
+  kShm,     // memory of the host that both GPUs map
+  kNet,     // a box at each end, and couriers between them
+};
+inline constexpr int kVias = 5;
+
+// A box as its owner tells the peer that writes into it.
+struct Lent {
+  std::int64_t process;
+  char bus_id[16];
+  std::size_t at;          // of the box, from the start of what follows
+  cuda::Pointer device;    // for kDirect
+  cuda::IpcHandle handle;  // for kIpc
+  char shared[96];         // for kShm: a Segment's descriptor
+};
+
+class Boxes {
+ public:
+  // Makes the boxes for what comes from each rank. Error (kSystem): not enough memory.
+  Boxes(cuda::Context context, cuda::Device device, const Layout& layout, std::vector<Via> via);
+  ~Boxes();
+  Boxes(const Boxes&) = delete;
+  Boxes& operator=(const Boxes&) = delete;
+
+  // What a rank needs to write into its box here.
+  Lent lent(int rank) const;
+  // What all ranks lent this one, by rank. Error (kSystem): one cannot be reached.
+  void open(const std::vector<Lent>& lent);
+
+  Via via(int rank) const { return via_[rank]; }
+  // As kernels on this GPU address them; null where there are none.
+  char* in(int rank) const { return in_[rank]; }
+  char* out(int rank) const { return out_[rank]; }
+  // As the host does, of kNet.
+  std::byte* in_on_host(int rank) const { return shared_->data() + at_[rank]; }
+  std::byte* out_on_host(int rank) const { return leaving_->data() + at_[rank]; }
+
+ private:
+  char* register_memory(shm::Segment& segment);
+  char* opened(int rank, const Lent& lent);
+
+  const cuda::Driver& cuda_ = cuda::Driver::get();
+  cuda::Context context_;
+  cuda::Device device_;
+  std::vector<Via> via_;
+  std::vector<std::size_t> at_;  // of each rank's box, in the memory of its kind
+  std::vector<char*> in_, out_;
+  cuda::Pointer here_ = 0;                 // boxes in this GPU
+  std::unique_ptr<shm::Segment> shared_;   // boxes on the host
+  std::unique_ptr<shm::Segment> leaving_;  // of kNet, what goes out
+  char* leaving_here_ = nullptr;           // as this GPU maps it
+  std::vector<std::unique_ptr<shm::Segment>> opened_;
+  std::vector<void*> registered_;
+  std::vector<cuda::Pointer> mapped_;   // of other processes
+  std::vector<cuda::Device> retained_;  // of this process, beside the own one
+};
+
+}  // namespace railgauge::gpu

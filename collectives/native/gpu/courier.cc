@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/courier.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "transports/native/error.h"
+#include "transports/native/waiting.h"
+
+namespace railgauge::gpu {
+
+namespace {
+
+constexpr int kKinds = 2;                    // of connections in a box: inputs and results
+constexpr std::uint32_t kCredit = 1u << 31;  // in a tag: how many messages were read
+constexpr auto kNap = std::chrono::microseconds(50);
+constexpr unsigned kCoresToSpare = 8;
+
+std::chrono::nanoseconds spin() {
+  using namespace std::chrono_literals;
+  return std::thread::hardware_concurrency() < kCoresToSpare ? 20us : 2ms;
+}
+
+std::uint32_t load(const std::uint32_t& word) {
+  return std::atomic_ref(const_cast<std::uint32_t&>(word)).load(std::memory_order_acquire);
+}
+void store(std::uint32_t& word, std::uint32_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+Courier::Courier(const Layout& layout, std::vector<Route> routes,
+                 std::shared_ptr<Doorbell> doorbell, Status* status)
+    : layout_(layout), routes_(std::move(routes)), doorbell_(std::move(doorbell)), status_(status) {
+  for (Route& route : routes_) {
+    for (int kind = 0; kind < kKinds; ++kind) {
+      const std::size_t at = kind ? layout.share_at() : 0;
+      const std::size_t slots = kind ? layout.share_slots_at() : layout.give_slots_at();
+      for (std::uint32_t block = 0; block < layout.blocks; ++block) {
+        const std::size_t of_block = std::size_t(block) * kSlots * layout.slot_bytes;
+        streams_.push_back({&route, kind * layout.blocks + block,
+                            reinterpret_cast<Progress*>(route.in + at) + block,
+                            reinterpret_cast<Progress*>(route.out + at) + block,
+                            route.in + slots + of_block, route.out + slots + of_block,
+                            route.to[block % route.to.size()].get()});
+      }
+    }
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+Courier::~Courier() {
+  stop_ = true;
+  thread_.join();
+}
+
+void Courier::run() {
+  using Clock = std::chrono::steady_clock;
+  auto moved = Clock::now();
+  const auto patience = spin();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    int rank = -1;
+    try {
+      if (Attendant* attendant = doorbell_->attendant()) attendant->attend();
+      bool any = carry_all();
+      for (Route& route : routes_) {
+        rank = route.rank;
+        for (const auto& from : route.from) any |= deliver(route, *from);
+      }
+      if (any || woken_.exchange(false, std::memory_order_relaxed)) moved = Clock::now();
+    } catch (const PeerLost& lost) {
+      problem_ = lost.what();
+      return store(status_->failed, 1 + lost.rank());
+    } catch (const std::exception& error) {
+      problem_ = error.what();
+      return store(status_->failed, 1 + std::max(rank, 0));
+    }
+    if (Clock::now() - moved < patience) {
+      Waiting::relax();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
+bool Courier::carry_all() {
+  bool any = false;
+  for (Stream& stream : streams_) any |= carry(stream);
+  return any;
+}
+
+bool Courier::carry(Stream& stream) {
+  bool any = false;
+  const std::uint32_t read = load(stream.out->free);
+  if (read != stream.read) {
+    if (std::byte* credit = stream.to->acquire()) {
+      std::memcpy(credit, &read, sizeof read);
+      stream.to->post(sizeof read, kCredit | stream.tag);
+      stream.read = read;
+      any = true;
+    }
+  }
+  for (const std::uint32_t there = load(stream.out->there); stream.carried != there;) {
+    if (!stream.to->acquire()) break;
+    stream.to->lend(slot(stream.out_slots, stream.carried),
+                    stream.out->bytes[stream.carried % kSlots], stream.tag);
+    ++stream.carried;
+    any = true;
+  }
+  return any;
+}
+
+bool Courier::deliver(Route& route, Receiver& from) {
+  bool any = false;
+  for (Message message = from.front(); message.data; message = from.front()) {
+    const std::size_t number = message.tag & ~kCredit, first = &route - routes_.data();
+    if (number >= kKinds * layout_.blocks || message.bytes > layout_.slot_bytes) {
+      throw Error(ErrorCode::kMismatch,
+                  "rank " + std::to_string(route.rank) + " sends what this version does not know");
+    }
+    Stream& stream = streams_[first * kKinds * layout_.blocks + number];
+    if (message.tag & kCredit) {
+      std::uint32_t read;
+      std::memcpy(&read, message.data, sizeof read);
+      store(stream.in->free, read);
+    } else {
+      std::memcpy(slot(stream.in_slots, stream.arrived), message.data, message.bytes);
+      stream.in->bytes[stream.arrived % kSlots] = static_cast<std::uint32_t>(message.bytes);
+      store(stream.in->there, ++stream.arrived);
+    }
+    from.pop();
+    any = true;
+  }
+  return any;
+}
+
+std::byte* Courier::slot(std::byte* slots, std::uint32_t number) const {
+  return slots + number % kSlots * std::size_t(layout_.slot_bytes);
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries boxes between nodes: what this rank's kernels write into the boxes that leave goes over a
+// connection of the host, and what comes is put into the boxes that its kernels read. One thread.
+//
+// A message is carried on once its kernel has told of it; the kernel is told that a slot is free
+// once the peer's kernel has read the message, so that no connection is ever held up by one block.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/native/kernels/arguments.h"
+#include "transports/native/doorbell.h"
+#include "transports/native/transport.h"
+
+namespace railgauge::gpu {
+
+// The boxes between this rank and one on another node, as the host addresses them, and what carries
+// them; block b goes by connection b % connections.
+struct Route {
+  int rank;
+  std::byte *in, *out;
+  std::vector<std::shared_ptr<Sender>> to;
+  std::vector<std::shared_ptr<Receiver>> from;
+};
+
+class Courier {
+ public:
+  // `status` is told when a peer is lost.
+  Courier(const Layout& layout, std::vector<Route> routes, std::shared_ptr<Doorbell> doorbell,
+          Status* status);
+  ~Courier();
+  // An operation has begun.
+  void wake() { woken_.store(true, std::memory_order_relaxed); }
+  // What went wrong; empty: nothing. Valid once `status` tells of a failure.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  // One way of a box, for one block.
+  struct Stream {
+    Route* route;
+    std::uint32_t tag;
+    Progress *in, *out;
+    std::byte *in_slots, *out_slots;
+    Sender* to;
+    std::uint32_t carried = 0, arrived = 0, read = 0;
+  };
+
+  void run();
+  bool carry_all();
+  bool carry(Stream& stream);
+  bool deliver(Route& route, Receiver& from);
+  std::byte* slot(std::byte* slots, std::uint32_t number) const;
+
+  const Layout layout_;
+  std::vector<Route> routes_;
+  std::vector<Stream> streams_;  // by route, kind and block
+  std::shared_ptr<Doorbell> doorbell_;
+  Status* status_;
+  std::string problem_;
+  std::atomic<bool> stop_{false}, woken_{false};
+  std::thread thread_;
+};
+
+}  // namespace railgauge::gpu
