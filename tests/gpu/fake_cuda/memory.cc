@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of the GPUs: files without a name, which other processes open by this one's descriptors;
+// nothing is left of them when it dies.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "fake.h"
+
+namespace railgauge::cuda {
+
+namespace {
+
+constexpr std::size_t kFilled = 1 << 20;  // so much of new memory is not zero, as on a GPU
+
+struct Mapping {
+  std::size_t size;
+  int file;         // -1: another process's
+  Context context;  // null likewise
+};
+
+struct Told {  // what an IpcHandle holds
+  pid_t process;
+  int file;
+  std::size_t size;
+};
+static_assert(sizeof(Told) <= sizeof(IpcHandle));
+
+std::mutex mutex;
+std::map<Pointer, Mapping> mappings;
+std::map<Context, std::size_t> used;
+std::map<void*, std::size_t> pinned;  // by cuMemHostAlloc
+std::set<void*> registered;
+
+void* address(Pointer pointer) { return reinterpret_cast<void*>(pointer); }
+
+std::size_t limit() {
+  const std::string bytes = setting("FAKE_CUDA_BYTES");
+  return bytes.empty() ? ~std::size_t(0) : std::stoull(bytes);
+}
+
+Result map(int file, std::size_t size, Pointer* pointer) {
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (at == MAP_FAILED) return kOutOfMemory;
+  *pointer = reinterpret_cast<Pointer>(at);
+  return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+Result cuMemAlloc_v2(Pointer* pointer, std::size_t size) {
+  RAILGAUGE_FAULT();
+  const Context context = current_context();
+  if (!context) return kInvalidContext;
+  if (!size) return kInvalidValue;
+  const std::lock_guard lock(mutex);
+  if (size > limit() - std::min(limit(), used[context])) return kOutOfMemory;
+  const int file = memfd_create("fake-cuda", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, size) || map(file, size, pointer)) {
+    close(file);
+    return kOutOfMemory;
+  }
+  std::memset(address(*pointer), 0xa5, std::min(size, kFilled));
+  mappings[*pointer] = {size, file, context};
+  used[context] += size;
+  return kSuccess;
+}
+
+Result cuMemFree_v2(Pointer pointer) {
+  std::unique_lock lock(mutex);
+  const auto found = mappings.find(pointer);
+  if (found == mappings.end() || !found->second.context) return kInvalidValue;
+  const Mapping mapping = found->second;
+  mappings.erase(found);
+  lock.unlock();
+  wait_idle(mapping.context);
+  lock.lock();
+  used[mapping.context] -= mapping.size;
+  munmap(address(pointer), mapping.size);
+  close(mapping.file);
+  return kSuccess;
+}
+
+Result cuMemsetD8_v2(Pointer pointer, unsigned char value, std::size_t size) {
+  RAILGAUGE_FAULT();
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(pointer);
+  if (!value && found != mappings.end() && found->second.size == size) {
+    madvise(address(pointer), size, MADV_REMOVE);  // zero without taking memory
+  } else {
+    std::memset(address(pointer), value, size);
+  }
+  return kSuccess;
+}
+
+Result cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t size) {
+  RAILGAUGE_FAULT();
+  if (const Result result = cuStreamSynchronize(nullptr)) return result;
+  std::memcpy(address(to), from, size);
+  return kSuccess;
+}
+
+Result cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t size) {
+  RAILGAUGE_FAULT();
+  if (const Result result = cuStreamSynchronize(nullptr)) return result;
+  std::memcpy(to, address(from), size);
+  return kSuccess;
+}
+
+Result cuMemcpyAsync(Pointer to, Pointer from, std::size_t size, Stream stream) {
+  RAILGAUGE_FAULT();
+  return put(stream, [=] { std::memcpy(address(to), address(from), size); });
+}
+
+Result cuIpcGetMemHandle(IpcHandle* handle, Pointer pointer) {
+  RAILGAUGE_FAULT();
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(pointer);
+  if (found == mappings.end() || !found->second.context) return kInvalidValue;
+  const Told told{getpid(), found->second.file, found->second.size};
+  *handle = {};
+  std::memcpy(handle->bytes, &told, sizeof told);
+  return kSuccess;
+}
+
+Result cuIpcOpenMemHandle_v2(Pointer* pointer, IpcHandle handle, unsigned) {
+  RAILGAUGE_FAULT();
+  Told told;
+  std::memcpy(&told, handle.bytes, sizeof told);
+  if (told.process == getpid()) return kInvalidContext;
+  const std::string path =
+      "/proc/" + std::to_string(told.process) + "/fd/" + std::to_string(told.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return kInvalidContext;
+  const Result result = map(file, told.size, pointer);
+  close(file);
+  if (result) return result;
+  const std::lock_guard lock(mutex);
+  mappings[*pointer] = {told.size, -1, nullptr};
+  return kSuccess;
+}
+
+Result cuIpcCloseMemHandle(Pointer pointer) {
+  if (const Context context = current_context()) wait_idle(context);
+  const std::lock_guard lock(mutex);
+  const auto found = mappings.find(pointer);
+  if (found == mappings.end() || found->second.context) return kInvalidValue;
+  munmap(address(pointer), found->second.size);
+  mappings.erase(found);
+  return kSuccess;
+}
+
+Result cuMemHostAlloc(void** pointer, std::size_t size, unsigned) {
+  RAILGAUGE_FAULT();
+  void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return kOutOfMemory;
+  *pointer = at;
+  const std::lock_guard lock(mutex);
+  pinned[at] = size;
+  return kSuccess;
+}
+
+Result cuMemFreeHost(void* pointer) {
+  if (const Context context = current_context()) wait_idle(context);
+  const std::lock_guard lock(mutex);
+  const auto found = pinned.find(pointer);
+  if (found == pinned.end()) return kInvalidValue;
+  munmap(pointer, found->second);
+  pinned.erase(found);
+  return kSuccess;
+}
+
+Result cuMemHostRegister_v2(void* pointer, std::size_t, unsigned) {
+  RAILGAUGE_FAULT();
+  const std::lock_guard lock(mutex);
+  return registered.insert(pointer).second ? kSuccess : kAlreadyRegistered;
+}
+
+Result cuMemHostUnregister(void* pointer) {
+  const std::lock_guard lock(mutex);
+  return registered.erase(pointer) ? kSuccess : kNotRegistered;
+}
+
+Result cuMemHostGetDevicePointer_v2(Pointer* on_gpu, void* pointer, unsigned) {
+  *on_gpu = reinterpret_cast<Pointer>(pointer);
+  return kSuccess;
+}
+
+}  // extern "C"
+
+}  // namespace railgauge::cuda
