@@ -71,7 +71,9 @@ void bind_gpu(nb::module_& m) {
           "source"_a, "From the beginning on.")
       .def(
           "read", [](const cuda::Memory& memory, Data to) { memory.read(to.data(), to.nbytes()); },
-          "destination"_a, "From the beginning on.");
+          "destination"_a, "From the beginning on.")
+      .def("set", &cuda::Memory::set, "value"_a, "size"_a,
+           "The first `size` bytes, each to a value.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           "__init__",

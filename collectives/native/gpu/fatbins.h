@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled kernels as they were built in: one fatbin for each element type, and one of copies.
+// The compiled kernels as they were built in: a fatbin for each element type, one that makes and
+// checks data, and one of copies.
 #pragma once
 
 #include "collectives/native/dtype.h"
@@ -9,5 +10,6 @@ namespace railgauge::gpu {
 // Each is null where the build had no nvcc.
 const void* fatbin(Dtype dtype);
 const void* copy_fatbin();
+const void* pattern_fatbin();
 
 }  // namespace railgauge::gpu

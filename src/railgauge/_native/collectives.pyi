@@ -198,6 +198,9 @@ class GpuMemory:
     def read(self, destination: Annotated[NDArray, dict(order='C', device='cpu')]) -> None:
         """From the beginning on."""
 
+    def set(self, value: int, size: int) -> None:
+        """The first `size` bytes, each to a value."""
+
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
@@ -309,6 +312,17 @@ def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(orde
     """
     Compare every element with what fill_pattern writes; the result is as check_reduced's.
     """
+
+class GpuPatterns:
+    """The same for data in the memory of one GPU."""
+
+    def __init__(self, device: int) -> None: ...
+
+    def fill(self, pattern: Pattern, rank: int, data: int, count: int, first: int = 0) -> None: ...
+
+    def check_reduced(self, pattern: Pattern, data: int, count: int, first: int = 0) -> tuple[int, int, float, float, float]: ...
+
+    def check_copied(self, pattern: Pattern, rank: int, data: int, count: int, first: int = 0) -> tuple[int, int, float, float, float]: ...
 
 def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:
     """
