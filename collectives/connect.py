@@ -36,11 +36,15 @@ def connect(
     return comm
 
 
-def connect_gpus(bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog) -> GpuCommunicator:
+def connect_gpus(
+    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog, *, in_channels: bool = False
+) -> GpuCommunicator:
     """Connect the GPUs of all ranks over the plan, and log how; `device` is this rank's by CUDA's number.
+
+    `in_channels`: all goes over the plan's rings that can.
 
     Errors are those of GpuCommunicator.
     """
-    comm = GpuCommunicator(bootstrap, peers, plan, device)
+    comm = GpuCommunicator(bootstrap, peers, plan, device, in_channels=in_channels)
     log_gpu_connections(comm, log)
     return comm

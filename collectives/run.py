@@ -195,7 +195,9 @@ class _Rank:
             outcome.timed_at = place_of(peers)
             return
         if gpu:
-            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log)
+            gpus = connect_gpus(
+                bootstrap, peers, plan, gpu.device, self._log, in_channels=self._job.graph_file is not None
+            )
             with binding:
                 self._measure_on_gpu(gpus, bootstrap, outcome)
                 gpus.close()

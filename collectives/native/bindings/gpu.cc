@@ -148,7 +148,7 @@ void bind_gpu(nb::module_& m) {
           "can",
           [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
             if (way < 0 || way > static_cast<int>(gpu::Way::kTree)) return false;
-            return engine.can(read(collective, 0, 0, count, dtype, 0, 0),
+            return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
                               static_cast<gpu::Way>(way));
           },
           "collective"_a, "count"_a, "dtype"_a, "way"_a)
