@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
-from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict
 from railgauge.topo.algorithm import Algorithm, Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How an operation was run, and the bus bandwidth in GB/s that was predicted of it; 0 where nothing was."""
+    """How an operation was run, None where that is not known, and the bus bandwidth in GB/s that was predicted of it; 0
+    where nothing was.
+    """
 
-    algorithm: Algorithm
-    protocol: Protocol
-    channels: int
+    algorithm: Algorithm | str | None
+    protocol: Protocol | str | None
+    channels: int | None
     predicted_busbw_gb_per_s: float
 
 
@@ -47,10 +48,3 @@ class Bench(ABC):
     @abstractmethod
     def floor_s(self, case: Case, times: int) -> float | None:
         """What memory sets as the limit, measured by all ranks at once; None where it is not the limit."""
-
-    def lies(self, case: Case, *, in_place: bool) -> tuple[tuple[bool, int], tuple[bool, int]]:
-        """Where source and destination are: whether in the destination's array, and at which element."""
-        if not in_place:
-            return (False, 0), (True, 0)
-        where = extent(case.collective, case.count, self.rank, self.size, case.root)
-        return (True, where.source_at), (True, where.destination_at)
