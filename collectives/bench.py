@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
-from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict
 from railgauge.topo.algorithm import Algorithm, Protocol
 
@@ -49,10 +48,3 @@ class Bench(ABC):
     @abstractmethod
     def floor_s(self, case: Case, times: int) -> float | None:
         """What memory sets as the limit, measured by all ranks at once; None where it is not the limit."""
-
-    def lies(self, case: Case, *, in_place: bool) -> tuple[tuple[bool, int], tuple[bool, int]]:
-        """Where source and destination are: whether in the destination's array, and at which element."""
-        if not in_place:
-            return (False, 0), (True, 0)
-        where = extent(case.collective, case.count, self.rank, self.size, case.root)
-        return (True, where.source_at), (True, where.destination_at)

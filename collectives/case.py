@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.collectives.operation import REDUCING, ROOTED, bytes_of
+from railgauge.collectives.operation import REDUCING, ROOTED, bytes_of, extent
 from railgauge.topo.algorithm import Collective
 
 
@@ -21,6 +21,13 @@ class Case:
     def bytes(self, ranks: int) -> int:
         """As nccl-tests counts them."""
         return bytes_of(self.collective, self.count, self.dtype.bytes, ranks)
+
+    def lies(self, rank: int, ranks: int, *, in_place: bool) -> tuple[tuple[bool, int], tuple[bool, int]]:
+        """Where a rank's source and destination are: whether in the destination's array, and at which element."""
+        if not in_place:
+            return (False, 0), (True, 0)
+        where = extent(self.collective, self.count, rank, ranks, self.root)
+        return (True, where.source_at), (True, where.destination_at)
 
     def __str__(self) -> str:
         """For messages: `float sum`, `int8 from root 3`."""

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank's arrays for runs in the memory of its GPU."""
+"""What a run needs of a rank that works in the memory of its GPU."""
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench, Ran
-from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
+from railgauge.collectives.gpu_arrays import GpuArrays
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.nccl_communicator import NcclCommunicator
-from railgauge.collectives.operation import extent
-from railgauge.collectives.verification import Verdict, verify
+from railgauge.collectives.verification import Verdict
 
 
 class GpuBench(Bench):
-    """Buffers of `largest` bytes, each with one of the host beside it, where data is made and looked at."""
+    """Arrays of `largest` bytes on the communicator's GPU."""
 
     def __init__(
         self,
@@ -34,33 +32,21 @@ class GpuBench(Bench):
         self._comm = comm
         self._replays = replays
         allocate = allocate or functools.partial(native.GpuMemory, comm.device)
-        self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
-        self._mirrors = [Buffer(largest) for _ in range(2)]
+        self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""
-        size = case.bytes(self.size)
-        self._mirrors[True].poison(size)
-        (which, element), _ = self.lies(case, in_place=in_place)
-        count = extent(case.collective, case.count, self.rank, self.size, case.root).source
-        native.fill_pattern(pattern, self.rank, self._mirrors[which].at(element, case.dtype), count)
-        for array, mirror in zip(self._arrays, self._mirrors, strict=True):
-            array.write(self._start(mirror, size))
+        self._arrays.fill(case, pattern, in_place=in_place)
 
     def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """As in Bench; by the GPU's clock."""
-        source, destination = (
-            self._arrays[which].pointer + element * case.dtype.bytes
-            for which, element in self.lies(case, in_place=in_place)
-        )
+        source, destination = self._arrays.pointers(case, in_place=in_place)
         replays = self._replays if ahead else 0
         return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""
-        _, (_, element) = self.lies(case, in_place=in_place)
-        self._arrays[True].read(self._start(self._mirrors[True], case.bytes(self.size)))
-        return verify(case, pattern, kind, self._mirrors[True].at(element, case.dtype), self.rank, self.size)
+        return self._arrays.verify(case, pattern, kind, in_place=in_place)
 
     def ran(self, case: Case) -> Ran:
         """As in Bench."""
@@ -69,6 +55,3 @@ class GpuBench(Bench):
     def floor_s(self, case: Case, times: int) -> float | None:
         """As in Bench: links are the limit."""
         return None
-
-    def _start(self, mirror: Buffer, size: int) -> Any:
-        return memoryview(mirror.memory)[:size]

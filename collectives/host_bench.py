@@ -47,7 +47,9 @@ class HostBench(Bench):
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""
-        return verify(case, pattern, kind, self._view(case, in_place)[1], self.rank, self.size)
+        _, destination = self._view(case, in_place)
+        size = case.dtype.bytes
+        return verify(case, pattern, kind, lambda element: destination[element * size :], self.rank, self.size)
 
     def ran(self, case: Case) -> Ran:
         """As in Bench."""
@@ -69,7 +71,7 @@ class HostBench(Bench):
 
     def _view(self, case: Case, in_place: bool) -> tuple[Any, Any]:
         arrays = self._source, self._destination
-        from_, to = self.lies(case, in_place=in_place)
+        from_, to = case.lies(self.rank, self.size, in_place=in_place)
         return arrays[from_[0]].at(from_[1], case.dtype), arrays[to[0]].at(to[1], case.dtype)
 
 

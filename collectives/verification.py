@@ -3,6 +3,7 @@
 are made again from their Pattern (collectives/native/pattern.h).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,15 +32,27 @@ class Verdict:
         return f"{random}index {self.index}: expected {self.expected:.17g}{within}, got {self.got:.17g}"
 
 
-def verify(case: Case, pattern: native.Pattern, kind: PatternKind, destination: Any, rank: int, ranks: int) -> Verdict:
-    """Compare all that `rank`'s destination has to hold after the case, whose inputs are the pattern's."""
+def verify(
+    case: Case,
+    pattern: native.Pattern,
+    kind: PatternKind,
+    at: Callable[[int], Any],
+    rank: int,
+    ranks: int,
+    checks: Any = native,
+) -> Verdict:
+    """Compare all that `rank`'s destination has to hold after the case, whose inputs are the pattern's.
+
+    `at` gives the destination from an element on, as `checks` takes it: memory for the host's, the native module's own;
+    pointers for those of a native.GpuPatterns.
+    """
     verdict = Verdict(kind)
     for piece in expected(case.collective, rank=rank, ranks=ranks, count=case.count, root=case.root):
-        data = destination[piece.offset * case.dtype.bytes :]
+        data = at(piece.offset)
         if piece.rank is None:
-            wrong, index, *values = native.check_reduced(pattern, data, piece.count, piece.index)
+            wrong, index, *values = checks.check_reduced(pattern, data, piece.count, piece.index)
         else:
-            wrong, index, *values = native.check_copied(pattern, piece.rank, data, piece.count, piece.index)
+            wrong, index, *values = checks.check_copied(pattern, piece.rank, data, piece.count, piece.index)
         if wrong and not verdict.wrong:
             verdict = Verdict(kind, wrong, piece.offset + index, *values)
         elif wrong:

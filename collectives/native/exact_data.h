@@ -3,7 +3,6 @@
 // the ranks comes first.
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "collectives/native/pattern.h"
@@ -17,122 +16,140 @@ namespace railgauge {
 struct ExactRange {
   int limit;
   std::int64_t scale;
-  bool is_signed;
   int doublings;  // 2 to this power still fits, with a sign
 };
 
-inline ExactRange exact_range(Dtype dtype) {
+constexpr ExactRange exact_range(Dtype dtype) {
   constexpr std::int64_t kWide = (std::int64_t{1} << 33) + 1;
   switch (dtype) {
     case Dtype::kInt8:
-      return {127, 1, true, 6};
+      return {127, 1, 6};
     case Dtype::kUint8:
-      return {255, 1, false, 7};
+      return {255, 1, 7};
     case Dtype::kFloat8E4m3:
-      return {16, 1, true, 8};
+      return {16, 1, 8};
     case Dtype::kFloat8E5m2:
-      return {8, 1, true, 15};
+      return {8, 1, 15};
     case Dtype::kBfloat16:
-      return {256, 1, true, 30};
+      return {256, 1, 30};
     case Dtype::kFloat16:
-      return {2048, 1, true, 15};
+      return {2048, 1, 15};
     case Dtype::kInt64:
     case Dtype::kFloat64:
-      return {1 << 18, kWide, true, 30};
+      return {1 << 18, kWide, 30};
     case Dtype::kUint64:
-      return {1 << 18, kWide, false, 30};
+      return {1 << 18, kWide, 30};
     case Dtype::kUint32:
-      return {1 << 24, 1, false, 30};
+      return {1 << 24, 1, 30};
     default:
-      return {1 << 24, 1, true, 30};
+      return {1 << 24, 1, 30};
   }
 }
 
+// One rank's integers in one block.
+template <bool kSigned>
+struct ExactBlock {
+  std::uint32_t salt;
+  std::uint32_t span;
+  std::int32_t unchosen;  // what ranks have that are not chosen
+  int rank;
+  Choice choice;
+
+  constexpr std::int32_t at(std::uint32_t i) const {
+    const std::uint32_t random = hash(salt, i);
+    auto value = static_cast<std::int32_t>(1 + scaled(random, span));
+    if (!choice.everybody) value = choice.has(rank, i) ? value : unchosen;
+    const std::int32_t minus = kSigned ? -static_cast<std::int32_t>(random & 1) : 0;
+    return (value ^ minus) - minus;
+  }
+};
+
 template <class T>
 class ExactData {
+  using Block = ExactBlock<!std::is_unsigned_v<T>>;
+
  public:
   explicit ExactData(const Pattern& pattern)
-      : pattern_(pattern), range_(exact_range(pattern.dtype)) {
-    bool adds = pattern.op == Redop::kSum || pattern.op == Redop::kAvg;
-    int least = pattern.op == Redop::kAvg ? pattern.ranks : 2;
-    // Too many ranks for each to add something that shows: at each index one adds for all.
-    one_for_all_ = adds && range_.limit / pattern.ranks < least;
-    span_ = static_cast<std::uint32_t>(adds && !one_for_all_ ? range_.limit / pattern.ranks
-                                                             : range_.limit);
-    scale_ = pattern.op == Redop::kProd ? 1 : range_.scale;
+      : ranks_(pattern.ranks), op_(pattern.op), seed_(pattern.seed), active_(pattern.ranks) {
+    const ExactRange range = exact_range(pattern.dtype);
+    scale_ = range.scale;
+    span_ = static_cast<std::uint32_t>(range.limit);
+    const bool adds = op_ == Redop::kSum || op_ == Redop::kAvg;
+    const int least = op_ == Redop::kAvg ? ranks_ : 2;
+    if (op_ == Redop::kProd) {
+      // 1 or 2, and 2 only for as many ranks as the dtype can carry.
+      span_ = 2;
+      active_ = range.doublings;
+      unchosen_ = 1;
+      scale_ = 1;
+    } else if (adds && range.limit / ranks_ >= least) {
+      span_ = static_cast<std::uint32_t>(range.limit / ranks_);
+    } else if (adds) {
+      // Too many ranks for each to add something that shows: at each index one adds for all.
+      active_ = 1;
+    }
   }
 
-  bool bounded() const { return false; }
+  // One element.
+  constexpr T input(int rank, std::uint64_t index) const { return stored(integer(rank, index)); }
+  constexpr T reduced(std::uint64_t index) const {
+    std::int32_t sum = integer(0, index);
+    with_op([&](auto op) {
+      for (int rank = 1; rank < ranks_; ++rank) sum = op(sum, integer(rank, index));
+    });
+    return result(sum);
+  }
 
-  void input(int rank, std::uint64_t block, T* out) const {
+  // The same of a whole block.
+  void input_block(int rank, std::uint64_t number, T* out) const {
     std::int32_t small[kPatternBlock];
-    integers(rank, block, small);
+    integers(rank, number, small);
     for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = stored(small[i]);
   }
-
-  void reduced(std::uint64_t block, T* out) const {
+  void reduced_block(std::uint64_t number, T* out) const {
     std::int32_t sum[kPatternBlock], other[kPatternBlock];
-    integers(0, block, sum);
-    for (int rank = 1; rank < pattern_.ranks; ++rank) {
-      integers(rank, block, other);
-      add(sum, other);
+    integers(0, number, sum);
+    for (int rank = 1; rank < ranks_; ++rank) {
+      integers(rank, number, other);
+      with_op([&](auto op) {
+        for (std::size_t i = 0; i < kPatternBlock; ++i) sum[i] = op(sum[i], other[i]);
+      });
     }
-    if (pattern_.op == Redop::kAvg) {
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = average(sum[i]);
-    } else {
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = stored(sum[i]);
-    }
+    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = result(sum[i]);
   }
 
  private:
-  // A rank's input before `scale`.
-  void integers(int rank, std::uint64_t block, std::int32_t* out) const {
-    std::uint32_t random[kPatternBlock];
-    hash_block(pattern_.seed, rank, 0, block, random);
-    if (pattern_.op == Redop::kProd) {
-      // 1 or 2, and 2 only for as many ranks as the dtype can carry.
-      std::uint32_t chosen[kPatternBlock];
-      choose(rank, std::min(pattern_.ranks, range_.doublings), block, chosen);
-      for (std::size_t i = 0; i < kPatternBlock; ++i) {
-        out[i] = static_cast<std::int32_t>(1 + (random[i] >> 31 & chosen[i]));
-      }
-    } else {
-      for (std::size_t i = 0; i < kPatternBlock; ++i) {
-        out[i] = static_cast<std::int32_t>(1 + scaled(random[i], span_));
-      }
-    }
-    if (range_.is_signed) {
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = random[i] & 1 ? -out[i] : out[i];
-    }
-    if (one_for_all_) {
-      std::uint32_t chosen[kPatternBlock];
-      choose(rank, 1, block, chosen);
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = chosen[i] ? out[i] : 0;
-    }
+  constexpr Block block(int rank, std::uint64_t number) const {
+    return {salt_of(seed_, rank, 0, number), span_, unchosen_, rank,
+            Choice(seed_, number, ranks_, active_)};
   }
 
-  void choose(int rank, int active, std::uint64_t block, std::uint32_t* out) const {
-    choose_block(pattern_.seed, pattern_.ranks, rank, active, block, out);
+  constexpr std::int32_t integer(int rank, std::uint64_t index) const {
+    return block(rank, index / kPatternBlock).at(index % kPatternBlock);
   }
 
-  void add(std::int32_t* to, const std::int32_t* other) const {
-    auto each = [&](auto op) {
-      for (std::size_t i = 0; i < kPatternBlock; ++i) to[i] = op(to[i], other[i]);
-    };
-    switch (pattern_.op) {
+  void integers(int rank, std::uint64_t number, std::int32_t* out) const {
+    const Block block = this->block(rank, number);
+    for (std::uint32_t i = 0; i < kPatternBlock; ++i) out[i] = block.at(i);
+  }
+
+  // Calls visit with what two integers are combined by.
+  template <class Visit>
+  constexpr void with_op(Visit visit) const {
+    switch (op_) {
       case Redop::kSum:
       case Redop::kAvg:
-        return each([](int a, int b) { return a + b; });
+        return visit([](int a, int b) { return a + b; });
       case Redop::kProd:
-        return each([](int a, int b) { return a * b; });
+        return visit([](int a, int b) { return a * b; });
       case Redop::kMin:
-        return each([](int a, int b) { return b < a ? b : a; });
+        return visit([](int a, int b) { return b < a ? b : a; });
       case Redop::kMax:
-        return each([](int a, int b) { return b > a ? b : a; });
+        return visit([](int a, int b) { return b > a ? b : a; });
     }
   }
 
-  T stored(std::int32_t small) const {
+  constexpr T stored(std::int32_t small) const {
     if constexpr (kIsReduced<T>) {
       return narrow<T>(static_cast<float>(small));
     } else if constexpr (sizeof(T) == 8) {
@@ -142,22 +159,25 @@ class ExactData {
     }
   }
 
-  // Of integers it is rounded toward zero.
-  T average(std::int32_t sum) const {
+  // Of a reduction. An average of integers is rounded toward zero.
+  constexpr T result(std::int32_t sum) const {
+    if (op_ != Redop::kAvg) return stored(sum);
     if constexpr (kIsReduced<T>) {
-      return narrow<T>(static_cast<float>(sum) / static_cast<float>(pattern_.ranks));
+      return narrow<T>(static_cast<float>(sum) / static_cast<float>(ranks_));
     } else if constexpr (std::is_floating_point_v<T>) {
-      return stored(sum) / static_cast<T>(pattern_.ranks);
+      return stored(sum) / static_cast<T>(ranks_);
     } else {
-      return static_cast<T>(sum * scale_ / pattern_.ranks);
+      return static_cast<T>(sum * scale_ / ranks_);
     }
   }
 
-  Pattern pattern_;
-  ExactRange range_;
+  int ranks_;
+  Redop op_;
+  std::uint64_t seed_;
+  int active_;  // ranks that have more than `unchosen_` at an index
+  std::int32_t unchosen_ = 0;
   std::uint32_t span_;
   std::int64_t scale_;
-  bool one_for_all_;
 };
 
 }  // namespace railgauge

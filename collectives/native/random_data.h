@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -65,7 +64,7 @@ struct FloatFormat<double> {
 };
 
 template <class T>
-auto value_of(T x) {
+constexpr auto value_of(T x) {
   if constexpr (kIsReduced<T>) {
     return widen(x);
   } else {
@@ -94,73 +93,162 @@ double unit_in_last_place(double x) {
                   std::ldexp(1.0, std::ilogb(x) - FloatFormat<T>::kMantissa));
 }
 
+// One rank's bits in one block: of integers, of floats that are added or compared, and of floats
+// that are multiplied.
 template <class T>
-class RandomData {
+struct RandomBlock {
   static constexpr bool kIsFloat = !std::is_integral_v<T>;
   using Bits = UnsignedOf<sizeof(T)>;
 
+  std::uint32_t low, high, shared, own;  // salts
+  std::uint32_t exponents;               // of sums: how many there are to choose from
+  int most;                              // of products: the largest power of two
+  Bits odd;                              // of products of integers: 1; they do not run out of bits
+  int rank;
+  Choice choice;
+
+  constexpr Bits bits(std::uint32_t i) const {
+    Bits bits = static_cast<Bits>(hash(low, i));
+    if constexpr (sizeof(T) == 8) bits |= Bits{hash(high, i)} << 32;
+    return bits;
+  }
+
+  constexpr T integer(std::uint32_t i) const {
+    return std::bit_cast<T>(static_cast<Bits>(bits(i) | odd));
+  }
+
+  // Any exponent that leaves room for the sum, the same for all ranks or up to 3 less; any mantissa
+  // and sign, but no zeros, of which there are two, where a rank has a number.
+  constexpr T term(std::uint32_t i) const {
+    using Format = FloatFormat<T>;
+    constexpr Bits kFraction = (Bits{1} << Format::kMantissa) - 1;
+    constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+    const auto less = static_cast<int>(hash(own, i) >> 30);
+    int exponent = static_cast<int>(scaled(hash(shared, i), exponents)) - less;
+    exponent = exponent < 0 ? 0 : exponent;
+    auto image = static_cast<Bits>((bits(i) & (kFraction | kSign)) |
+                                   (static_cast<Bits>(exponent) << Format::kMantissa) |
+                                   (exponent == 0 ? 1 : 0));
+    if (!choice.everybody) image = choice.has(rank, i) ? image : 0;
+    return std::bit_cast<T>(image);
+  }
+
+  // Exponents of which any sum is one of a normal number.
+  constexpr T factor(std::uint32_t i) const {
+    using Format = FloatFormat<T>;
+    const std::uint32_t random = hash(own, i);
+    int power = static_cast<int>(scaled(random, static_cast<std::uint32_t>(2 * most + 1))) - most;
+    if (!choice.everybody) power = choice.has(rank, i) ? power : 0;
+    const Bits sign = static_cast<Bits>(random & 1) << (8 * sizeof(T) - 1);
+    return std::bit_cast<T>(
+        static_cast<Bits>(sign | static_cast<Bits>(Format::kBias + power) << Format::kMantissa));
+  }
+};
+
+// A sum as it is taken: total + rest is exact up to what double's square cannot hold.
+struct ExactSum {
+  double total = 0, rest = 0, magnitude = 0;
+
+  constexpr void add(double x) {
+    const double next = total + x;
+    const double part = next - total;
+    rest += (total - (next - part)) + (x - part);
+    total = next;
+    magnitude += std::fabs(x);
+  }
+};
+
+// The exact sum or average, and how far a computed one may be off.
+struct Reference {
+  double exact, tolerance;
+
+  constexpr bool allows(double got) const {  // false for a NaN
+    return std::fabs(got - exact) <= tolerance;
+  }
+};
+
+template <class T>
+class RandomData {
+  static constexpr bool kIsFloat = !std::is_integral_v<T>;
+
  public:
-  explicit RandomData(const Pattern& pattern) : pattern_(pattern), terms_(terms()) {}
+  explicit RandomData(const Pattern& pattern)
+      : ranks_(pattern.ranks), op_(pattern.op), seed_(pattern.seed) {
+    if constexpr (kIsFloat) {
+      using Format = FloatFormat<T>;
+      active_ = terms();
+      const int room = std::bit_width(static_cast<unsigned>(active_ - 1)) + 1;
+      exponents_ = static_cast<std::uint32_t>(std::max(0, Format::kLargestExponent - room) + 1);
+      const bool average = op_ == Redop::kAvg;
+      divisor_ = average ? ranks_ : 1;
+      relative_ = std::expm1(roundings(active_) * std::log1p(kUnit)) / divisor_;
+      absolute_ = average ? smallest_positive<T>() / 2 : 0;
+      own_ = power_of_two(average ? -52 : -53);
+      constexpr int kBudget = Format::kBias - 1;
+      most_ = std::max(1, kBudget / ranks_);
+      if (op_ == Redop::kProd) active_ = kBudget / most_;
+    }
+  }
 
   // Whether a reduction is right within a bound; else it is exact.
-  bool bounded() const {
-    return kIsFloat && (pattern_.op == Redop::kSum || pattern_.op == Redop::kAvg);
-  }
+  constexpr bool bounded() const { return kIsFloat && (op_ == Redop::kSum || op_ == Redop::kAvg); }
 
-  void input(int rank, std::uint64_t block, T* out) const {
-    Bits bits[kPatternBlock];
+  // One element.
+  constexpr T input(int rank, std::uint64_t index) const {
+    const RandomBlock<T> block = this->block(rank, index / kPatternBlock);
+    const std::uint32_t i = index % kPatternBlock;
     if constexpr (!kIsFloat) {
-      random_bits(rank, block, bits);
-      if (pattern_.op == Redop::kProd) {  // odd: products do not run out of bits
-        for (Bits& b : bits) b |= 1;
-      }
-    } else if (pattern_.op == Redop::kProd) {
-      powers_of_two(rank, block, bits);
+      return block.integer(i);
     } else {
-      floats(rank, block, bits);
-    }
-    std::memcpy(out, bits, sizeof bits);
-  }
-
-  void reduced(std::uint64_t block, T* out) const {
-    input(0, block, out);
-    T other[kPatternBlock];
-    for (int rank = 1; rank < pattern_.ranks; ++rank) {
-      input(rank, block, other);
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = combined(out[i], other[i]);
-    }
-    if constexpr (!kIsFloat) {
-      if (pattern_.op != Redop::kAvg) return;
-      using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
-      for (std::size_t i = 0; i < kPatternBlock; ++i) {
-        out[i] = static_cast<T>(Wide{out[i]} / static_cast<Wide>(pattern_.ranks));
-      }
+      return op_ == Redop::kProd ? block.factor(i) : block.term(i);
     }
   }
-
-  // The exact sum or average, and how far a computed one may be off.
-  void reference(std::uint64_t block, double* exact, double* tolerance) const
+  constexpr T reduced(std::uint64_t index) const {
+    T sum = input(0, index);
+    for (int rank = 1; rank < ranks_; ++rank) sum = combined(sum, input(rank, index));
+    return result(sum);
+  }
+  constexpr Reference reference(std::uint64_t index) const
     requires kIsFloat
   {
-    double rest[kPatternBlock] = {};
-    std::fill_n(exact, kPatternBlock, 0.0);
-    std::fill_n(tolerance, kPatternBlock, 0.0);
+    ExactSum sum;
+    for (int rank = 0; rank < ranks_; ++rank) sum.add(value_of(input(rank, index)));
+    return reference(sum);
+  }
+
+  // The same of a whole block.
+  void input_block(int rank, std::uint64_t number, T* out) const {
+    const RandomBlock<T> block = this->block(rank, number);
+    const auto each = [&](auto element) {
+      for (std::uint32_t i = 0; i < kPatternBlock; ++i) out[i] = element(i);
+    };
+    if constexpr (!kIsFloat) {
+      each([=](std::uint32_t i) { return block.integer(i); });
+    } else if (op_ == Redop::kProd) {
+      each([=](std::uint32_t i) { return block.factor(i); });
+    } else {
+      each([=](std::uint32_t i) { return block.term(i); });
+    }
+  }
+  void reduced_block(std::uint64_t number, T* out) const {
+    input_block(0, number, out);
+    T other[kPatternBlock];
+    for (int rank = 1; rank < ranks_; ++rank) {
+      input_block(rank, number, other);
+      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = combined(out[i], other[i]);
+    }
+    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = result(out[i]);
+  }
+  void reference_block(std::uint64_t number, Reference* out) const
+    requires kIsFloat
+  {
+    ExactSum sums[kPatternBlock];
     T x[kPatternBlock];
-    for (int rank = 0; rank < pattern_.ranks; ++rank) {
-      input(rank, block, x);
-      for (std::size_t i = 0; i < kPatternBlock; ++i) {
-        add_exactly(value_of(x[i]), exact[i], rest[i], tolerance[i]);
-      }
+    for (int rank = 0; rank < ranks_; ++rank) {
+      input_block(rank, number, x);
+      for (std::size_t i = 0; i < kPatternBlock; ++i) sums[i].add(value_of(x[i]));
     }
-    bool average = pattern_.op == Redop::kAvg;
-    double divisor = average ? pattern_.ranks : 1;
-    double relative = std::expm1(roundings(terms_) * std::log1p(kUnit)) / divisor;
-    double absolute = average ? smallest_positive<T>() / 2 : 0;
-    double own = power_of_two(average ? -52 : -53);  // of the reference itself
-    for (std::size_t i = 0; i < kPatternBlock; ++i) {
-      exact[i] = (exact[i] + rest[i]) / divisor;
-      tolerance[i] = tolerance[i] * relative + absolute + own * std::fabs(exact[i]);
-    }
+    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = reference(sums[i]);
   }
 
  private:
@@ -174,81 +262,34 @@ class RandomData {
   }
   static constexpr double kUnit = unit();
 
-  double roundings(int terms) const { return terms - (pattern_.op == Redop::kAvg ? 0 : 1); }
+  double roundings(int terms) const { return terms - (op_ == Redop::kAvg ? 0 : 1); }
 
   // How many ranks' numbers a sum has at an index: as many as leave the bound, of terms of one
   // size, well below one of them.
   int terms() const {
-    if (!bounded()) return pattern_.ranks;
+    if (!bounded()) return ranks_;
     int most = 1;
-    while (most < pattern_.ranks &&
+    while (most < ranks_ &&
            (most + 1) * std::expm1(roundings(most + 1) * std::log1p(kUnit)) < 0.75) {
       ++most;
     }
     return most;
   }
 
-  // sum + rest is exact up to what double's square cannot hold.
-  static void add_exactly(double x, double& sum, double& rest, double& magnitude) {
-    double next = sum + x;
-    double part = next - sum;
-    rest += (sum - (next - part)) + (x - part);
-    sum = next;
-    magnitude += std::fabs(x);
+  constexpr RandomBlock<T> block(int rank, std::uint64_t number) const {
+    return {salt_of(seed_, rank, 0, number),
+            salt_of(seed_, rank, 1, number),
+            salt_of(seed_, kSharedStream, 1, number),
+            salt_of(seed_, rank, 2, number),
+            exponents_,
+            most_,
+            op_ == Redop::kProd,
+            rank,
+            Choice(seed_, number, ranks_, active_)};
   }
 
-  void random_bits(int rank, std::uint64_t block, Bits* out) const {
-    std::uint32_t random[kPatternBlock];
-    hash_block(pattern_.seed, rank, 0, block, random);
-    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = static_cast<Bits>(random[i]);
-    if constexpr (sizeof(T) == 8) {
-      hash_block(pattern_.seed, rank, 1, block, random);
-      for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] |= Bits{random[i]} << 32;
-    }
-  }
-
-  // Any exponent that leaves room for the sum, the same for all ranks or up to 3 less; any mantissa
-  // and sign, but no zeros, of which there are two, where a rank has a number.
-  void floats(int rank, std::uint64_t block, Bits* out) const {
-    using Format = FloatFormat<T>;
-    constexpr Bits kFraction = (Bits{1} << Format::kMantissa) - 1;
-    constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
-    int room = std::bit_width(static_cast<unsigned>(terms_ - 1)) + 1;
-    auto exponents = static_cast<std::uint32_t>(std::max(0, Format::kLargestExponent - room) + 1);
-    std::uint32_t shared[kPatternBlock], own[kPatternBlock];
-    hash_block(pattern_.seed, kSharedStream, 1, block, shared);
-    hash_block(pattern_.seed, rank, 2, block, own);
-    random_bits(rank, block, out);
-    for (std::size_t i = 0; i < kPatternBlock; ++i) {
-      auto less = static_cast<int>(own[i] >> 30);
-      int exponent = std::max(0, static_cast<int>(scaled(shared[i], exponents)) - less);
-      out[i] = static_cast<Bits>((out[i] & (kFraction | kSign)) |
-                                 (static_cast<Bits>(exponent) << Format::kMantissa) |
-                                 (exponent == 0 ? 1 : 0));
-    }
-    if (terms_ == pattern_.ranks) return;
-    choose_block(pattern_.seed, pattern_.ranks, rank, terms_, block, own);
-    for (std::size_t i = 0; i < kPatternBlock; ++i) out[i] = own[i] ? out[i] : 0;
-  }
-
-  // Exponents of which any sum is one of a normal number.
-  void powers_of_two(int rank, std::uint64_t block, Bits* out) const {
-    using Format = FloatFormat<T>;
-    constexpr int kBudget = Format::kBias - 1;
-    int most = std::max(1, kBudget / pattern_.ranks);
-    std::uint32_t own[kPatternBlock], chosen[kPatternBlock];
-    hash_block(pattern_.seed, rank, 2, block, own);
-    choose_block(pattern_.seed, pattern_.ranks, rank, kBudget / most, block, chosen);
-    for (std::size_t i = 0; i < kPatternBlock; ++i) {
-      int power = static_cast<int>(scaled(own[i], static_cast<std::uint32_t>(2 * most + 1))) - most;
-      int exponent = Format::kBias + (chosen[i] ? power : 0);
-      Bits sign = static_cast<Bits>(own[i] & 1) << (8 * sizeof(T) - 1);
-      out[i] = static_cast<Bits>(sign | static_cast<Bits>(exponent) << Format::kMantissa);
-    }
-  }
-
-  T combined(T a, T b) const {
-    switch (pattern_.op) {
+  constexpr T combined(T a, T b) const {
+    switch (op_) {
       case Redop::kMin:
         return value_of(b) < value_of(a) ? b : a;
       case Redop::kMax:
@@ -256,12 +297,15 @@ class RandomData {
       case Redop::kProd:
         return product(a, b);
       default:
-        if constexpr (!kIsFloat) return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
+        if constexpr (!kIsFloat) {
+          using Bits = UnsignedOf<sizeof(T)>;
+          return static_cast<T>(static_cast<Bits>(a) + static_cast<Bits>(b));
+        }
         return a;  // a sum of floats is checked against reference()
     }
   }
 
-  static T product(T a, T b) {
+  static constexpr T product(T a, T b) {
     if constexpr (kIsReduced<T>) {
       return narrow<T>(widen(a) * widen(b));
     } else if constexpr (kIsFloat) {
@@ -272,8 +316,29 @@ class RandomData {
     }
   }
 
-  Pattern pattern_;
-  int terms_;
+  // Of a reduction. An average of integers is rounded toward zero.
+  constexpr T result(T sum) const {
+    if constexpr (!kIsFloat) {
+      using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+      if (op_ == Redop::kAvg) return static_cast<T>(Wide{sum} / static_cast<Wide>(ranks_));
+    }
+    return sum;
+  }
+
+  constexpr Reference reference(const ExactSum& sum) const {
+    const double exact = (sum.total + sum.rest) / divisor_;
+    return {exact, sum.magnitude * relative_ + absolute_ + own_ * std::fabs(exact)};
+  }
+
+  int ranks_;
+  Redop op_;
+  std::uint64_t seed_;
+  int active_ = ranks_;  // ranks that have a number at an index that is more than 0 or 1
+  std::uint32_t exponents_ = 0;
+  int most_ = 0;
+  // Of a bound, relative to the terms' magnitudes and in all; and of the reference's own rounding.
+  // Made by the host: its libm is not a GPU's.
+  double divisor_ = 1, relative_ = 0, absolute_ = 0, own_ = 0;
 };
 
 }  // namespace railgauge

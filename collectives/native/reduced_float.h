@@ -10,6 +10,8 @@
 // largest number, and so does an infinity, as CUDA's conversions do with __NV_SATFINITE: NCCL's
 // reductions of these types end in that conversion. A NaN stays one.
 //
+// All is constexpr, so that GPUs' compilers take it too.
+//
 // Everything is in an anonymous namespace: this header is compiled with several -m flags, and one
 // build's code must not stand in for another's.
 #pragma once
@@ -32,13 +34,13 @@ struct FloatLike<std::uint32_t> {
 };
 
 template <class U>
-inline typename FloatLike<U>::type as_float(U image) {
+constexpr typename FloatLike<U>::type as_float(U image) {
   return std::bit_cast<typename FloatLike<U>::type>(image);
 }
 
 // a >= b for numbers below 2^31: SSE and AVX2 compare signed integers only.
 template <class U>
-inline auto at_least(U a, std::uint32_t b) {
+constexpr auto at_least(U a, std::uint32_t b) {
   return std::bit_cast<typename FloatLike<U>::signed_type>(a) > static_cast<std::int32_t>(b - 1);
 }
 
@@ -53,7 +55,7 @@ struct ReducedFloat {
   // Subnormal numbers are made by a subtraction of normal ones: processors are slow with subnormal
   // floats.
   template <class U>
-  static U widen(U x) {
+  static constexpr U widen(U x) {
     U sign = (x & kSign) << (31 - kSignBit);
     U magnitude = (x & (kSign - 1)) << kShift;
     U normal = magnitude + (kRebias << 23);
@@ -64,7 +66,7 @@ struct ReducedFloat {
   }
 
   template <class U>
-  static U narrow(U x) {
+  static constexpr U narrow(U x) {
     U sign = (x >> (31 - kSignBit)) & kSign;
     U magnitude = x & 0x7fffffffu;
     // Subnormal results come in units of the smallest, which is what the last bit of kUnits is
@@ -104,12 +106,12 @@ struct Bfloat16 {
   std::uint16_t bits;
 
   template <class U>
-  static U widen(U x) {
+  static constexpr U widen(U x) {
     return x << 16;
   }
 
   template <class U>
-  static U narrow(U x) {
+  static constexpr U narrow(U x) {
     U rounded = (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
     U quiet_nan = (x >> 16) | 0x40u;
     return as_float(x) != as_float(x) ? quiet_nan : rounded;
@@ -121,11 +123,11 @@ inline constexpr bool kIsReduced = requires(std::uint32_t x) { T::widen(x); };
 
 // One element at a time.
 template <class T>
-inline float widen(T x) {
+constexpr float widen(T x) {
   return as_float(T::widen(std::uint32_t{x.bits}));
 }
 template <class T>
-inline T narrow(float x) {
+constexpr T narrow(float x) {
   return {static_cast<decltype(T::bits)>(T::narrow(std::bit_cast<std::uint32_t>(x)))};
 }
 

@@ -2,14 +2,12 @@
 """GPUs for tests where there are none: a libcuda (fake_cuda/) and an NVML (tests/vm) that agree on which there are."""
 
 import contextlib
-import ctypes
+import functools
 import hashlib
 import os
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-from railgauge import _native
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -20,8 +18,14 @@ READ = ("collectives/native", "collectives/native/kernels", "transports/native",
 """Folders whose headers the library is made with."""
 BUILT = ROOT / "build" / "fake_cuda"
 COMPILER = ("c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread")
-FATBIN = "_ZN9railgauge3gpu6fatbinENS_5DtypeE"  # railgauge::gpu::fatbin(Dtype)
 SWITCH = "0000:ff:00.0"
+CPU = '<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">'
+GPU = """
+<pci busid="{bus_id}" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+  <gpu dev="{number}" sm="90" rank="{number}" gdr="1">
+    <nvlink target="0000:ff:00.0" count="18" tclass="0x068000"/>
+  </gpu>
+</pci>"""
 
 
 def bus_ids(count: int) -> list[str]:
@@ -29,18 +33,31 @@ def bus_ids(count: int) -> list[str]:
     return [f"0000:{0x10 + 0x10 * (number // 4) + number % 4:02x}:00.0" for number in range(count)]
 
 
-def environment(libraries: Path, count: int, *, faults: str = "", memory: int | None = None) -> dict[str, str]:
-    """What a process needs to see so many GPUs; `faults` and `memory`: fake_cuda/fake.h."""
+def environment(folder: Path, count: int, *, faults: str = "", memory: int | None = None) -> dict[str, str]:
+    """What a process needs to see so many GPUs on one NVSwitch; `faults` and `memory`: fake_cuda/fake.h.
+
+    The topology goes by a file, as sysfs has none of these GPUs; `folder` gets it.
+    """
     path = os.environ.get("LD_LIBRARY_PATH")
     limit = {} if memory is None else {"FAKE_CUDA_BYTES": str(memory)}
+    file = folder / f"{count}-gpus.xml"
+    file.write_text(topology(count))
     return limit | {
-        "LD_LIBRARY_PATH": f"{libraries}:{path}" if path else str(libraries),
+        "LD_LIBRARY_PATH": f"{libraries()}:{path}" if path else str(libraries()),
         "NVML_GPUS": " ".join(bus_ids(count)),
         "NVML_SWITCH": SWITCH,
         "FAKE_CUDA_FAULTS": faults,
+        "NCCL_TOPO_FILE": str(file),
     }
 
 
+def topology(count: int) -> str:
+    """NCCL's XML of a machine that has them."""
+    gpus = "".join(GPU.format(bus_id=bus_id, number=number) for number, bus_id in enumerate(bus_ids(count)))
+    return f'<system version="1">{CPU}{gpus}</cpu></system>\n'
+
+
+@functools.cache
 def libraries() -> Path:
     """The folder that has both, built anew where a source has changed."""
     sources = [*sorted((HERE / "fake_cuda").glob("*.cc")), REDUCTIONS]
@@ -61,10 +78,3 @@ def libraries() -> Path:
 def compile_to(library: Path, *arguments: str) -> None:
     """Build a shared library."""
     subprocess.run([*COMPILER, f"-Wl,-soname,{library.name}", "-o", str(library), *arguments], check=True)
-
-
-def why_no_kernels() -> str | None:
-    """Why nothing can be launched with this build; None where it has kernels."""
-    fatbin = getattr(ctypes.CDLL(_native.__file__), FATBIN)
-    fatbin.restype = ctypes.c_void_p
-    return None if fatbin(0) else "this build has no GPU kernels: it was made without nvcc"

@@ -5,7 +5,8 @@ Those of GPUs are added to NCCL's model, and set on the lines of benchmarks/pred
 "calibration" (4 x H200, 8 x A100, and 2 x H200 with few channels, each on one node) by least squares of the logarithm
 of the time. NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were
 kept back.
-Those of ranks on host memory are the whole of their model (host_cost.py); docs/tuning.md has the error.
+Those of railgauge's own engine, on GPUs (gpu_cost.py) and on host memory (host_cost.py), are the whole of its models;
+docs/tuning.md has the errors.
 """
 
 from railgauge.topo.algorithm import Protocol
@@ -39,3 +40,10 @@ HOST_ROUNDS_HIDDEN = 4
 HOST_GB_PER_S = 45.0  # what a core puts out and takes in together, within its caches
 HOST_CACHE_BYTES = 4 << 20  # up to this size buffers stay in a cache: two ranks with two each in 32 MiB
 HOST_MEMORY_GB_PER_S = 18.0  # what is beyond goes to memory and back
+
+# GPUs that write into each other's memory, railgauge's own engine: set on all_reduce of 8 B to 1 GiB between 2 H200, by
+# least squares of the logarithm of the time (`python -m benchmarks.predict.gpu`).
+GPU_START_US = 2.1  # a kernel's start and end, one after the other in a CUDA graph
+GPU_STEP_US = {Protocol.LL: 1.4, Protocol.LL128: 1.4, Protocol.SIMPLE: 5.8}  # of two GPUs over NVLink
+# Of what links pass by NCCL's account (20.6 GB/s each): LL sends a flag with every 4 bytes, LL128 with every 120.
+GPU_SHARE = {Protocol.LL: 0.408, Protocol.LL128: 0.84, Protocol.SIMPLE: 0.936}

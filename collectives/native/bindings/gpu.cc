@@ -71,7 +71,9 @@ void bind_gpu(nb::module_& m) {
           "source"_a, "From the beginning on.")
       .def(
           "read", [](const cuda::Memory& memory, Data to) { memory.read(to.data(), to.nbytes()); },
-          "destination"_a, "From the beginning on.");
+          "destination"_a, "From the beginning on.")
+      .def("set", &cuda::Memory::set, "value"_a, "size"_a,
+           "The first `size` bytes, each to a value.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           "__init__",
@@ -100,8 +102,8 @@ void bind_gpu(nb::module_& m) {
             engine.connect(read);
           },
           "lent"_a)
-      .def("carry", &Engine::carry, "rank"_a, "to"_a, "from_"_a)
-      .def("start", &Engine::start, "doorbell"_a)
+      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
+      .def("start", &Engine::start, "doorbells"_a)
       .def(
           "channels",
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {

@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>
 
+#include "collectives/native/gpu/patterns.h"
 #include "transports/native/error.h"
 
 namespace nb = nanobind;
@@ -78,6 +79,32 @@ void bind_pattern(nb::module_& m) {
       },
       "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
       "Compare every element with what fill_pattern writes; the result is as check_reduced's.");
+  nb::class_<gpu::Patterns>(m, "GpuPatterns", "The same for data in the memory of one GPU.")
+      .def(nb::init<int>(), "device"_a)
+      .def(
+          "fill",
+          [](gpu::Patterns& patterns, const Pattern& pattern, int rank, cuda::Pointer data,
+             std::size_t count, std::uint64_t first) {
+            nb::gil_scoped_release release;
+            patterns.fill(pattern, rank, data, count, first);
+          },
+          "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0)
+      .def(
+          "check_reduced",
+          [](gpu::Patterns& patterns, const Pattern& pattern, cuda::Pointer data, std::size_t count,
+             std::uint64_t first) {
+            nb::gil_scoped_release release;
+            return result(patterns.check_reduced(pattern, data, count, first));
+          },
+          "pattern"_a, "data"_a, "count"_a, "first"_a = 0)
+      .def(
+          "check_copied",
+          [](gpu::Patterns& patterns, const Pattern& pattern, int rank, cuda::Pointer data,
+             std::size_t count, std::uint64_t first) {
+            nb::gil_scoped_release release;
+            return result(patterns.check_copied(pattern, rank, data, count, first));
+          },
+          "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0);
 }
 
 }  // namespace railgauge

@@ -198,6 +198,9 @@ class GpuMemory:
     def read(self, destination: Annotated[NDArray, dict(order='C', device='cpu')]) -> None:
         """From the beginning on."""
 
+    def set(self, value: int, size: int) -> None:
+        """The first `size` bytes, each to a value."""
+
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
 
@@ -208,9 +211,9 @@ class GpuEngine:
 
     def connect(self, lent: Sequence[bytes]) -> None: ...
 
-    def carry(self, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
+    def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
 
-    def start(self, doorbell: railgauge._native.transports.Doorbell) -> None: ...
+    def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
 
     def channels(self, planned: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Of each channel the ring, and by rank its parent in the tree."""
@@ -230,6 +233,31 @@ class GpuEngine:
     def check(self) -> None: ...
 
     def abort(self) -> None: ...
+
+def gpu_bus_ids() -> list[str]:
+    """The GPUs that CUDA shows to this process, by its numbers."""
+
+def gpu_reaches(gpu: int, other: int) -> bool:
+    """Whether a GPU can load from and store to the memory of another one."""
+
+def gpu_memory_left(gpu: int) -> int:
+    """Bytes that can be taken of a GPU's memory."""
+
+class GpuLink:
+    """The way between two GPUs of this process, timed and checked."""
+
+    def __init__(self, low: int, high: int, room: int, peers: bool, timeout_s: float) -> None: ...
+
+    def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
+        """What one of `times` messages of `size` bytes takes."""
+
+    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """
+        Send fresh bytes both ways: how many came wrong to either GPU, and the first one's index.
+        """
+
+    def abort(self) -> None:
+        """End what another thread measures."""
 
 def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
     """
@@ -284,6 +312,17 @@ def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(orde
     """
     Compare every element with what fill_pattern writes; the result is as check_reduced's.
     """
+
+class GpuPatterns:
+    """The same for data in the memory of one GPU."""
+
+    def __init__(self, device: int) -> None: ...
+
+    def fill(self, pattern: Pattern, rank: int, data: int, count: int, first: int = 0) -> None: ...
+
+    def check_reduced(self, pattern: Pattern, data: int, count: int, first: int = 0) -> tuple[int, int, float, float, float]: ...
+
+    def check_copied(self, pattern: Pattern, rank: int, data: int, count: int, first: int = 0) -> tuple[int, int, float, float, float]: ...
 
 def combine(out: Annotated[NDArray, dict(order='C', device='cpu')], inputs: Sequence[Annotated[NDArray, dict(order='C', device='cpu', writable=False)]], dtype: int, op: int, divisor: int = 0, stream: bool = False) -> None:
     """

@@ -49,6 +49,14 @@ void Memory::read(void* to, std::size_t size) const {
   Driver::get().check(Driver::get().memory_read(to, pointer_, size), "reading memory of a GPU");
 }
 
+void Memory::set(std::uint8_t value, std::size_t size) {
+  check_size(size);
+  const Current current(context_);
+  const Driver& cuda = Driver::get();
+  cuda.check(cuda.memory_set(pointer_, value, size), "setting memory of a GPU");
+  cuda.check(cuda.stream_synchronize(nullptr), "setting memory of a GPU");
+}
+
 void Memory::check_size(std::size_t size) const {
   if (size > size_) throw Error(ErrorCode::kInvalid, "this memory of a GPU is shorter");
 }

@@ -26,11 +26,13 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
+  Context context() const { return context_; }
   Pointer pointer() const { return pointer_; }
   std::size_t size() const { return size_; }
-  // Copies of the first `size` bytes; each returns when it is done.
+  // Of the first `size` bytes; each returns when it is done.
   void write(const void* from, std::size_t size);
   void read(void* to, std::size_t size) const;
+  void set(std::uint8_t value, std::size_t size);
 
  private:
   void check_size(std::size_t size) const;

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two arrays that a rank's runs are tried on, in the memory of its GPU, which fills and checks them itself."""
+
+from collections.abc import Callable
+
+from railgauge._native import collectives as native
+from railgauge.collectives.buffer import POISON
+from railgauge.collectives.case import Case
+from railgauge.collectives.dtype import PatternKind
+from railgauge.collectives.operation import extent
+from railgauge.collectives.verification import Verdict, verify
+
+
+class GpuArrays:
+    """Source and destination of `largest` bytes each."""
+
+    def __init__(
+        self, device: int, largest: int, rank: int, ranks: int, allocate: Callable[[int], native.GpuMemory]
+    ) -> None:
+        """`device` by CUDA's number in this process, whose memory `allocate` takes.
+
+        Raises:
+            UnavailableError: no such GPU, too little memory there, or a build without GPU kernels.
+        """
+        self._rank, self._ranks = rank, ranks
+        self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
+        self._patterns = native.GpuPatterns(device)
+
+    def pointers(self, case: Case, *, in_place: bool) -> tuple[int, int]:
+        """Where a case's source and destination begin."""
+        source, destination = (
+            self._arrays[which].pointer + element * case.dtype.bytes
+            for which, element in case.lies(self._rank, self._ranks, in_place=in_place)
+        )
+        return source, destination
+
+    def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
+        """Write this rank's input, and into the destination what must not look right."""
+        self._arrays[True].set(POISON, case.bytes(self._ranks))
+        source, _ = self.pointers(case, in_place=in_place)
+        count = extent(case.collective, case.count, self._rank, self._ranks, case.root).source
+        self._patterns.fill(pattern, self._rank, source, count)
+
+    def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
+        """Compare all that the destination has to hold."""
+        _, destination = self.pointers(case, in_place=in_place)
+
+        def at(element: int) -> int:
+            return destination + element * case.dtype.bytes
+
+        return verify(case, pattern, kind, at, self._rank, self._ranks, self._patterns)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/patterns.h"
+
+#include <algorithm>
+#include <string>
+
+#include "collectives/native/gpu/fatbins.h"
+#include "collectives/native/kernels/wrong.h"
+#include "collectives/native/pattern_data.h"
+
+namespace railgauge::gpu {
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr std::size_t kMostBlocks = 2048;         // a GPU's fill of them; more take turns anyway
+constexpr cuda::Stream kDefaultStream = nullptr;  // copies from the host are in its order
+
+}  // namespace
+
+Patterns::Patterns(int device) : wrong_(device, sizeof(Wrong)) {
+  if (!pattern_fatbin())
+    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
+  const cuda::Current current(wrong_.context());
+  cuda_.check(cuda_.module_load(&module_, pattern_fatbin()), "loading the kernels for data");
+}
+
+Patterns::~Patterns() {
+  const cuda::Current current(wrong_.context());
+  cuda_.module_unload(module_);
+}
+
+template <class... Parameters>
+void Patterns::launch(const char* what, const Pattern& pattern, std::size_t count,
+                      Parameters... parameters) {
+  if (count == 0) return;
+  const std::string name = std::string(what) +
+                           (pattern.kind == PatternKind::kExact ? "_exact_" : "_random_") +
+                           dtype_name(pattern.dtype);
+  const cuda::Current current(wrong_.context());
+  cuda::Function function = nullptr;
+  cuda_.check(cuda_.module_function(&function, module_, name.c_str()),
+              "finding the kernel " + name);
+  const auto blocks =
+      static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
+  with_data(pattern, [&](auto data, auto) {
+    void* all[] = {&data, &parameters...};
+    cuda_.check(
+        cuda_.launch(function, blocks, 1, 1, kThreads, 1, 1, 0, kDefaultStream, all, nullptr),
+        "starting " + name);
+  });
+  cuda_.check(cuda_.stream_synchronize(kDefaultStream), "running " + name);
+}
+
+void Patterns::fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+                    std::uint64_t first) {
+  launch("fill", pattern, count, rank, data, count, first);
+}
+
+Verdict Patterns::check_copied(const Pattern& pattern, int rank, cuda::Pointer data,
+                               std::size_t count, std::uint64_t first) {
+  const Wrong none;
+  wrong_.write(&none, sizeof none);
+  launch("check_copied", pattern, count, rank, data, count, first, wrong_.pointer());
+  return verdict(pattern, data, [&](const void* got, std::uint64_t index) {
+    return railgauge::check_copied(pattern, rank, got, 1, first + index);
+  });
+}
+
+Verdict Patterns::check_reduced(const Pattern& pattern, cuda::Pointer data, std::size_t count,
+                                std::uint64_t first) {
+  const Wrong none;
+  wrong_.write(&none, sizeof none);
+  launch("check_reduced", pattern, count, data, count, first, wrong_.pointer());
+  return verdict(pattern, data, [&](const void* got, std::uint64_t index) {
+    return railgauge::check_reduced(pattern, got, 1, first + index);
+  });
+}
+
+// The GPU counts; of the first wrong element the host says what it should be.
+template <class CheckOnHost>
+Verdict Patterns::verdict(const Pattern& pattern, cuda::Pointer data,
+                          CheckOnHost check_on_host) const {
+  Wrong wrong;
+  wrong_.read(&wrong, sizeof wrong);
+  if (wrong.count == 0) return {};
+  const std::size_t size = dtype_bytes(pattern.dtype);
+  std::uint64_t got = 0;
+  const cuda::Current current(wrong_.context());
+  cuda_.check(cuda_.memory_read(&got, data + wrong.first * size, size), "reading memory of a GPU");
+  Verdict verdict = check_on_host(&got, wrong.first);
+  if (verdict.wrong == 0) {
+    throw Error(ErrorCode::kSystem, "the GPU finds " + std::to_string(wrong.count) +
+                                        " elements wrong, and the host finds the first of them (" +
+                                        std::to_string(wrong.first) + ") right: one miscalculates");
+  }
+  verdict.wrong = wrong.count;
+  verdict.index = wrong.first;
+  return verdict;
+}
+
+}  // namespace railgauge::gpu

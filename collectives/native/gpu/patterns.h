@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pattern.h does for memory of the host, for a GPU's: the data that runs are verified with is
+// made and checked where it lies. Every call returns when it is done.
+#pragma once
+
+#include "collectives/native/pattern.h"
+#include "transports/native/cuda/memory.h"
+
+namespace railgauge::gpu {
+
+class Patterns {
+ public:
+  // `device` by CUDA's number. Error (kSystem): no driver, no such device, a build without kernels.
+  explicit Patterns(int device);
+  ~Patterns();
+  Patterns(const Patterns&) = delete;
+  Patterns& operator=(const Patterns&) = delete;
+
+  void fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+            std::uint64_t first = 0);
+  // Error (kSystem): the GPU finds wrong what the host finds right.
+  Verdict check_copied(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
+                       std::uint64_t first = 0);
+  Verdict check_reduced(const Pattern& pattern, cuda::Pointer data, std::size_t count,
+                        std::uint64_t first = 0);
+
+ private:
+  template <class... Parameters>
+  void launch(const char* what, const Pattern& pattern, std::size_t count,
+              Parameters... parameters);
+  template <class CheckOnHost>
+  Verdict verdict(const Pattern& pattern, cuda::Pointer data, CheckOnHost check_on_host) const;
+
+  const cuda::Driver& cuda_ = cuda::Driver::get();
+  cuda::Memory wrong_;  // a Wrong
+  cuda::Module module_ = nullptr;
+};
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel that checks data tells the host.
+#pragma once
+
+namespace railgauge::gpu {
+
+struct Wrong {
+  unsigned long long count = 0;   // elements that differ
+  unsigned long long first = ~0;  // index of the first of them
+};
+
+}  // namespace railgauge::gpu
