@@ -209,7 +209,7 @@ class _Rank:
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
-        if resolve(self._job.device, own_kernels=self._job.engine is Engine.RAILGAUGE) is Device.CPU:
+        if resolve(self._job.device) is Device.CPU:
             return None
         return gpu_of(self._local_rank, self._job.ranks_per_process)
 
