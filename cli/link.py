@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge link [A B]`: bandwidth and latency between ranks, measured, checked, and judged by each other."""
+"""`railgauge link [A B]`: bandwidth and latency between ranks or GPUs, measured, checked, and judged by each other."""
 
 from typing import Annotated
 
 import typer
 
 from railgauge.cli.findings_output import FailOn
+from railgauge.cli.link_gpus import measure, takes_gpus
 from railgauge.cli.link_options import (
+    BYTES_HELP,
+    GPU_BYTES,
+    HOST_BYTES,
+    HOW,
     WHAT,
     AsJson,
     Bisect,
-    Bytes,
     FaultOption,
     Iterations,
     LatencyBytes,
@@ -23,6 +27,7 @@ from railgauge.cli.link_options import (
     link_job,
 )
 from railgauge.cli.link_start import LinkAnswer, start
+from railgauge.cli.machine_options import Device
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.launch.launch import NAMES
@@ -35,16 +40,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
+BYTES_TEXT = f"{HOST_BYTES}; between GPUs {GPU_BYTES}"
 RANKS, PLACE = "Ranks to start", "The place of a process that something else started"
 
 
 @app.command(cls=RanksCommand)
 def link(
     ctx: typer.Context,
-    a: Annotated[int | None, argument(WHAT, "only the link between this rank", metavar="A")] = None,
+    a: Annotated[int | None, argument(WHAT, "only the link between this rank or GPU", metavar="A")] = None,
     b: Annotated[int | None, argument(WHAT, "and this one", metavar="B")] = None,
+    device: Annotated[Device, option(WHAT, "--device", help="cpu: ranks on the host; cuda: GPUs of this one")] = (
+        Device.AUTO
+    ),
     transport: Transport = "",
-    size: Bytes = "8M",
+    size: Annotated[str, option(HOW, "-b", "--bytes", show_default=BYTES_TEXT, help=BYTES_HELP)] = "",
     latency_size: LatencyBytes = "8",
     iterations: Iterations = 20,
     one_at_a_time: OneAtATime = False,
@@ -66,18 +75,7 @@ def link(
     output: Output = None,
     as_json: AsJson = False,
 ) -> int:
-    """Measure bandwidth and latency between all ranks, or A and B, and name the slow link or rank."""
-    job = link_job(
-        size=size,
-        latency_size=latency_size,
-        iterations=iterations,
-        timeout_s=timeout,
-        transport=transport,
-        pair=pair_of(a, b),
-        one_at_a_time=one_at_a_time,
-        bisect=bisect,
-        fault=fault,
-    )
+    """Measure bandwidth and latency between all ranks or GPUs, or A and B, and name the slow link, rank or GPU."""
     asked = Start(
         ranks=ranks,
         launcher=launcher or None,
@@ -92,8 +90,21 @@ def link(
         for_ranks=ctx.obj,
         command="link",
     )
+    of_gpus = takes_gpus(device, asked)
+    job = link_job(
+        gpus=of_gpus,
+        size=size or (GPU_BYTES if of_gpus else HOST_BYTES),
+        latency_size=latency_size,
+        iterations=iterations,
+        timeout_s=timeout,
+        transport=transport,
+        pair=pair_of(a, b),
+        one_at_a_time=one_at_a_time,
+        bisect=bisect,
+        fault=fault,
+    )
     answer = LinkAnswer(json=as_json, files=tuple(output or ()), min_gb_per_s=least_gb_per_s(min_gbps), fail_on=fail_on)
-    return start(job, asked, answer)
+    return measure(job, answer) if of_gpus else start(job, asked, answer)
 
 
 def pair_of(a: int | None, b: int | None) -> Pair | None:
@@ -105,5 +116,5 @@ def pair_of(a: int | None, b: int | None) -> Pair | None:
     if a is None:
         return None
     if b is None or a == b or min(a, b) < 0:
-        raise UsageError(f"a link is between two ranks: link {a} OTHER, both counted from 0")
+        raise UsageError(f"a link is between two of them: link {a} OTHER, both counted from 0")
     return min(a, b), max(a, b)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.ranks_command import option
+from railgauge.collectives.device import Device
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.tournament import Pair
@@ -17,14 +18,15 @@ from railgauge.transports.fault import parse_fault
 WHAT, HOW, DEMANDS, ANSWER = "What", "How to measure", "Demands", "Answer"
 MOST_ITERATIONS = 1_000_000
 MOST_BYTES = 1 << 40
+HOST_BYTES, GPU_BYTES = "8M", "256M"
+BYTES_HELP = "size of the messages that bandwidth is measured with"
 
-Bytes = Annotated[str, option(HOW, "-b", "--bytes", help="size of the messages that bandwidth is measured with")]
+Bytes = Annotated[str, option(HOW, "-b", "--bytes", help=BYTES_HELP)]
 LatencyBytes = Annotated[str, option(HOW, "--latency-bytes", help="size of those that latency is measured with")]
-Iterations = Annotated[
-    int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed messages; of short ones 25 times as many")
-]
+ITERATIONS_HELP = "timed messages; of short ones 25 times as many, between GPUs 200"
+Iterations = Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help=ITERATIONS_HELP)]
 Timeout = Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end it")]
-Transport = Annotated[str, option(WHAT, "--transport", help="only this one: SHM or NET/Socket")]
+Transport = Annotated[str, option(WHAT, "--transport", help="only this one: SHM, NET/Socket; of GPUs P2P, SHM")]
 OneAtATime = Annotated[bool, option(HOW, "--one-at-a-time", help="one pair after another: none shares anything")]
 Bisect = Annotated[bool, option(HOW, "--bisect", help="find one slow rank by halves, in place of measuring all pairs")]
 FaultOption = Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")]
@@ -55,6 +57,7 @@ def link_job(
     one_at_a_time: bool,
     bisect: bool,
     fault: str,
+    gpus: bool = False,
 ) -> LinkJob:
     """The flags, read and checked.
 
@@ -69,7 +72,10 @@ def link_job(
     others = {"A B": pair, "--transport": transport, "--one-at-a-time": one_at_a_time, "--fault": fault}
     if bisect and (given := [name for name, value in others.items() if value]):
         raise UsageError(f"--bisect measures rings of ranks, and no pairs: leave {', '.join(given)} out")
+    if gpus and (given := [name for name, value in {"--bisect": bisect, "--fault": fault}.items() if value]):
+        raise UsageError(f"{', '.join(given)}: for ranks on the host, not for GPUs: all pairs of these take seconds")
     return LinkJob(
+        device=Device.CUDA if gpus else Device.CPU,
         bytes=sizes["-b"],
         latency_bytes=sizes["--latency-bytes"],
         iterations=iterations,

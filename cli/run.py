@@ -14,9 +14,11 @@ import typer
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
+from railgauge.cli.run_nccl import check_nccl
 from railgauge.cli.run_start import start
 from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
+from railgauge.collectives.engine import Engine, parse_engine
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.launch.timeout import check_timeout
@@ -45,6 +47,7 @@ CHECK = "verified operations per size, and one more on random data; 0: none"
 COMPARE = "as fast as in this older result (JSON), size by size"
 REGISTER = "1 or 2: buffers that all ranks of a host map, so that they need not be copied; 0: each rank's own"
 COUNTERS = "the bytes passed where the plan says, by the counters of all links before and after"
+ENGINE = "railgauge, or nccl: the installed NCCL, on GPUs, in the same table"
 LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
 
 
@@ -75,6 +78,7 @@ def run(
     cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
     register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
+    engine: Annotated[str, option(HOW, "--engine", help=ENGINE)] = Engine.RAILGAUGE,
     graph: Annotated[str, option(HOW, "--graph", help="execute the channels of this graph.txt")] = "",
     fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
     ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
@@ -129,11 +133,18 @@ def run(
     if record == "":
         raise UsageError("--record wants the name of a file")
     check_device(device)
+    chosen = parse_engine(engine)
+    if chosen is Engine.NCCL:
+        check_nccl(
+            device,
+            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "-z": blocking},
+        )
+        device = Device.CUDA
     redop, files = parse_outputs(outputs or [], output)
     of_gpus = {"-z": blocking, "-G": cudagraph}
 
     def remarks() -> list[str]:
-        return [*remarks_on(device, register, of_gpus), *without_effect(os.environ)]
+        return [] if chosen is Engine.NCCL else [*remarks_on(device, register, of_gpus), *without_effect(os.environ)]
 
     if tune:
         check_tune(
@@ -168,7 +179,8 @@ def run(
         expect_transport=expect_transport or None,
         json=as_json,
         tune=tune,
-        register=register > 0,
+        register=register,
+        engine=chosen,
         counters=counters,
         record=bool(record),
         device=device,

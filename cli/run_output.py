@@ -132,7 +132,7 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
     if job.min_busbw is not None and average < job.min_busbw:
         unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the {job.min_busbw:g} GB/s asked for")
     if job.expect_transport is not None:
-        ways = [(f"channel {c.channel}", c.via) for c in document.connections if c.bytes_sent]
+        ways = [(f"channel {c.channel}", c.via) for c in document.connections if c.bytes_sent != 0]
         ways += [(f"rank {b.rank}'s board", b.via) for b in document.boards if b.bytes_shown]
         others = [f"{what} went via {via}" for what, via in ways if job.expect_transport not in via]
         if others or not ways:
@@ -142,6 +142,6 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
         for c in document.connections
-        if c.via != c.planned
+        if c.planned not in (None, c.via)
     ]
     return unmet

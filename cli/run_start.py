@@ -53,7 +53,8 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
         from railgauge.collectives.document import RunDocument
 
         ranks = plan.processes * job.ranks_per_process
-        document = RunDocument.failed(job.collective, ranks, ended.message or "the run failed before it had a result")
+        message = ended.message or "the run failed before it had a result"
+        document = RunDocument.failed(job.collective, ranks, message, job.engine)
         RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
     elif ended.message:
         print(f"railgauge run: {ended.message}", file=sys.stderr)
@@ -119,7 +120,7 @@ def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
     from railgauge.cli.run_output import RunOutput
     from railgauge.collectives.document import RunDocument
 
-    document = RunDocument.failed(job.collective, ranks, str(error))
+    document = RunDocument.failed(job.collective, ranks, str(error), job.engine)
     return RunOutput(job, answer.files, leads=True).finish(document, error)
 
 

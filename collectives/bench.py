@@ -13,11 +13,13 @@ from railgauge.topo.algorithm import Algorithm, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How an operation was run, and the bus bandwidth in GB/s that was predicted of it; 0 where nothing was."""
+    """How an operation was run, None where that is not known, and the bus bandwidth in GB/s that was predicted of it; 0
+    where nothing was.
+    """
 
-    algorithm: Algorithm
-    protocol: Protocol
-    channels: int
+    algorithm: Algorithm | str | None
+    protocol: Protocol | str | None
+    channels: int | None
     predicted_busbw_gb_per_s: float
 
 

@@ -10,9 +10,11 @@ from typing import Any
 from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.device import Device
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
+from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.table import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.counters.passage import Passage
@@ -32,9 +34,10 @@ class Connection:
     from_rank: int
     to_rank: int
     via: str
-    planned: str
-    bytes_sent: int
-    bytes_received: int
+    planned: str | None
+    """None of NCCL's, which plans by itself, and tells no bytes."""
+    bytes_sent: int | None
+    bytes_received: int | None
 
     def to_json(self) -> dict[str, Any]:
         """With the contract's names."""
@@ -151,18 +154,22 @@ class RunDocument:
     """What --tune measured; `measured` in the document, which is not read back."""
     passages: list[Passage] | None = None
     """What passed the links of all hosts; None where it was not asked for. `counters` in the document, likewise."""
+    engine: str = Engine.RAILGAUGE
+    of_nccl: NcclFacts | None = None
+    """What NCCL told of itself, where it was the engine; `nccl` in the document, likewise."""
 
     @classmethod
-    def failed(cls, collective: str, ranks: int, error: str) -> "RunDocument":
+    def failed(cls, collective: str, ranks: int, error: str, engine: Engine = Engine.RAILGAUGE) -> "RunDocument":
         """The document of a run that has nothing else to tell."""
         return cls(
             collective=collective,
             ranks=ranks,
             nodes=1,
-            device=Device.CPU,
+            device=Device.CUDA if engine is Engine.NCCL else Device.CPU,
             rows=[],
             connections=[],
             error=error,
+            engine=engine,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
@@ -185,6 +192,7 @@ class RunDocument:
             "ranks": self.ranks,
             "nodes": self.nodes,
             "device": self.device,
+            "engine": self.engine,
             "rows": [asdict(row) for row in self.rows],
             "avg_busbw_gb_per_s": average_busbw(self.rows),
             "planned_gb_per_s": self.planned_gb_per_s,
@@ -196,6 +204,8 @@ class RunDocument:
                 "links": [passage.to_json() for passage in self.passages],
                 "findings": [finding.record() for finding in findings(self.passages)],
             }
+        if self.of_nccl:
+            document["nccl"] = self.of_nccl.to_json()
         if self.timed:
             document["measured"] = [asdict(timed) for timed in self.timed]
         if self.error:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two arrays that a rank's runs are tried on, in the memory of its GPU, which fills and checks them itself."""
 
+from collections.abc import Callable
+
 from railgauge._native import collectives as native
 from railgauge.collectives.buffer import POISON
 from railgauge.collectives.case import Case
@@ -12,14 +14,16 @@ from railgauge.collectives.verification import Verdict, verify
 class GpuArrays:
     """Source and destination of `largest` bytes each."""
 
-    def __init__(self, device: int, largest: int, rank: int, ranks: int) -> None:
-        """`device` by CUDA's number in this process.
+    def __init__(
+        self, device: int, largest: int, rank: int, ranks: int, allocate: Callable[[int], native.GpuMemory]
+    ) -> None:
+        """`device` by CUDA's number in this process, whose memory `allocate` takes.
 
         Raises:
             UnavailableError: no such GPU, too little memory there, or a build without GPU kernels.
         """
         self._rank, self._ranks = rank, ranks
-        self._arrays = [native.GpuMemory(device, max(largest, 1)) for _ in range(2)]
+        self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
         self._patterns = native.GpuPatterns(device)
 
     def pointers(self, case: Case, *, in_place: bool) -> tuple[int, int]:

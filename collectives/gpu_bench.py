@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run needs of a rank that works in the memory of its GPU, by our own engine."""
+"""What a run needs of a rank that works in the memory of its GPU."""
+
+import functools
+from collections.abc import Callable
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench, Ran
@@ -7,18 +10,29 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.gpu_arrays import GpuArrays
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.verification import Verdict
 
 
 class GpuBench(Bench):
     """Arrays of `largest` bytes on the communicator's GPU."""
 
-    def __init__(self, comm: GpuCommunicator, largest: int, *, replays: int = 0) -> None:
-        """With `replays`, timed operations are captured into a CUDA graph that is run so often."""
+    def __init__(
+        self,
+        comm: GpuCommunicator | NcclCommunicator,
+        largest: int,
+        *,
+        replays: int = 0,
+        allocate: Callable[[int], native.GpuMemory] | None = None,
+    ) -> None:
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `allocate` takes the
+        memory where the communicator has its own.
+        """
         super().__init__(comm.rank, comm.size)
         self._comm = comm
         self._replays = replays
-        self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size)
+        allocate = allocate or functools.partial(native.GpuMemory, comm.device)
+        self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""

@@ -12,13 +12,13 @@ from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.gpu_way import WAYS, Layout, Via, name, net_wires, vias_of
+from railgauge.collectives.gpu_way import WAYS, Layout, Via, lanes_of, name, net_wires, vias_of
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, extent
 from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
 from railgauge.transports.bootstrap import Watch
-from railgauge.transports.connect import Connector, End
+from railgauge.transports.connect import Connector
 from railgauge.transports.group import Group
 from railgauge.transports.peer import Peer
 from railgauge.transports.standing import BlockedOn, Standing
@@ -86,8 +86,8 @@ class GpuCommunicator(Collectives):
         lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
         told = group.all_gather(lent)
         self._together(lambda: self._engine.connect([bytes.fromhex(one[self.rank]) for one in told]))
-        self._doorbell = Doorbell()
-        self._connector = Connector(group, self._doorbell, None)
+        self._doorbells: list[Doorbell] = []
+        self._connectors: list[Connector] = []
         self._carry(net_wires(plan, peers, vias))
         self._watch = Watch(self._standing, self._abort)
         self._job.attend(self._watch)
@@ -144,8 +144,9 @@ class GpuCommunicator(Collectives):
 
     def close(self) -> None:
         """Send what the others still have to get, and end; after the last operation is done."""
-        if self._connector.proxy:
-            self._connector.proxy.close()
+        for connector in self._connectors:
+            if connector.proxy:
+                connector.proxy.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -165,13 +166,17 @@ class GpuCommunicator(Collectives):
     def _carry(self, wires: Sequence[Wire]) -> None:
         """Connect what goes between nodes, and have the boxes carried over it."""
         self._nets = {one.target: list(one.devices or ()) for one in reversed(wires) if one.source == self.rank}
-        ends = self._connector.connect(wires) if wires else {}
-        for rank, via in enumerate(self.vias):
-            if via is Via.NET:
-                to = [end for wire, end in _sorted(ends) if wire.target == rank and isinstance(end, Sender)]
-                arriving = [end for wire, end in _sorted(ends) if wire.source == rank and isinstance(end, Receiver)]
-                self._engine.carry(rank, to, arriving)
-        self._engine.start(self._doorbell)
+        lanes = min(self._group.all_gather(lanes_of(self.peers, self.rank))) if wires else 0
+        for lane in range(lanes):
+            self._doorbells.append(Doorbell())
+            self._connectors.append(Connector(self._group, self._doorbells[lane], None))
+            ends = sorted(self._connectors[lane].connect(wires).items(), key=lambda item: item[0].channel)
+            for rank, via in enumerate(self.vias):
+                if via is Via.NET:
+                    to = [end for wire, end in ends if wire.target == rank and isinstance(end, Sender)]
+                    arriving = [end for wire, end in ends if wire.source == rank and isinstance(end, Receiver)]
+                    self._engine.carry(lane, rank, to, arriving)
+        self._engine.start(self._doorbells)
 
     def _channels(self) -> list[tuple[list[int], list[int]]]:
         """Of each channel the ring and a tree; channels without a tree have a chain to rank 0."""
@@ -194,9 +199,10 @@ class GpuCommunicator(Collectives):
 
     def _abort(self) -> None:
         self._engine.abort()
-        self._doorbell.abort()
-        if self._connector.proxy:
-            self._connector.proxy.abort()
+        for doorbell, connector in zip(self._doorbells, self._connectors, strict=False):
+            doorbell.abort()
+            if connector.proxy:
+                connector.proxy.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
         if async_op:
@@ -230,8 +236,3 @@ class GpuCommunicator(Collectives):
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
         raise UsageError("alltoallv does not run on GPUs yet")
-
-
-def _sorted(ends: Mapping[Wire, End]) -> list[tuple[Wire, End]]:
-    """By channel, as both ends have them."""
-    return sorted(ends.items(), key=lambda item: item[0].channel)

@@ -26,6 +26,11 @@ SLOTS_BYTES = 128 << 10
 """Of the messages under way in one GPU, from all peers, per block and place in the queue."""
 
 
+MOST_LANES, CORES_OF_A_LANE = 4, 2
+"""Threads of a rank that carry boxes between nodes, and the cores that each takes: the kernel's part of the copies has
+one too."""
+
+
 class Via(IntEnum):
     """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
 
@@ -64,6 +69,12 @@ class Layout:
     def numbers(self) -> tuple[int, int, int, int]:
         """As the native engine takes them."""
         return self.blocks, self.slot_bytes, self.line_blocks, self.full_lines
+
+
+def lanes_of(peers: Sequence[Peer], rank: int) -> int:
+    """How many threads a rank has cores for that carry boxes between nodes."""
+    of_host = sum(peer.host == peers[rank].host for peer in peers)
+    return max(1, min(MOST_LANES, len(peers[rank].cpus) // (CORES_OF_A_LANE * of_host)))
 
 
 def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> list[list[Via]]:

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.operation import REDUCING, ROOTED
 from railgauge.topo.algorithm import Collective
 from railgauge.transports.fault import Fault
@@ -44,8 +45,9 @@ class Job:
     """How often a CUDA graph of all iterations is run; 0: none is made."""
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
-    register: bool = False
-    """Whether buffers are of the communicator (`Communicator.memory`), so that ranks of a host work on each other's."""
+    register: int = 0
+    """-R. More than 0: buffers are of the communicator (`memory`), so that ranks work on each other's."""
+    engine: Engine = Engine.RAILGAUGE
     counters: bool = False
     """Whether the counters of all links are read before and after; what rank 0 was asked for counts, here too."""
     record: bool = False
@@ -69,7 +71,8 @@ class Job:
             "-G": str(self.replays),
             "--tune": str(self.tune),
             "-c": str(self.check),
-            "-R": str(int(self.register)),
+            "-R": str(self.register),
+            "--engine": self.engine,
             **({"--fault": str(self.fault)} if self.fault else {}),
         }
 

@@ -62,9 +62,10 @@ class Row:
     root: int
     out_of_place: Timing
     in_place: Timing
-    algorithm: str
-    protocol: str
-    channels: int
+    algorithm: str | None
+    """None where the engine does not tell, like the next two."""
+    protocol: str | None
+    channels: int | None
     predicted_busbw_gb_per_s: float
     floor_us: float | None = None
     """What memory sets as the limit: the slowest rank's time to read its input and write its output once, all ranks at
@@ -102,8 +103,8 @@ class Meter:
             root=root if collective in ROOTED else -1,
             out_of_place=timings[0],
             in_place=timings[1],
-            algorithm=str(ran.algorithm),
-            protocol=str(ran.protocol),
+            algorithm=ran.algorithm and str(ran.algorithm),
+            protocol=ran.protocol and str(ran.protocol),
             channels=ran.channels,
             predicted_busbw_gb_per_s=ran.predicted_busbw_gb_per_s,
             floor_us=None if floor is None else max(each[0] for each in told) * 1e6,

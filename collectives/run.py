@@ -25,6 +25,7 @@ from railgauge.collectives.document import (
     gpu_connections_of,
 )
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.engine import Engine
 from railgauge.collectives.gpu_bench import GpuBench
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.host_bench import HostBench
@@ -33,6 +34,8 @@ from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
+from railgauge.collectives.nccl_facts import NcclFacts
+from railgauge.collectives.nccl_run import NcclRun
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
@@ -63,6 +66,7 @@ class Outcome:
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
     timed_at: TuningPlace | None = None
+    nccl: NcclFacts | None = None
     standings: dict[int, list[Standing]] = field(default_factory=dict)
 
 
@@ -99,7 +103,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             return report(Finished(ranks[0].document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
-        document = RunDocument.failed(job.collective, size, str(error)) if place.process == 0 else None
+        document = RunDocument.failed(job.collective, size, str(error), job.engine) if place.process == 0 else None
         return report(Finished(document, error, joined=False))
 
 
@@ -175,13 +179,15 @@ class _Rank:
         gpu = self._gpu()
         outcome.device = Device.CPU if gpu is None else Device.CUDA
         peers = exchange(bootstrap, self._peer(gpu))
+        if self._job.engine is Engine.NCCL and gpu:
+            self._measure_by_nccl(bootstrap, peers, gpu, outcome)
+            return
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
         if gpu:
             check_on_gpus(self._job)
         self._check_fault(bootstrap.world_size, len(plan.rings))
-        if self._job.root >= bootstrap.world_size:
-            raise UsageError(f"-r {self._job.root}: ranks are 0 to {bootstrap.world_size - 1}")
+        self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
         if self._job.tune:
             with binding:
@@ -201,7 +207,7 @@ class _Rank:
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
-        if resolve(self._job.device) is Device.CPU:
+        if resolve(self._job.device, own_kernels=self._job.engine is Engine.RAILGAUGE) is Device.CPU:
             return None
         return gpu_of(self._local_rank, self._job.ranks_per_process)
 
@@ -220,9 +226,22 @@ class _Rank:
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
 
+    def _measure_by_nccl(self, bootstrap: Bootstrap, peers: list[Peer], gpu: Gpu, outcome: Outcome) -> None:
+        outcome.nodes = len({peer.host_id for peer in peers})
+        self._check_root(bootstrap.world_size)
+        run = NcclRun(bootstrap, gpu.device, self._job)
+        meter = Meter(run.bench, bootstrap, self._job, lambda: None)
+        outcome.nccl = run.facts()
+        self._say(table.header(self._job, peers, outcome.nccl.lines()))
+        self._scan(meter, outcome)
+        outcome.connections = run.connections()
+        run.close()
+        if meter.first_wrong:
+            raise VerificationError(meter.first_wrong)
+
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
         counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
-        bench = HostBench(comm, max(self._job.sizes), register=self._job.register)
+        bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
@@ -236,6 +255,10 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
             raise RunError("the injected fault never came: that rank sends no such message on that channel")
+
+    def _check_root(self, ranks: int) -> None:
+        if self._job.root >= ranks:
+            raise UsageError(f"-r {self._job.root}: ranks are 0 to {ranks - 1}")
 
     def _check_fault(self, ranks: int, channels: int) -> None:
         fault = self._job.fault
@@ -263,6 +286,8 @@ class _Rank:
             ranks=self._meeting.world_size,
             nodes=outcome.nodes,
             device=outcome.device,
+            engine=self._job.engine,
+            of_nccl=outcome.nccl,
             rows=outcome.rows,
             connections=outcome.connections,
             boards=outcome.boards,

@@ -4,6 +4,7 @@ reads its output reads this too.
 """
 
 import math
+from collections.abc import Sequence
 
 from railgauge import __version__
 from railgauge.collectives.job import Job
@@ -11,11 +12,12 @@ from railgauge.collectives.measure import Row, Timing
 from railgauge.transports.peer import Peer
 
 
-def header(job: Job, peers: list[Peer]) -> str:
-    """The lines before the table."""
+def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
+    """The lines before the table; `engine` is what NCCL says of itself where it executes the operations."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
     lines = [
         f"# railgauge version {__version__}",
+        *engine,
         f"# Collective test starting: {job.collective}_perf",
         f"# nThread {job.threads} nGpus {job.ranks_per_thread} minBytes {job.begin} maxBytes {job.end} step: {step} "
         f"warmup iters: {job.warmup} iters: {job.iterations} agg iters: {job.aggregate} validation: {job.check} "

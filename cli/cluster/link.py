@@ -9,6 +9,7 @@ import typer
 from railgauge.cli.cluster.nodes import hosts
 from railgauge.cli.findings_output import FailOn
 from railgauge.cli.link_options import (
+    HOST_BYTES,
     WHAT,
     AsJson,
     Bisect,
@@ -52,7 +53,7 @@ def link(
     variables: Annotated[list[str] | None, option(NODES, "-x", help="NAME[=VALUE]: give it to all ranks.")] = None,
     dry_run: Annotated[bool, option(NODES, "--dry-run", help="Print the commands that would start them.")] = False,
     transport: Transport = "",
-    size: Bytes = "8M",
+    size: Bytes = HOST_BYTES,
     latency_size: LatencyBytes = "8",
     iterations: Iterations = 20,
     one_at_a_time: OneAtATime = False,

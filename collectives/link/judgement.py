@@ -20,6 +20,11 @@ FAILS_BELOW = 0.5
 CROWDED = "more ranks than cores, so that they waited for each other"
 WITHIN = "look at what else runs on their cores and at the clock of these (`railgauge check`: cpu-governor)"
 
+BETWEEN_GPUS = (
+    "look at its NVLinks and PCIe link (`railgauge check`, `nvidia-smi nvlink -s` and `-e`), its clocks, "
+    "and what else runs on it"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -94,7 +99,8 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
     if alike[0].crowded:
         level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time measures without that"
     elif judged is None:
-        level, said = Level.UNKNOWN, f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} ranks"
+        level = Level.UNKNOWN
+        said = f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} {result.noun}s"
     elif judged.sees_below < FAILS_BELOW:
         level = Level.UNKNOWN
         said = (
@@ -115,7 +121,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
     rule = quantity.of_rank if is_rank else quantity.of_link
     level = Level.FAIL if quantity is BANDWIDTH and odd.ratio < FAILS_BELOW else Level.WARN
     own = [link for link in alike if set(odd.ranks) <= set(link.ranks)]
-    others = "the other ranks" if is_rank else "the other pairs"
+    others = f"the other {result.noun}s" if is_rank else "the other pairs"
     what = f"{'most of its links have ' if is_rank else ''}{quantity.value(odd.speed)}"
     message = f"{what}, {_times(odd, quantity)} of what {others} have ({quantity.value(odd.usual)})"
     directions = own[0].gb_per_s
@@ -136,7 +142,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
             "measured": max(link.measured for link in own),
         },
         effect="a ring is as fast as its slowest link" if quantity is BANDWIDTH else "",
-        remedy=rule.remedy if own[0].crosses else WITHIN,
+        remedy=rule.remedy if own[0].crosses else BETWEEN_GPUS if own[0].path else WITHIN,
     )
 
 

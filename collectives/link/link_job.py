@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from railgauge.collectives.device import Device
 from railgauge.collectives.link.tournament import Pair, one_at_a_time, rounds
 from railgauge.transports.fault import Fault
 
@@ -11,14 +12,16 @@ AHEAD = 1
 TURNS = 4
 """A pair is measured in so many turns, each of all that is measured, and the best of each counts: what else a machine
 does meets all alike."""
-SHORT_PER_LONG = 25
-"""Short messages are timed so many times as often as long ones: they take microseconds."""
+SHORT_PER_LONG = {Device.CPU: 25, Device.CUDA: 200}
+"""Short messages are timed so many times as often as long ones: they take microseconds, and a kernel some to start."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkJob:
     """The flags of `railgauge link`, read and checked. Sizes in bytes, times in seconds."""
 
+    device: Device = Device.CPU
+    """What is linked: ranks on the host, or GPUs."""
     bytes: int
     """Of a message that bandwidth is measured with."""
     latency_bytes: int
@@ -46,7 +49,7 @@ class LinkJob:
     @property
     def short_times(self) -> int:
         """Timed questions and answers of a turn."""
-        return self.times * SHORT_PER_LONG
+        return self.times * SHORT_PER_LONG[self.device]
 
     @property
     def bytes_each_way(self) -> int:

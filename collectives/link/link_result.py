@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from railgauge.collectives.device import Device
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.pair_result import PairResult
@@ -13,11 +14,12 @@ from railgauge.topo.findings import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankPlace:
-    """Where a rank is; `numa` is None where its NUMA node is unknown."""
+    """Where a rank is; `numa` is None where its NUMA node is unknown. `gpu` is its bus id where ranks are GPUs."""
 
     rank: int
     host: str
     numa: int | None
+    gpu: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,8 +32,15 @@ class LinkResult:
     bisection: Bisection | None = None
     error: str | None = None
 
+    @property
+    def noun(self) -> str:
+        """What is linked, for people."""
+        return "GPU" if self.job.device is Device.CUDA else "rank"
+
     def name(self, rank: int) -> str:
-        """A rank as people know it: its host where each has one alone, else its number."""
+        """A rank as people know it: its host where each has one alone, else its number; a GPU by its number."""
+        if self.job.device is Device.CUDA:
+            return f"{self.noun} {rank}"
         hosts = [each.host for each in self.ranks]
         if len(set(hosts)) == len(hosts):
             return hosts[rank]
@@ -46,6 +55,7 @@ class LinkResult:
             "bytes": job.bytes,
             "latency_bytes": job.latency_bytes,
             "iterations": job.iterations,
+            "device": job.device,
             "one_at_a_time": job.one_at_a_time,
             "ranks": [asdict(each) for each in self.ranks],
             "links": [entry for link in self.links for entry in directions(link)],
@@ -57,12 +67,16 @@ class LinkResult:
 def directions(link: PairResult) -> list[dict[str, Any]]:
     """A pair as two entries, from the lower rank to the higher and back."""
     low, high = link.ranks
+    predicted, moved, path = link.predicted_gb_per_s, link.moved, link.path
     return [
         {
             "from": source,
             "to": target,
             "transport": link.transport,
             "rail": link.rail,
+            "by": None if link.mover is None else link.mover.label,
+            "path_type": path and path.type,
+            "nvlinks": path and path.nvlinks,
             "via": link.via[way],
             "planned": link.planned[way],
             "round": link.round,
@@ -70,15 +84,15 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
             "crowded": link.crowded,
             "measured": link.measured,
             "gb_per_s": link.gb_per_s[way],
-            "predicted_gb_per_s": link.predicted_gb_per_s,
-            "ratio": link.gb_per_s[way] / link.predicted_gb_per_s,
+            "predicted_gb_per_s": predicted,
+            "ratio": link.gb_per_s[way] / predicted if predicted else None,
             "both_ways_gb_per_s": link.both_ways_gb_per_s,
             "latency_us": link.latency_us,
             "predicted_latency_us": link.predicted_latency_us,
             "wrong": link.wrong[way],
-            "bytes_planned": link.bytes_each_way,
-            "bytes_sent": link.bytes_sent[way],
-            "bytes_received": link.bytes_received[way],
+            "bytes_planned": moved and moved.each_way,
+            "bytes_sent": moved and moved.sent[way],
+            "bytes_received": moved and moved.received[way],
         }
         for way, (source, target) in enumerate(((low, high), (high, low)))
     ]

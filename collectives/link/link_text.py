@@ -4,10 +4,11 @@
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from railgauge.collectives.device import Device
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.judgement import kinds
 from railgauge.collectives.link.link_result import LinkResult
-from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.pair_result import PairResult, Route
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.node_names import folded
 from railgauge.topo.predict.comparison import size_text
@@ -16,6 +17,8 @@ Line = list[tuple[str, str]]
 """Parts of a line, each with its style in Rich's words; "" for none."""
 MOST_IN_MATRIX = 16
 CELL = 9
+NUMBERED = ("rank ", "GPU ")
+"""How names begin that hold the number."""
 HEAD, ODD, SELF = "bold", "bold red", "dim"
 
 
@@ -39,6 +42,8 @@ def lines(result: LinkResult, findings: Sequence[Finding], width: int | None) ->
 
 def _who(result: LinkResult) -> str:
     hosts = len({each.host for each in result.ranks})
+    if result.job.device is Device.CUDA:
+        return f"{len(result.ranks)} GPUs of {result.ranks[0].host}"
     return f"{len(result.ranks)} ranks on {hosts} host{'s' * (hosts > 1)}"
 
 
@@ -58,7 +63,7 @@ def _bisection(result: LinkResult, found: Bisection) -> Iterator[Line]:
 
 
 def _by_way(links: Sequence[PairResult]) -> list[list[PairResult]]:
-    found: dict[tuple[str, int], list[PairResult]] = {}
+    found: dict[Route, list[PairResult]] = {}
     for link in links:
         found.setdefault(link.way, []).append(link)
     return list(found.values())
@@ -79,20 +84,25 @@ def _row_width(result: LinkResult, ranks: Sequence[int]) -> int:
 
 def _label(result: LinkResult, rank: int) -> str:
     name = result.name(rank)
-    return name if name.startswith("rank ") else f"{rank} {name}"
+    return name if name.startswith(NUMBERED) else f"{rank} {name}"
 
 
 def _matrices(
     result: LinkResult, alike: Sequence[PairResult], ranks: Sequence[int], odd: set[tuple[str, frozenset[int]]]
 ) -> Iterator[Line]:
     one_way: dict[tuple[int, int], float] = {}
+    both_ways: dict[tuple[int, int], float] = {}
     latency: dict[tuple[int, int], float] = {}
     for link in alike:
         (a, b), (there, back) = link.ranks, link.gb_per_s
         one_way |= {(a, b): there, (b, a): back}
-        latency |= {(a, b): link.latency_us, (b, a): link.latency_us}
+        both_ways |= dict.fromkeys(((a, b), (b, a)), link.both_ways_gb_per_s)
+        latency |= dict.fromkeys(((a, b), (b, a)), link.latency_us)
     way = alike[0].way_name
     yield from _matrix(result, f"{way}: GB/s, one way, from row to column", ranks, one_way, _marked(odd, "bandwidth"))
+    if result.job.device is Device.CUDA:
+        yield []
+        yield from _matrix(result, f"{way}: GB/s each way, both at once", ranks, both_ways, [])
     yield []
     yield from _matrix(result, f"{way}: us, half of there and back", ranks, latency, _marked(odd, "latency"))
 
@@ -129,6 +139,8 @@ def _summary(result: LinkResult, alike: Sequence[PairResult]) -> Iterator[Line]:
     """The pairs that are alike: range and median, beside what was predicted."""
     first = alike[0]
     place = "between hosts" if first.crosses else "on one NUMA node" if first.one_numa else "on one host"
+    if first.path:
+        place = f"over {first.path.label}"
     shared = f", {first.sharing} at a time by one interface" if first.sharing > 1 else ""
     shared += ", more ranks than cores" if first.crowded else ""
     yield [(f"{first.way_name} {place}: {len(alike)} pair{'s' * (len(alike) > 1)}{shared}; medians", HEAD)]
@@ -144,9 +156,11 @@ Values = Sequence[tuple[float, tuple[int, ...]]]
 """Each with the ranks that it is of."""
 
 
-def _beside(values: Values, predicted: float, unit: str) -> str:
+def _beside(values: Values, predicted: float | None, unit: str) -> str:
     """The median, beside what was predicted."""
     usual = median(value for value, _ in values)
+    if predicted is None:
+        return f"{_number(usual)} {unit}"
     return f"{_number(usual)} {unit}, {usual / predicted:.2f} of the predicted {predicted:.3g}"
 
 
@@ -155,7 +169,13 @@ def _range(result: LinkResult, values: Values, between: str) -> str:
     if len(values) == 1:
         return ""
     named = (
-        f"{_number(value)} ({f' {between} '.join(result.name(rank).removeprefix('rank ') for rank in ranks)})"
+        f"{_number(value)} ({f' {between} '.join(_short(result, rank) for rank in ranks)})"
         for value, ranks in (min(values), max(values))
     )
     return f"; {' to '.join(named)}"
+
+
+def _short(result: LinkResult, rank: int) -> str:
+    """Its name without the word before the number."""
+    name = result.name(rank)
+    return name.split(" ", 1)[1] if name.startswith(NUMBERED) else name

@@ -14,7 +14,7 @@ from railgauge.collectives.link.lane import Lane
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.pair_meter import PairMeter, Side
-from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.pair_result import Moved, PairResult
 from railgauge.collectives.link.seat import Seat, seats
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way, own_ports, ways
@@ -103,7 +103,7 @@ class _Measurement:
         for number, index in enumerate(self._bootstrap.broadcast(suspects(result.links)) * AGAIN):
             one = result.links[index]
             self._say(f"{one.transport}: what stood out once more, {number + 1}")
-            channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail) == one.way)
+            channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail, None) == one.way)
             result.links[index] = one.and_again(self._round(channel, way, len(rounds) + number, [one.ranks])[0])
         self._conclude()
 
@@ -152,9 +152,11 @@ class _Measurement:
             via=(low.via, high.via),
             planned=(low.planned, high.planned),
             wrong=(high.wrong, low.wrong),
-            bytes_each_way=self._job.bytes_each_way,
-            bytes_sent=(low.bytes_sent, high.bytes_sent),
-            bytes_received=(high.bytes_received, low.bytes_received),
+            moved=Moved(
+                self._job.bytes_each_way,
+                sent=(low.bytes_sent, high.bytes_sent),
+                received=(high.bytes_received, low.bytes_received),
+            ),
         )
 
     def _check(self, side: Side) -> None:

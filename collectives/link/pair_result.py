@@ -3,9 +3,26 @@
 
 from dataclasses import dataclass, replace
 
+from railgauge.collectives.link.gpu_path import GpuPath
+from railgauge.collectives.link.mover import Mover
 from railgauge.collectives.link.tournament import Pair
 
-Kind = tuple[str, int, bool, bool, bool, float]
+Route = tuple[str, int, Mover | None]
+"""Transport, rail, and who moves the bytes between GPUs."""
+Kind = tuple[Route, bool, bool, bool, GpuPath | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes that a measurement sends each way, as planned, and what both ends counted, which has to be that."""
+
+    each_way: int
+    sent: tuple[int, int]
+    received: tuple[int, int]
+
+    def plus(self, other: "Moved") -> "Moved":
+        """Of two measurements."""
+        return Moved(self.each_way + other.each_way, _sums(self.sent, other.sent), _sums(self.received, other.received))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +48,19 @@ class PairResult:
     """Each way, while both are in use."""
     latency_us: float
     """Half of a short message there and back."""
-    predicted_gb_per_s: float
-    predicted_latency_us: float
+    predicted_gb_per_s: float | None
+    """None: the topology does not tell."""
+    predicted_latency_us: float | None
+    """None between GPUs: no model tells."""
     via: tuple[str, str]
     planned: tuple[str, str]
     wrong: tuple[int, int]
     """Bytes that came otherwise than they were sent."""
-    bytes_each_way: int
-    """As planned; what both ends counted has to be that."""
-    bytes_sent: tuple[int, int]
-    bytes_received: tuple[int, int]
+    moved: Moved | None
+    """None between GPUs: no connection counts there."""
+    mover: Mover | None = None
+    path: GpuPath | None = None
+    """Both of GPUs."""
     measured: int = 1
     """How often: again, and alone, where it stood out."""
 
@@ -50,19 +70,20 @@ class PairResult:
         return min(self.gb_per_s)
 
     @property
-    def way(self) -> tuple[str, int]:
-        """Transport and rail."""
-        return self.transport, self.rail
+    def way(self) -> Route:
+        """How the bytes went."""
+        return self.transport, self.rail, self.mover
 
     @property
     def way_name(self) -> str:
         """For people; rails are counted where there is a second one."""
-        return f"{self.transport} rail {self.rail}" if self.rail else self.transport
+        by = "" if self.mover is None else f" by {self.mover.label}"
+        return f"{self.transport} rail {self.rail}" if self.rail else f"{self.transport}{by}"
 
     @property
     def kind(self) -> Kind:
         """What pairs have in common that should be equally fast."""
-        return self.transport, self.rail, self.crosses, self.one_numa, self.crowded, self.predicted_gb_per_s
+        return self.way, self.crosses, self.one_numa, self.crowded, self.path, self.predicted_gb_per_s
 
     def and_again(self, second: "PairResult") -> "PairResult":
         """With a second measurement of it: the better figures, and all that moved."""
@@ -73,9 +94,7 @@ class PairResult:
             both_ways_gb_per_s=max(self.both_ways_gb_per_s, second.both_ways_gb_per_s),
             latency_us=min(self.latency_us, second.latency_us),
             wrong=_sums(self.wrong, second.wrong),
-            bytes_each_way=self.bytes_each_way + second.bytes_each_way,
-            bytes_sent=_sums(self.bytes_sent, second.bytes_sent),
-            bytes_received=_sums(self.bytes_received, second.bytes_received),
+            moved=self.moved.plus(second.moved) if self.moved and second.moved else None,
             measured=self.measured + second.measured,
         )
 

@@ -168,12 +168,14 @@ def _points(points: Iterable[tuple[int, float, str]]) -> tuple[Point, ...]:
 
 def _note(kind: Kind, way: str, name: RowName, rows: Sequence[Row]) -> str:
     row = rows[0]
-    channels = f"{row.channels} channel{'s' * (row.channels != 1)}"
+    channels = None if row.channels is None else f"{row.channels} channel{'s' * (row.channels != 1)}"
+    how = ", ".join(text for text in (row.algorithm, row.protocol, channels) if text)
     speed = f"{median_busbw(rows, way):.3g} GB/s, {median_us(rows, way):.4g} us"
-    return f"{size_text(name.bytes)} {kind.label}: {speed}; {row.algorithm}, {row.protocol}, {channels}"
+    return f"{size_text(name.bytes)} {kind.label}: {speed}{f'; {how}' if how else ''}"
 
 
 def _spans(rows: list[tuple[RowName, list[Row]]]) -> Iterable[Span]:
     for algorithm, group in groupby(rows, key=lambda item: item[1][0].algorithm):
         sizes = [name.bytes for name, _ in group]
-        yield Span(sizes[0], sizes[-1], algorithm)
+        if algorithm:
+            yield Span(sizes[0], sizes[-1], algorithm)

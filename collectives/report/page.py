@@ -45,7 +45,8 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _row(row: Row) -> list[object]:
     cells: list[object] = [row.bytes, row.count, row.dtype, row.redop, row.root if row.root >= 0 else ""]
-    cells += [row.algorithm, row.protocol, row.channels, f"{row.predicted_busbw_gb_per_s:.3g}"]
+    cells += ["" if each is None else each for each in (row.algorithm, row.protocol, row.channels)]
+    cells += [f"{row.predicted_busbw_gb_per_s:.3g}"]
     cells += ["" if row.floor_us is None else f"{row.floor_us:.2f}"]
     for way in WAYS:
         (timing,) = timings([row], way)
@@ -57,4 +58,5 @@ def _row(row: Row) -> list[object]:
 
 def _connections(document: RunDocument) -> Iterable[list[object]]:
     for c in document.connections:
-        yield [c.channel, c.from_rank, c.to_rank, c.via, c.planned, c.bytes_sent]
+        known = ("" if each is None else each for each in (c.planned, c.bytes_sent))
+        yield [c.channel, c.from_rank, c.to_rank, c.via, *known]

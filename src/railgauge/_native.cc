@@ -15,7 +15,9 @@ void bind_shm(nb::module_& m);
 void bind_socket(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
+void bind_gpu_link(nb::module_& m);
 void bind_memory_floor(nb::module_& m);
+void bind_nccl(nb::module_& m);
 void bind_pattern(nb::module_& m);
 void bind_reduce(nb::module_& m);
 }  // namespace railgauge
@@ -34,7 +36,9 @@ NB_MODULE(_native, m) {
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
   railgauge::bind_gpu(collectives);
+  railgauge::bind_gpu_link(collectives);
   railgauge::bind_memory_floor(collectives);
+  railgauge::bind_nccl(collectives);
   railgauge::bind_pattern(collectives);
   railgauge::bind_reduce(collectives);
 }

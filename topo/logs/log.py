@@ -34,6 +34,8 @@ PATTERN = re.compile(
     r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
     r".*?type (\w+)/?(\w*)"
 )
+LOADED = re.compile(r"Search (\d) : (\d{1,4}) channels loaded from XML graph")
+TOPOLOGY = re.compile(r"Loading topology file (\S.*)")
 BRIDGE = re.compile(r"\+ PCI\[([\d.]{1,16})\] - (?:PCI|NIC|GPU)/(\S+)")
 AFFINITY = re.compile(r"Affinity for GPU (\d{1,4}) is ([\d,-]+)\. \(GPU affinity = ([\d,-]+)")
 FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
@@ -95,6 +97,9 @@ class Log:
         self.rings: dict[int, tuple[int, ...]] = {}
         self.trees: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.searches: dict[Search, None] = {}
+        self.loaded: dict[int, int] = {}
+        """Channels that came from NCCL_GRAPH_FILE, by the graph's number: 0 rings, 1 trees."""
+        self.topology_files: dict[str, None] = {}
         self.slow_bridges: dict[tuple[str, str], float] = {}
         self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
         self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
@@ -180,6 +185,10 @@ class Log:
             intra, inter = _figure(found[3]), _figure(found[4])
             search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])
             self.searches[search] = None
+        elif found := LOADED.search(text):
+            self.loaded[int(found[1])] = int(found[2])
+        elif found := TOPOLOGY.search(text):
+            self.topology_files[found[1]] = None
         elif found := BRIDGE.search(text):
             if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
                 self.slow_bridges[host, found[2]] = _figure(found[1])

@@ -14,7 +14,8 @@ LONGEST = 1 << 15
 INFO = (
     rb"CCL (?:INFO +(?:\[Rank \d+\] +)?(?:Channel \d+(?:/\d+)? : +\d+ +\d%s|Trees? |NET/|Using |Assigned NET |NCCL_"
     rb"|comm 0x|ncclComm|ncclTopo|\d+ coll|Bootstrap|[NR]CCL version|GPU Direct|MNNVL|Pattern | *\+ PCI|cuMem |RAS "
-    rb"|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/)|WARN|ERROR|failure|version)"
+    rb"|Search \d|Loading topo|Invalid value|Call |Missing |P2P |Failed |failed |\d+ : NET/)|WARN|ERROR|failure"
+    rb"|version)"
 )
 CHANNEL = rb"|(?:Channel|Ring) \d"
 OTHER = (

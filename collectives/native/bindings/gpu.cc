@@ -9,6 +9,7 @@
 
 #include <cstring>
 
+#include "collectives/native/bindings/operation.h"
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
 #include "transports/native/cuda/facts.h"
@@ -32,21 +33,6 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   std::memcpy(&lent, bytes.c_str(), sizeof lent);
   lent.bus_id[sizeof lent.bus_id - 1] = 0;
   return lent;
-}
-
-Operation read(int collective, std::uintptr_t source, std::uintptr_t destination, std::size_t count,
-               int dtype, int op, int root) {
-  if (collective < 0 || collective >= kCollectives || dtype < 0 || dtype >= kDtypes || op < 0 ||
-      op >= kRedops) {
-    throw Error(ErrorCode::kInvalid, "no such collective, dtype or operator");
-  }
-  return {static_cast<Collective>(collective),
-          reinterpret_cast<const std::byte*>(source),
-          reinterpret_cast<std::byte*>(destination),
-          count,
-          static_cast<Dtype>(dtype),
-          static_cast<Redop>(op),
-          root};
 }
 
 gpu::Via read_via(int number) {
@@ -116,8 +102,8 @@ void bind_gpu(nb::module_& m) {
             engine.connect(read);
           },
           "lent"_a)
-      .def("carry", &Engine::carry, "rank"_a, "to"_a, "from_"_a)
-      .def("start", &Engine::start, "doorbell"_a)
+      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
+      .def("start", &Engine::start, "doorbells"_a)
       .def(
           "channels",
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {
@@ -132,7 +118,7 @@ void bind_gpu(nb::module_& m) {
              std::size_t count, int dtype, int op, int root, std::uintptr_t stream, int way,
              unsigned blocks, std::uint32_t chunk_bytes) {
             const Operation operation =
-                read(collective, source, destination, count, dtype, op, root);
+                read_operation(collective, source, destination, count, dtype, op, root);
             engine.run(operation, reinterpret_cast<cuda::Stream>(stream),
                        read_choice(engine, operation, way, blocks, chunk_bytes));
           },
@@ -144,7 +130,7 @@ void bind_gpu(nb::module_& m) {
              std::size_t count, int dtype, int op, int root, int ahead, int times, int replays,
              int way, unsigned blocks, std::uint32_t chunk_bytes) {
             const Operation operation =
-                read(collective, source, destination, count, dtype, op, root);
+                read_operation(collective, source, destination, count, dtype, op, root);
             const gpu::Choice choice = read_choice(engine, operation, way, blocks, chunk_bytes);
             nb::gil_scoped_release release;
             return engine.repeat(operation, choice, ahead, times, replays);
@@ -154,7 +140,7 @@ void bind_gpu(nb::module_& m) {
       .def(
           "way",
           [](const Engine& engine, int collective, std::size_t count, int dtype) {
-            const Operation operation = read(collective, 0, 0, count, dtype, 0, 0);
+            const Operation operation = read_operation(collective, 0, 0, count, dtype, 0, 0);
             return static_cast<int>(engine.choice(operation).way);
           },
           "collective"_a, "count"_a, "dtype"_a)

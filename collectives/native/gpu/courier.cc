@@ -30,20 +30,25 @@ void store(std::uint32_t& word, std::uint32_t value) {
 
 }  // namespace
 
-Courier::Courier(const Layout& layout, std::vector<Route> routes,
+Courier::Courier(const Layout& layout, int lane, int lanes, std::vector<Route> routes,
                  std::shared_ptr<Doorbell> doorbell, Status* status)
-    : layout_(layout), routes_(std::move(routes)), doorbell_(std::move(doorbell)), status_(status) {
+    : layout_(layout),
+      routes_(std::move(routes)),
+      doorbell_(std::move(doorbell)),
+      status_(status),
+      of_kind_((layout.blocks + lanes - 1 - lane) / lanes) {
   for (Route& route : routes_) {
     for (int kind = 0; kind < kKinds; ++kind) {
       const std::size_t at = kind ? layout.share_at() : 0;
       const std::size_t slots = kind ? layout.share_slots_at() : layout.give_slots_at();
-      for (std::uint32_t block = 0; block < layout.blocks; ++block) {
+      for (int number = 0; number < of_kind_; ++number) {
+        const std::uint32_t block = lane + number * lanes;
         const std::size_t of_block = std::size_t(block) * kSlots * layout.slot_bytes;
-        streams_.push_back({&route, kind * layout.blocks + block,
+        streams_.push_back({&route, static_cast<std::uint32_t>(kind * of_kind_ + number),
                             reinterpret_cast<Progress*>(route.in + at) + block,
                             reinterpret_cast<Progress*>(route.out + at) + block,
                             route.in + slots + of_block, route.out + slots + of_block,
-                            route.to[block % route.to.size()].get()});
+                            route.to[number % route.to.size()].get()});
       }
     }
   }
@@ -115,11 +120,11 @@ bool Courier::deliver(Route& route, Receiver& from) {
   bool any = false;
   for (Message message = from.front(); message.data; message = from.front()) {
     const std::size_t number = message.tag & ~kCredit, first = &route - routes_.data();
-    if (number >= kKinds * layout_.blocks || message.bytes > layout_.slot_bytes) {
+    if (number >= std::size_t(kKinds) * of_kind_ || message.bytes > layout_.slot_bytes) {
       throw Error(ErrorCode::kMismatch,
                   "rank " + std::to_string(route.rank) + " sends what this version does not know");
     }
-    Stream& stream = streams_[first * kKinds * layout_.blocks + number];
+    Stream& stream = streams_[first * kKinds * of_kind_ + number];
     if (message.tag & kCredit) {
       std::uint32_t read;
       std::memcpy(&read, message.data, sizeof read);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries boxes between nodes: what this rank's kernels write into the boxes that leave goes over a
-// connection of the host, and what comes is put into the boxes that its kernels read. One thread.
+// connection of the host, and what comes is put into the boxes that its kernels read. One thread,
+// which has the blocks of its lane.
 //
 // A message is carried on once its kernel has told of it; the kernel is told that a slot is free
 // once the peer's kernel has read the message, so that no connection is ever held up by one block.
@@ -19,7 +20,7 @@
 namespace railgauge::gpu {
 
 // The boxes between this rank and one on another node, as the host addresses them, and what carries
-// them; block b goes by connection b % connections.
+// a lane of them, its blocks in turn.
 struct Route {
   int rank;
   std::byte *in, *out;
@@ -29,9 +30,9 @@ struct Route {
 
 class Courier {
  public:
-  // `status` is told when a peer is lost.
-  Courier(const Layout& layout, std::vector<Route> routes, std::shared_ptr<Doorbell> doorbell,
-          Status* status);
+  // Of the blocks b with b % lanes == lane. `status` is told when a peer is lost.
+  Courier(const Layout& layout, int lane, int lanes, std::vector<Route> routes,
+          std::shared_ptr<Doorbell> doorbell, Status* status);
   ~Courier();
   // An operation has begun.
   void wake() { woken_.store(true, std::memory_order_relaxed); }
@@ -57,6 +58,7 @@ class Courier {
 
   const Layout layout_;
   std::vector<Route> routes_;
+  int of_kind_;                  // streams, of one route
   std::vector<Stream> streams_;  // by route, kind and block
   std::shared_ptr<Doorbell> doorbell_;
   Status* status_;

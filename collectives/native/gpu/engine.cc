@@ -85,7 +85,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
 
 Engine::~Engine() {
   const cuda::Current current(context_);
-  courier_.reset();
+  couriers_.clear();
   boxes_.reset();
   clock_.reset();
   cuda_.memory_free(memory_);
@@ -99,18 +99,27 @@ Engine::~Engine() {
 
 void Engine::connect(const std::vector<Lent>& lent) { boxes_->open(lent); }
 
-void Engine::carry(int rank, std::vector<std::shared_ptr<Sender>> to,
+void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
                    std::vector<std::shared_ptr<Receiver>> from) {
-  if (rank < 0 || rank >= ranks() || via_[rank] != Via::kNet || to.empty() || from.empty()) {
+  if (rank < 0 || rank >= ranks() || via_[rank] != Via::kNet || to.empty() || from.empty() ||
+      lane < 0 || lane >= static_cast<int>(layout_.blocks)) {
     throw Error(ErrorCode::kInvalid, "only a rank on another node has boxes to be carried");
   }
-  routes_.push_back(
+  for (const auto& sender : to) {
+    if (sender->slot_bytes() < layout_.slot_bytes)
+      throw Error(ErrorCode::kInvalid, "NCCL_BUFFSIZE is too small for GPUs: a slot has to hold " +
+                                           std::to_string(layout_.slot_bytes) + " bytes");
+  }
+  routes_.resize(std::max<std::size_t>(routes_.size(), lane + 1));
+  routes_[lane].push_back(
       {rank, boxes_->in_on_host(rank), boxes_->out_on_host(rank), std::move(to), std::move(from)});
 }
 
-void Engine::start(std::shared_ptr<Doorbell> doorbell) {
-  if (!routes_.empty()) {
-    courier_.emplace(layout_, std::move(routes_), std::move(doorbell), status_);
+void Engine::start(const std::vector<std::shared_ptr<Doorbell>>& doorbells) {
+  const int lanes = static_cast<int>(routes_.size());
+  for (int lane = 0; lane < lanes; ++lane) {
+    couriers_.push_back(std::make_unique<Courier>(layout_, lane, lanes, std::move(routes_[lane]),
+                                                  doorbells.at(lane), status_));
   }
 }
 
@@ -187,7 +196,7 @@ void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choi
   const cuda::Current current(context_);
   over_channels(choice) ? run_channels(operation, stream, choice)
                         : run_exchange(operation, stream, choice);
-  if (courier_) courier_->wake();
+  for (auto& courier : couriers_) courier->wake();
 }
 
 void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t times) {
@@ -329,10 +338,11 @@ void Engine::check() const {
   const volatile Status* status = status_;
   if (const std::uint32_t failed = status->failed) {
     const int rank = static_cast<int>(failed) - 1;
-    throw PeerLost(courier_ && !courier_->problem().empty()
-                       ? courier_->problem()
-                       : "rank " + std::to_string(rank) + " did not take part within the timeout",
-                   rank);
+    std::string problem;
+    for (const auto& courier : couriers_) problem = problem.empty() ? courier->problem() : problem;
+    if (problem.empty())
+      problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
+    throw PeerLost(problem, rank);
   }
 }
 

@@ -51,11 +51,12 @@ class Engine {
   // Reach the boxes of all ranks, from what each lent this one. Error (kSystem): one cannot be
   // reached.
   void connect(const std::vector<Lent>& lent);
-  // What carries the boxes of a rank on another node.
-  void carry(int rank, std::vector<std::shared_ptr<Sender>> to,
+  // What carries a lane of the boxes of a rank on another node.
+  void carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
              std::vector<std::shared_ptr<Receiver>> from);
-  // After connect(), and carry() for all of them: routes begin to be carried.
-  void start(std::shared_ptr<Doorbell> doorbell);
+  // After connect(), and carry() for all of them: a courier sets out for each lane, with its
+  // doorbell.
+  void start(const std::vector<std::shared_ptr<Doorbell>>& doorbells);
   // The channels that rings and trees run on.
   void channels(const std::vector<PlannedChannel>& planned);
 
@@ -102,8 +103,8 @@ class Engine {
   cuda::Pointer memory_ = 0;  // the kernels' own: Memory, channels and their orders
   std::optional<cuda::Clock> clock_;
   std::optional<Boxes> boxes_;
-  std::vector<Route> routes_;
-  std::optional<Courier> courier_;
+  std::vector<std::vector<Route>> routes_;  // by lane
+  std::vector<std::unique_ptr<Courier>> couriers_;
   int n_channels_ = 0;
   cuda::Pointer channels_ = 0;
   std::vector<PlannedChannel> planned_;

@@ -19,6 +19,7 @@ RAILGAUGE_FATBIN(int64)
 RAILGAUGE_FATBIN(uint64)
 RAILGAUGE_FATBIN(f8e4m3)
 RAILGAUGE_FATBIN(f8e5m2)
+RAILGAUGE_FATBIN(copy)
 RAILGAUGE_FATBIN(patterns)
 
 namespace railgauge::gpu {
@@ -32,6 +33,7 @@ const void* fatbin(Dtype dtype) {
   return all[static_cast<int>(dtype)];
 }
 
+const void* copy_fatbin() { return railgauge_fatbin_copy; }
 const void* pattern_fatbin() { return railgauge_fatbin_patterns; }
 
 }  // namespace railgauge::gpu
@@ -41,6 +43,7 @@ const void* pattern_fatbin() { return railgauge_fatbin_patterns; }
 namespace railgauge::gpu {
 
 const void* fatbin(Dtype) { return nullptr; }
+const void* copy_fatbin() { return nullptr; }
 const void* pattern_fatbin() { return nullptr; }
 
 }  // namespace railgauge::gpu

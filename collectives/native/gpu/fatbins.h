@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled kernels as they were built in: a fatbin for each element type, and one for all that
-// makes and checks data.
+// The compiled kernels as they were built in: a fatbin for each element type, one that makes and
+// checks data, and one of copies.
 #pragma once
 
 #include "collectives/native/dtype.h"
 
 namespace railgauge::gpu {
 
-// Null where the build had no nvcc.
+// Each is null where the build had no nvcc.
 const void* fatbin(Dtype dtype);
+const void* copy_fatbin();
 const void* pattern_fatbin();
 
 }  // namespace railgauge::gpu

@@ -211,9 +211,9 @@ class GpuEngine:
 
     def connect(self, lent: Sequence[bytes]) -> None: ...
 
-    def carry(self, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
+    def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
 
-    def start(self, doorbell: railgauge._native.transports.Doorbell) -> None: ...
+    def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
 
     def channels(self, planned: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Of each channel the ring, and by rank its parent in the tree."""
@@ -234,10 +234,66 @@ class GpuEngine:
 
     def abort(self) -> None: ...
 
+def gpu_bus_ids() -> list[str]:
+    """The GPUs that CUDA shows to this process, by its numbers."""
+
+def gpu_reaches(gpu: int, other: int) -> bool:
+    """Whether a GPU can load from and store to the memory of another one."""
+
+def gpu_memory_left(gpu: int) -> int:
+    """Bytes that can be taken of a GPU's memory."""
+
+class GpuLink:
+    """The way between two GPUs of this process, timed and checked."""
+
+    def __init__(self, low: int, high: int, room: int, peers: bool, timeout_s: float) -> None: ...
+
+    def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
+        """What one of `times` messages of `size` bytes takes."""
+
+    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """
+        Send fresh bytes both ways: how many came wrong to either GPU, and the first one's index.
+        """
+
+    def abort(self) -> None:
+        """End what another thread measures."""
+
 def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
     """
     The seconds that this rank takes to read its input once and write its output once, the best of `times`; overwrites the destination.
     """
+
+class NcclLibrary:
+    """NVIDIA's libnccl, opened at run time."""
+
+    def __init__(self, path: str) -> None: ...
+
+    @property
+    def version(self) -> str:
+        """as 2.28.9"""
+
+    @property
+    def version_code(self) -> int:
+        """as 22809"""
+
+    def unique_id(self) -> bytes:
+        """An id for the ranks of one communicator."""
+
+class NcclCommunicator:
+    """One rank's communicator of NCCL."""
+
+    def __init__(self, library: NcclLibrary, device: int, rank: int, ranks: int, timeout_s: float) -> None: ...
+
+    def connect(self, id: bytes) -> None: ...
+
+    def allocate(self, size: int, registration: int) -> GpuMemory:
+        """Memory registered as nccl-tests' -R says: 0, 1 or 2."""
+
+    def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0) -> float: ...
+
+    def abort(self) -> None:
+        """End all waiting, on the GPU too; for any thread."""
 
 class Pattern:
     """What every rank's input is, and what a reduction of all has to give."""

@@ -6,7 +6,7 @@ from itertools import combinations
 
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.pair_result import Moved, PairResult
 from railgauge.collectives.link.tournament import Pair
 
 JOB = LinkJob(bytes=1 << 20, latency_bytes=8, iterations=2, timeout_s=20.0)
@@ -30,9 +30,7 @@ def pair(ranks: Pair, gb_per_s: tuple[float, float] = (10.0, 10.0), latency_us: 
         via=("NET/Socket/0", "NET/Socket/0"),
         planned=("NET/Socket/0", "NET/Socket/0"),
         wrong=(0, 0),
-        bytes_each_way=JOB.bytes_each_way,
-        bytes_sent=(JOB.bytes_each_way,) * 2,
-        bytes_received=(JOB.bytes_each_way,) * 2,
+        moved=Moved(JOB.bytes_each_way, sent=(JOB.bytes_each_way,) * 2, received=(JOB.bytes_each_way,) * 2),
     )
 
 

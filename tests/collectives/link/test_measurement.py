@@ -9,6 +9,7 @@ from tests.transports.ranks import on_ranks
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import measure
+from railgauge.collectives.link.pair_result import Moved
 from railgauge.topo.errors import MismatchError, RunError, UsageError, VerificationError
 from railgauge.transports.fault import parse_fault
 
@@ -44,8 +45,9 @@ def test_every_pair_is_measured_by_every_way(ranks):
         for link in links:
             assert link.via == link.planned == (("SHM",) * 2 if transport == "SHM" else ("NET/Socket/0",) * 2)
             assert min(*link.gb_per_s, link.both_ways_gb_per_s, link.latency_us, link.predicted_gb_per_s) > 0
-            due = (link.measured * (9 * 300_001 + 53 * 5),) * 2
-            assert (link.bytes_sent, link.bytes_received, link.wrong) == (due, due, (0, 0))
+            due = link.measured * (9 * 300_001 + 53 * 5)
+            assert link.moved == Moved(due, sent=(due, due), received=(due, due))
+            assert link.wrong == (0, 0)
     assert [place.rank for place in first.ranks] == list(range(ranks))
 
 

@@ -43,6 +43,8 @@ struct IpcHandle {
   X(context_push, cuCtxPushCurrent_v2, (Context))                                            \
   X(context_pop, cuCtxPopCurrent_v2, (Context*))                                             \
   X(enable_peer_access, cuCtxEnablePeerAccess, (Context, unsigned))                          \
+  X(disable_peer_access, cuCtxDisablePeerAccess, (Context))                                  \
+  X(memory_left, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                              \
   X(memory_allocate, cuMemAlloc_v2, (Pointer*, std::size_t))                                 \
   X(memory_free, cuMemFree_v2, (Pointer))                                                    \
   X(memory_set, cuMemsetD8_v2, (Pointer, unsigned char, std::size_t))                        \
@@ -61,6 +63,9 @@ struct IpcHandle {
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
      void**, void**))                                                                        \
   X(memory_copy, cuMemcpyAsync, (Pointer, Pointer, std::size_t, Stream))                     \
+  X(memory_copy_peer, cuMemcpyPeerAsync,                                                     \
+    (Pointer, Context, Pointer, Context, std::size_t, Stream))                               \
+  X(memory_set_later, cuMemsetD8Async, (Pointer, unsigned char, std::size_t, Stream))        \
   X(memory_write, cuMemcpyHtoD_v2, (Pointer, const void*, std::size_t))                      \
   X(memory_read, cuMemcpyDtoH_v2, (void*, Pointer, std::size_t))                             \
   X(stream_create, cuStreamCreate, (Stream*, unsigned))                                      \
@@ -71,6 +76,7 @@ struct IpcHandle {
   X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
   X(event_query, cuEventQuery, (Event))                                                      \
   X(stream_synchronize, cuStreamSynchronize, (Stream))                                       \
+  X(stream_wait, cuStreamWaitEvent, (Stream, Event, unsigned))                               \
   X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
   X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
   X(graph_prepare, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))      \

@@ -3,22 +3,36 @@
 
 namespace railgauge::cuda {
 
-Memory::Memory(int device, std::size_t size) : size_(size) {
+Pointer Source::take(std::size_t size) {
+  Pointer pointer = 0;
+  const Driver& cuda = Driver::get();
+  cuda.check(cuda.memory_allocate(&pointer, size),
+             "taking " + std::to_string(size) + " bytes of a GPU");
+  return pointer;
+}
+
+void Source::give_back(Pointer pointer) { Driver::get().memory_free(pointer); }
+
+Memory::Memory(int device, std::size_t size, std::unique_ptr<Source> source)
+    : source_(std::move(source)), size_(size) {
   const Driver& cuda = Driver::get();
   const std::string gpu = "GPU " + std::to_string(device);
   cuda.check(cuda.device_get(&device_, device), gpu);
   cuda.check(cuda.context_retain(&context_, device_), "opening " + gpu);
   const Current current(context_);
-  const Result result = cuda.memory_allocate(&pointer_, size ? size : 1);
-  if (result) cuda.context_release(device_);
-  cuda.check(result, "taking " + std::to_string(size) + " bytes of " + gpu);
+  try {
+    pointer_ = source_->take(size ? size : 1);
+  } catch (...) {
+    cuda.context_release(device_);
+    throw;
+  }
 }
 
 Memory::~Memory() {
   const Driver& cuda = Driver::get();
   {
     const Current current(context_);
-    cuda.memory_free(pointer_);
+    source_->give_back(pointer_);
   }
   cuda.context_release(device_);
 }

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How `railgauge link` measures the GPUs of this machine: whether it does, and in this process."""
+
+import sys
+
+from railgauge.cli.link_output import finish
+from railgauge.cli.link_start import LinkAnswer
+from railgauge.cli.machine_options import Device
+from railgauge.cli.ranks_start import Start, place_of
+from railgauge.cli.run_answer import check_folders
+from railgauge.collectives.link.link_job import LinkJob
+from railgauge.collectives.link.link_result import LinkResult
+from railgauge.topo.errors import UnavailableError, UsageError
+
+
+def takes_gpus(device: Device, asked: Start) -> bool:
+    """Whether GPUs are measured, and not ranks on the host.
+
+    Left to itself it takes GPUs where CUDA shows two, and nothing asks for ranks: no flag, and no job that this is a
+    process of.
+
+    Raises:
+        UsageError: GPUs were asked for, and ranks too.
+    """
+    place = place_of(asked)
+    ranks = asked.ranks is not None or asked.launches or (place is not None and place.processes > 1)
+    if device is Device.CUDA and ranks:
+        raise UsageError(
+            "--device cuda: one process measures all GPUs of a machine: leave --ranks, --launcher, --hosts and places "
+            "in a job out (as mpirun, srun and torchrun give them)"
+        )
+    return device is Device.CUDA or (device is Device.AUTO and not ranks and _are_there())
+
+
+def measure(job: LinkJob, answer: LinkAnswer) -> int:
+    """Measure them, print and write the result; return the exit status."""
+    from railgauge.collectives.link.gpu_measurement import measure_gpus
+
+    check_folders(answer.files)
+    result = LinkResult(job=job)
+    error: Exception | None = None
+    try:
+        measure_gpus(result, _progress, _remark)
+    except Exception as caught:
+        error = caught
+    _progress("")
+    return finish(result, error, answer)
+
+
+def _are_there() -> bool:
+    from railgauge._native import collectives as native
+
+    try:
+        there = len(native.gpu_bus_ids()) > 1
+    except UnavailableError:
+        return False
+    if there:
+        _remark("GPUs are measured; --device cpu --ranks N measures ranks on the host")
+    return there
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _remark(text: str) -> None:
+    _progress("")
+    print(f"railgauge link: {text}", file=sys.stderr)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measuring the links between the GPUs of this machine, in one process: a tournament over each way, with a thread for
+each pair of a round, then once more, alone, what stood out.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+from railgauge._native import collectives as native
+from railgauge.collectives.link.gpu_meter import GpuFigures, GpuLink, measure_pair, room
+from railgauge.collectives.link.gpu_path import GpuPaths
+from railgauge.collectives.link.gpu_way import VIA, GpuWay, detour_lines, gpu_ways
+from railgauge.collectives.link.judgement import suspects
+from railgauge.collectives.link.link_job import LinkJob
+from railgauge.collectives.link.link_result import LinkResult, RankPlace
+from railgauge.collectives.link.measurement import AGAIN, Say
+from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.tournament import Pair
+from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError
+from railgauge.topo.machine import load_machine
+from railgauge.transports.available import P2P
+
+Connect = Callable[[int, int, int, bool, float], GpuLink]
+"""`native.GpuLink`: two GPUs, bytes of a buffer, whether they reach each other's memory, the timeout in seconds."""
+SPARED = 0.1
+"""Of the memory that is left: for contexts, kernels and other programs."""
+MIB = 1 << 20
+ON_HOST = "--device cpu --ranks 2 measures ranks on the host"
+
+
+def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
+    """Measure the GPUs that CUDA shows; `result` grows as it comes.
+
+    `say` takes a line of progress now and then, `remark` one of what is otherwise than asked for or usual.
+
+    Raises:
+        UnavailableError: there are not two GPUs, too little memory, or no way of the transport that was asked for.
+        UsageError: what was asked for names no GPU or transport. VerificationError: bytes came otherwise than they were
+        sent; the result is whole. WaitTimeoutError: a GPU hangs.
+    """
+    try:
+        bus_ids = native.gpu_bus_ids()
+    except UnavailableError as error:
+        raise UnavailableError(f"{error}; {ON_HOST}") from None
+    check_gpus(result.job, len(bus_ids))
+    machine = load_machine(environment=os.environ)
+    paths = GpuPaths(machine, bus_ids, os.environ)
+    result.ranks = [
+        RankPlace(rank=gpu, host=machine.host, numa=paths.numa(gpu), gpu=bus_id) for gpu, bus_id in enumerate(bus_ids)
+    ]
+    found = gpu_ways(len(bus_ids), paths, native.gpu_reaches, result.job.transport)
+    for line in detour_lines(found.detours):
+        remark(f"no P2P, so through memory of the host: {line}")
+    left = {gpu: native.gpu_memory_left(gpu) for gpu in result.job.pair or range(len(bus_ids))}
+    result.job = affordable(result.job, left, remark)
+    Tournament(result, native.GpuLink, say).run(found.ways)
+
+
+def check_gpus(job: LinkJob, gpus: int) -> None:
+    """Raise UnavailableError unless there are two GPUs, UsageError unless those that are named are there."""
+    if gpus < 2:
+        raise UnavailableError(
+            f"a link is between two GPUs, and CUDA shows {gpus or 'none'} (CUDA_VISIBLE_DEVICES hides GPUs); {ON_HOST}"
+        )
+    if job.pair and job.pair[1] >= gpus:
+        raise UsageError(f"GPU {job.pair[1]}: CUDA shows GPUs 0 to {gpus - 1}")
+
+
+def affordable(job: LinkJob, left: dict[int, int], remark: Say) -> LinkJob:
+    """The job with messages no longer than memory allows, which is told; `left`: bytes that can be taken, by GPU.
+
+    Raises:
+        UnavailableError: there is not even a MiB for each of two buffers.
+    """
+    gpu = min(left, key=left.__getitem__)
+    longest = int(left[gpu] * (1 - SPARED)) // 2 // MIB * MIB
+    if room(job) <= longest:
+        return job
+    if longest < max(MIB, room(replace(job, bytes=1))):
+        raise UnavailableError(f"GPU {gpu} has {left[gpu]} bytes left, too few for two messages: end what else uses it")
+    remark(f"-b {job.bytes}: GPU {gpu} has {left[gpu] // MIB} MiB left, so messages are of {longest // MIB} MiB")
+    return replace(job, bytes=longest)
+
+
+class Tournament:
+    """Measures over ways, the pairs of a round at the same time."""
+
+    def __init__(self, result: LinkResult, connect: Connect, say: Say) -> None:
+        self._result = result
+        self._job = result.job
+        self._connect = connect
+        self._say = say
+        self._rounds = 0
+        self._first_wrong: str | None = None
+
+    def run(self, ways: Sequence[GpuWay]) -> None:
+        """Measure everything; what was measured is in the result even where it raises.
+
+        Raises:
+            RunError: as `measure_gpus`.
+        """
+        rounds, links = self._job.rounds(len(self._result.ranks)), self._result.links
+        for way in ways:
+            for number, pairs in enumerate(rounds):
+                self._say(f"{way.transport} by {way.mover.label}: round {number + 1} of {len(rounds)}")
+                links += self._round(way, number, [pair for pair in pairs if pair in way.paths])
+        if not links:
+            raise UnavailableError("no way that was asked for joins these two GPUs")
+        for number, index in enumerate(suspects(links) * AGAIN):
+            one = links[index]
+            self._say(f"{one.way_name}: what stood out once more, {number + 1}")
+            way = next(way for way in ways if (way.transport, way.mover) == (one.transport, one.mover))
+            links[index] = one.and_again(self._round(way, len(rounds) + number, [one.ranks])[0])
+        if self._first_wrong:
+            raise VerificationError(self._first_wrong)
+
+    def _round(self, way: GpuWay, number: int, pairs: Sequence[Pair]) -> list[PairResult]:
+        """Measure pairs that have no GPU in common at the same time."""
+        self._rounds += 1
+        if not pairs:
+            return []
+        peers = way.transport == P2P
+        links = [self._connect(*pair, room(self._job), peers, self._job.timeout_s) for pair in pairs]
+        with ThreadPoolExecutor(len(pairs)) as threads:
+            running = [threads.submit(measure_pair, link, way.mover, self._job, self._rounds) for link in links]
+            try:
+                wait(running, return_when=FIRST_EXCEPTION)
+            finally:  # where one failed, or somebody pressed Ctrl-C, the others end too
+                for link, one in zip(links, running, strict=True):
+                    if not one.done():
+                        link.abort()
+        failed = [error for one in running if (error := one.exception())]
+        if failed:
+            raise next((error for error in failed if not isinstance(error, AbortedError)), failed[0])
+        return [self._joined(way, number, pair, one.result()) for pair, one in zip(pairs, running, strict=True)]
+
+    def _joined(self, way: GpuWay, number: int, pair: Pair, figures: GpuFigures) -> PairResult:
+        path, (out_s, back_s) = way.paths[pair], figures.one_way_s
+        if sum(figures.wrong) and not self._first_wrong:
+            self._first_wrong = (
+                f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.mover.label} "
+                f"are wrong, the first at {figures.first_wrong}"
+            )
+        return PairResult(
+            ranks=pair,
+            transport=way.transport,
+            rail=0,
+            crosses=False,
+            one_numa=False,
+            round=number,
+            sharing=1,
+            crowded=False,
+            gb_per_s=(self._job.bytes / out_s / 1e9, self._job.bytes / back_s / 1e9),
+            both_ways_gb_per_s=self._job.bytes / figures.both_s / 1e9,
+            latency_us=figures.there_and_back_s / 2 * 1e6,
+            predicted_gb_per_s=path.gb_per_s,
+            predicted_latency_us=None,
+            via=(VIA[way.transport],) * 2,
+            planned=(VIA[way.transport],) * 2,
+            wrong=figures.wrong,
+            moved=None,
+            mover=way.mover,
+            path=path,
+        )

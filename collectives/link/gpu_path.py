@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the topology says of pairs of GPUs: the path, its NVLinks and bandwidth, and whether NCCL uses P2P there."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge.topo.bandwidth import nvlink_count
+from railgauge.topo.busid import to_number
+from railgauge.topo.machine import Machine
+from railgauge.topo.model import Link, LinkKind, Node, NodeKind
+from railgauge.topo.paths import Path, paths
+from railgauge.topo.peer_access import PeerRule
+from railgauge.topo.peer_status import denied_pairs
+from railgauge.topo.settings.levels import read_levels
+from railgauge.topo.system import build_system
+
+NO_P2P = {"NCCL_P2P_DISABLE": "1", "NCCL_NET_DISABLE_INTRA": "1"}
+"""Settings under which paths between GPUs go through memory of the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPath:
+    """By NCCL's model; all of it None where the topology does not have both GPUs, or no way between them."""
+
+    type: str | None = None
+    nvlinks: int | None = None
+    """Of a path of type NVL, in its part with the fewest."""
+    gb_per_s: float | None = None
+
+    @property
+    def label(self) -> str:
+        """As `nvidia-smi topo -m` has it: NV18, PIX, SYS."""
+        return f"NV{self.nvlinks}" if self.nvlinks else self.type or "an unknown path"
+
+
+class GpuPaths:
+    """Between the GPUs of a machine, which are numbered by CUDA."""
+
+    def __init__(self, machine: Machine, bus_ids: Sequence[str], environ: Mapping[str, str]) -> None:
+        """NCCL's settings in `environ` apply."""
+        self._system = system = build_system(machine.topology)
+        denied = denied_pairs(system, machine.reader)
+        self._peers = paths(system, levels=read_levels(environ), denied=denied)
+        self._host = paths(system, levels=read_levels({**environ, **NO_P2P}), denied=denied)
+        by_number = {to_number(gpu.bus_id): gpu for gpu in reversed(system.gpus) if gpu.bus_id}
+        self._gpus = [by_number.get(to_number(bus_id)) for bus_id in bus_ids]
+
+    def no_p2p(self, a: int, b: int) -> str | None:
+        """Why NCCL uses no P2P between two of them; None where it does, or the topology lacks one."""
+        ends = self._ends(a, b)
+        if ends is None:
+            return None
+        access = self._peers.peer_access(ends[0].id, ends[1].id)
+        if access.allowed:
+            return None
+        if access.rule is PeerRule.DENIED:
+            return "NVML denies peer access"
+        return f"{access.level.source} allows P2P up to {access.level.type}, and the way is {access.distance}"
+
+    def peer(self, a: int, b: int) -> GpuPath:
+        """The path of P2P."""
+        ends = self._ends(a, b)
+        return self._path(self._peers.wired(ends[0].id, ends[1].id)) if ends else GpuPath()
+
+    def through_host(self, a: int, b: int) -> GpuPath:
+        """The path through memory of the host."""
+        ends = self._ends(a, b)
+        return self._path(self._host.get(ends[0].id, ends[1].id)) if ends else GpuPath()
+
+    def numa(self, gpu: int) -> int | None:
+        """The NUMA node of a GPU; None where that is unknown."""
+        node = self._gpus[gpu]
+        if node is None:
+            return None
+        near = {cpu.numa: self._host.wired(node.id, cpu.id).hops for cpu in self._system.kind(NodeKind.CPU)}
+        numa = min((number for number, hops in near.items() if hops), key=near.__getitem__, default=None)
+        return None if numa is None or numa < 0 else numa
+
+    def _ends(self, a: int, b: int) -> tuple[Node, Node] | None:
+        low, high = self._gpus[a], self._gpus[b]
+        return (low, high) if low and high else None
+
+    def _path(self, path: Path) -> GpuPath:
+        if not path.links:
+            return GpuPath()
+        wires = [link for link in path.links if link.kind is LinkKind.NVL]
+        nvlinks = min(map(self._nvlinks, wires)) if path.type == "NVL" else None
+        return GpuPath(path.type, nvlinks, path.gb_per_s)
+
+    def _nvlinks(self, wire: Link) -> int:
+        """How many NVLinks there are in a wire; one of its ends is a GPU's card."""
+        ends = (self._system.node(end) for end in (wire.source, wire.target))
+        return nvlink_count(next(end for end in ends if end.kind is NodeKind.DEV), wire.gb_per_s)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/link.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "transports/native/cuda/devices.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace railgauge {
+
+namespace {
+
+using gpu::Link;
+
+nb::tuple as_tuple(const gpu::Damage& damage) { return nb::make_tuple(damage.wrong, damage.first); }
+
+}  // namespace
+
+void bind_gpu_link(nb::module_& m) {
+  m.def("gpu_bus_ids", &cuda::bus_ids, nb::call_guard<nb::gil_scoped_release>(),
+        "The GPUs that CUDA shows to this process, by its numbers.");
+  m.def("gpu_reaches", &cuda::reaches, "gpu"_a, "other"_a,
+        "Whether a GPU can load from and store to the memory of another one.");
+  m.def("gpu_memory_left", &cuda::memory_left, "gpu"_a, nb::call_guard<nb::gil_scoped_release>(),
+        "Bytes that can be taken of a GPU's memory.");
+  nb::class_<Link>(m, "GpuLink", "The way between two GPUs of this process, timed and checked.")
+      .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
+           "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "seconds",
+          [](Link& link, int mover, int flow, std::size_t size, int times) {
+            nb::gil_scoped_release release;
+            return link.seconds(static_cast<gpu::Mover>(mover), static_cast<gpu::Flow>(flow), size,
+                                times);
+          },
+          "mover"_a, "flow"_a, "size"_a, "times"_a,
+          "What one of `times` messages of `size` bytes takes.")
+      .def(
+          "check",
+          [](Link& link, int mover, std::size_t size, std::uint64_t seed) {
+            const auto found = [&] {
+              nb::gil_scoped_release release;
+              return link.check(static_cast<gpu::Mover>(mover), size, seed);
+            }();
+            return nb::make_tuple(as_tuple(found[0]), as_tuple(found[1]));
+          },
+          "mover"_a, "size"_a, "seed"_a,
+          nb::sig("def check(self, mover: int, size: int, seed: int) -> "
+                  "tuple[tuple[int, int], tuple[int, int]]"),
+          "Send fresh bytes both ways: how many came wrong to either GPU, and the first one's "
+          "index.")
+      .def("abort", &Link::abort, "End what another thread measures.");
+}
+
+}  // namespace railgauge

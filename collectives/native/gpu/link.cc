@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/link.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
+#include "collectives/native/gpu/fatbins.h"
+#include "collectives/native/kernels/arguments.h"
+#include "collectives/native/kernels/compared.h"
+#include "transports/native/cuda/clock.h"
+#include "transports/native/cuda/memory.h"
+
+namespace railgauge::gpu {
+
+namespace {
+
+constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr unsigned kUntimed = 2;               // CU_EVENT_DISABLE_TIMING
+constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
+constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
+constexpr unsigned kThreads = 512, kBlocksOfAProcessor = 2;
+constexpr unsigned char kPoison = 0xa5;  // what no message is full of
+// So much is put on a stream at a time: in between the host hears that it is to stop, and one that
+// makes progress, however slowly, is not out of time.
+constexpr std::size_t kBytesAtOnce = std::size_t(16) << 30;
+constexpr int kMessagesAtOnce = 512;
+
+int at_once(std::size_t size, int times) {
+  const std::size_t fit = std::max<std::size_t>(1, kBytesAtOnce / std::max<std::size_t>(1, size));
+  return static_cast<int>(std::min<std::size_t>({fit, kMessagesAtOnce, std::size_t(times)}));
+}
+
+// A message that is handed over: four bytes of data and a flag in each.
+unsigned words_of(std::size_t size) { return static_cast<unsigned>((size + 3) / 4); }
+std::size_t handed_bytes(std::size_t size) { return words_of(size) * sizeof(std::uint64_t); }
+
+}  // namespace
+
+// The GPU of `from` may reach the memory of the one of `to`.
+class Link::Access {
+ public:
+  Access(const Side& from, const Side& to);
+  ~Access();
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+ private:
+  const cuda::Driver& cuda_ = cuda::Driver::get();
+  cuda::Context from_, to_;
+};
+
+// One GPU's end.
+struct Link::Side {
+  Side(int number, std::size_t room);
+  ~Side();
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  cuda::Context context() const { return source.context(); }
+  cuda::Stream stream() const { return clock.stream(); }
+  std::string name() const { return "GPU " + std::to_string(gpu); }
+  cuda::Function function(const char* kernel) const;
+  // Each puts something on the stream.
+  void launch(cuda::Function kernel, unsigned blocks, unsigned threads,
+              std::initializer_list<const void*> parameters);
+  void fill(cuda::Pointer data, unsigned char value, std::size_t size);
+  void follow(const Side& leader);  // what was put on the leader's stream so far
+  // For kernels whose threads take so many bytes each.
+  unsigned blocks(std::size_t size, std::size_t of_a_thread) const;
+
+  const cuda::Driver& cuda = cuda::Driver::get();
+  int gpu;
+  cuda::Memory source, destination, compared;
+  cuda::Clock clock;
+  unsigned processors;
+  cuda::Module module = nullptr;
+  cuda::Function copy, hand_over, make, compare;
+  cuda::Event reached = nullptr;
+};
+
+Link::Side::Side(int number, std::size_t room)
+    : gpu(number),
+      source(number, room),
+      destination(number, room),
+      compared(number, sizeof(Compared)),
+      clock(source.context()) {
+  const void* image = copy_fatbin();
+  if (!image)
+    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
+  cuda::Device device;
+  int count;
+  cuda.check(cuda.device_get(&device, gpu), name());
+  cuda.check(cuda.device_attribute(&count, kProcessorCount, device), "asking " + name());
+  processors = static_cast<unsigned>(count);
+  const cuda::Current current(context());
+  cuda.check(cuda.event_create(&reached, kUntimed), "making an event");
+  cuda.check(cuda.module_load(&module, image), "loading the kernels of copies");
+  copy = function("copy");
+  hand_over = function("hand_over");
+  make = function("make");
+  compare = function("compare");
+}
+
+Link::Side::~Side() {
+  const cuda::Current current(context());
+  cuda.module_unload(module);
+  cuda.event_destroy(reached);
+}
+
+cuda::Function Link::Side::function(const char* kernel) const {
+  cuda::Function found;
+  cuda.check(cuda.module_function(&found, module, kernel),
+             std::string("finding the kernel ") + kernel);
+  return found;
+}
+
+void Link::Side::launch(cuda::Function kernel, unsigned blocks, unsigned threads,
+                        std::initializer_list<const void*> parameters) {
+  const cuda::Current current(context());
+  cuda.check(cuda.launch(kernel, blocks, 1, 1, threads, 1, 1, 0, stream(),
+                         const_cast<void**>(parameters.begin()), nullptr),
+             "starting a kernel on " + name());
+}
+
+void Link::Side::fill(cuda::Pointer data, unsigned char value, std::size_t size) {
+  const cuda::Current current(context());
+  cuda.check(cuda.memory_set_later(data, value, size, stream()), "setting memory of " + name());
+}
+
+void Link::Side::follow(const Side& leader) {
+  {
+    const cuda::Current current(leader.context());
+    cuda.check(cuda.event_record(leader.reached, leader.stream()), "recording an event");
+  }
+  const cuda::Current current(context());
+  cuda.check(cuda.stream_wait(stream(), leader.reached, 0), "waiting for an event");
+}
+
+unsigned Link::Side::blocks(std::size_t size, std::size_t of_a_thread) const {
+  const std::size_t each = kThreads * of_a_thread;
+  return std::clamp<std::size_t>((size + each - 1) / each, 1, kBlocksOfAProcessor * processors);
+}
+
+Link::Access::Access(const Side& from, const Side& to) : from_(from.context()), to_(to.context()) {
+  const cuda::Current current(from_);
+  cuda_.check(cuda_.enable_peer_access(to_, 0), "reaching " + to.name() + " from " + from.name());
+}
+
+Link::Access::~Access() {
+  const cuda::Current current(from_);
+  cuda_.disable_peer_access(to_);
+}
+
+Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
+    : timeout_s_(timeout_s) {
+  if (low == high) throw Error(ErrorCode::kInvalid, "a link is between two GPUs");
+  low_ = std::make_unique<Side>(low, room);
+  high_ = std::make_unique<Side>(high, room);
+  if (peers) {
+    out_ = std::make_unique<Access>(*low_, *high_);
+    back_ = std::make_unique<Access>(*high_, *low_);
+  }
+  void* status = nullptr;
+  const cuda::Current current(low_->context());
+  cuda_.check(cuda_.host_allocate(&status, sizeof(Status), kMappedEverywhere),
+              "pinning host memory");
+  status_ = static_cast<Status*>(status);
+  *status_ = {};
+}
+
+Link::~Link() {
+  if (hangs_) {  // to give anything back would wait for what does not end: the driver does it all
+                 // when the process is gone
+    low_.release();
+    high_.release();
+    out_.release();
+    back_.release();
+    return;
+  }
+  const cuda::Current current(low_->context());
+  cuda_.host_free(status_);
+}
+
+double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
+  const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
+  if (mover != Mover::kCopyEngine && !out_)
+    throw Error(ErrorCode::kInvalid, "threads of a GPU move nothing where it reaches no other");
+  check_room(hands_over ? handed_bytes(size) : size);
+  if (hands_over) begin_hand_over(mover, size);
+  time(mover, flow, size, 1);
+  double total = 0;
+  for (int left = times; left > 0;) {
+    const int now = at_once(size, left);
+    total += time(mover, flow, size, now);
+    left -= now;
+  }
+  if (hands_over) end_hand_over();
+  return total / times;
+}
+
+std::array<Damage, 2> Link::check(Mover mover, std::size_t size, std::uint64_t seed) {
+  check_room(size);
+  const auto with = [&](Side& side, cuda::Function kernel, const cuda::Memory& memory,
+                        std::uint64_t from, cuda::Pointer compared) {
+    const cuda::Pointer data = memory.pointer();
+    side.launch(kernel, side.blocks(size, sizeof(std::uint64_t)), kThreads,
+                {&data, &size, &from, &compared});
+  };
+  const std::array<Side*, 2> sides{low_.get(), high_.get()};
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    Side& side = *sides[i];
+    side.fill(side.destination.pointer(), kPoison, size);
+    with(side, side.make, side.source, seed + i, 0);
+  }
+  wait();
+  time(mover, Flow::kBoth, size, 1);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    Side& side = *sides[i];
+    side.fill(side.compared.pointer(), 0, sizeof(Compared));
+    with(side, side.compare, side.destination, seed + !i, side.compared.pointer());
+  }
+  wait();
+  std::array<Damage, 2> found{};
+  found.swap(damage_);
+  for (int i = 0; i < 2; ++i) {
+    Compared compared;
+    sides[i]->compared.read(&compared, sizeof compared);
+    if (!found[i].wrong) found[i].first = compared.wrong ? ~compared.first_wrong : 0;
+    found[i].wrong += compared.wrong;
+  }
+  return found;
+}
+
+void Link::abort() { static_cast<volatile Status*>(status_)->abort = 1; }
+
+// Loads are the business of whoever gets the bytes.
+Link::Side& Link::mover_of(Mover mover, Side& from, Side& to) {
+  return mover == Mover::kLoads ? to : from;
+}
+
+// Seconds of one of so many messages in a row.
+double Link::time(Mover mover, Flow flow, std::size_t size, int times) {
+  Side& leader =
+      flow == Flow::kBack ? mover_of(mover, *high_, *low_) : mover_of(mover, *low_, *high_);
+  double seconds = 0;
+  run([&] {
+    const auto messages = [&](cuda::Stream) { put(mover, flow, size, times); };
+    seconds = leader.clock.time(messages, 0, 1, 0, timeout_s_ + kPatience);
+  });
+  return seconds / times;
+}
+
+// On the stream of who moves them; where both GPUs do, that of the first waits for the other's.
+void Link::put(Mover mover, Flow flow, std::size_t size, int times) {
+  Side &low = *low_, &high = *high_;
+  Side &leader = mover_of(mover, low, high), &other = mover_of(mover, high, low);
+  const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
+  const bool both = flow == Flow::kBoth || hands_over;
+  if (both) other.follow(leader);
+  if (hands_over) {
+    put_hand_over(mover, low, high, size, times);
+    put_hand_over(mover, high, low, size, times);
+    turn_ += times;
+  } else {
+    for (int i = 0; i < times; ++i) {
+      if (flow != Flow::kBack) put_copy(mover, leader, low, high, size);
+      if (flow == Flow::kThereAndBack) put_copy(mover, leader, high, low, size);
+      if (flow == Flow::kBack || flow == Flow::kBoth) put_copy(mover, other, high, low, size);
+    }
+  }
+  if (both) leader.follow(other);
+}
+
+void Link::put_copy(Mover mover, Side& by, Side& from, Side& to, std::size_t size) {
+  const cuda::Pointer source = from.source.pointer(), target = to.destination.pointer();
+  if (mover != Mover::kCopyEngine) {
+    constexpr std::size_t kOfAThread = 4 * 16;  // copy.cu
+    by.launch(by.copy, by.blocks(size, kOfAThread), kThreads, {&target, &source, &size});
+    return;
+  }
+  const cuda::Current current(by.context());
+  cuda_.check(
+      cuda_.memory_copy_peer(target, to.context(), source, from.context(), size, by.stream()),
+      "copying from " + from.name() + " to " + to.name());
+}
+
+// Stores go to the peer, which looks into its own memory; loads look into the peer's.
+void Link::put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, unsigned turns) {
+  const bool stores = mover == Mover::kStores;
+  const cuda::Pointer out = (stores ? peer.destination : side.source).pointer();
+  const cuda::Pointer in = (stores ? side.destination : peer.source).pointer();
+  const cuda::Pointer compared = side.compared.pointer();
+  const unsigned words = words_of(size);
+  const unsigned threads = std::min(kThreads, (words + 31) / 32 * 32);
+  const int asks = &side == low_.get(), number = peer.gpu;
+  const auto timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
+  side.launch(
+      side.hand_over, 1, threads,
+      {&out, &in, &words, &turn_, &turns, &asks, &number, &status_, &timeout_ns, &compared});
+}
+
+// No old message is taken for a new one. A first launch may wait for the GPU to load the kernel,
+// and so for one that waits for it: here without a message to wait for.
+void Link::begin_hand_over(Mover mover, std::size_t size) {
+  turn_ = 0;
+  for (auto [side, peer] : {std::pair(low_.get(), high_.get()), {high_.get(), low_.get()}}) {
+    side->fill(side->source.pointer(), 0, handed_bytes(size));
+    side->fill(side->destination.pointer(), 0, handed_bytes(size));
+    side->fill(side->compared.pointer(), 0, sizeof(Compared));
+    put_hand_over(mover, *side, *peer, size, 0);
+  }
+  wait();
+}
+
+void Link::end_hand_over() {
+  for (int i = 0; i < 2; ++i) {
+    Compared compared;
+    (i ? *high_ : *low_).compared.read(&compared, sizeof compared);
+    damage_[i].wrong += compared.wrong;
+  }
+}
+
+void Link::wait() {
+  run([&] {
+    for (Side* side : {low_.get(), high_.get()}) side->clock.wait(timeout_s_ + kPatience);
+  });
+}
+
+// What waits for the GPUs; tells whether they hang.
+void Link::run(const std::function<void()>& work) {
+  const volatile Status* status = status_;
+  if (status->abort) throw Error(ErrorCode::kAborted, "the measurement was ended");
+  try {
+    work();
+  } catch (const Error& error) {
+    hangs_ = hangs_ || error.code() == ErrorCode::kTimeout;
+    throw Error(error.code(), low_->name() + " and " + high_->name() + ": " + error.what());
+  }
+  if (const std::uint32_t failed = status->failed) {
+    throw Error(ErrorCode::kTimeout, "GPU " + std::to_string(failed - 1) +
+                                         " did not answer within " + std::to_string(timeout_s_) +
+                                         " s");
+  }
+}
+
+void Link::check_room(std::size_t bytes) const {
+  if (bytes > low_->source.size())
+    throw Error(ErrorCode::kInvalid, "a message is longer than there is room for");
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank's communicator of the installed NCCL, with one GPU."""
+
+from railgauge._native import collectives as native
+from railgauge.collectives.bench import Ran
+from railgauge.collectives.case import Case
+from railgauge.collectives.nccl_debug_file import NcclDebugFile
+from railgauge.collectives.nccl_library import open_nccl
+from railgauge.collectives.operation import NUMBERS
+from railgauge.topo.errors import MismatchError, UnavailableError
+from railgauge.transports.bootstrap import Watch
+from railgauge.transports.group import Group
+from railgauge.transports.standing import BlockedOn, Standing
+
+
+class NcclCommunicator:
+    """Runs operations by NCCL, on raw pointers. Made by all ranks together; not for two threads at once."""
+
+    def __init__(self, group: Group, device: int, *, register: int = 0, log: NcclDebugFile | None = None) -> None:
+        """Connect to all ranks of the group.
+
+        Args:
+            group: of the ranks.
+            device: CUDA's number of this rank's GPU in this process.
+            register: nccl-tests' -R, how `memory` is registered: 0 not, 1 as buffers, 2 as symmetric windows.
+            log: what NCCL writes, where it tells how operations are run.
+
+        Raises:
+            UnavailableError: on any rank there is no GPU, or no NCCL; all ranks raise it.
+            MismatchError: ranks have different releases of NCCL.
+            RunError: a rank was lost, or did not come in time.
+        """
+        self.rank, self.size, self.device = group.rank, group.world_size, device
+        self._group, self._register, self._log = group, register, log
+        told = group.all_gather(self._open())
+        if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
+            raise UnavailableError("; ".join(problems))
+        self.version = told[0]["version"]
+        for rank, one in enumerate(told):
+            if one["version"] != self.version:
+                raise MismatchError(f"rank {rank} has NCCL {one['version']}, rank 0 {self.version}: install the same")
+        self._watch = Watch(lambda: Standing(group.name, list(group.members), [], BlockedOn()), self._native.abort)
+        group.job.attend(self._watch)
+        self._native.connect(bytes.fromhex(told[0]["id"]))
+
+    def memory(self, size: int) -> native.GpuMemory:
+        """Memory of this rank's GPU, registered as asked for; all ranks take the same sizes in one order.
+
+        Raises:
+            UnavailableError: not so much is left, or this NCCL is too old for the registration.
+        """
+        return self._native.allocate(size, self._register)
+
+    def repeat(
+        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+    ) -> float:
+        """Run a case `ahead` and then `times` times; the seconds one of the latter took on the GPU.
+
+        With `replays` the `times` are a CUDA graph, which runs once ahead and then so often.
+
+        Raises:
+            WaitTimeoutError: not done within the timeout. UnavailableError: NCCL cannot run it, and why.
+        """
+        c = case
+        how = NUMBERS[c.collective], source, destination, c.count, int(c.dtype), int(c.op), c.root
+        return self._native.repeat(*how, ahead, times, replays)
+
+    def ran(self, case: Case) -> Ran:
+        """How the last operation was run, as far as NCCL tells (`NcclDebugFile.last_choice`)."""
+        return (self._log and self._log.last_choice()) or Ran(None, None, None, 0.0)
+
+    def close(self) -> None:
+        """Let it end, once its memory is gone too; the others may still be at work."""
+        self._group.job.dismiss(self._watch)
+
+    def _open(self) -> dict[str, str]:
+        """What the others have to know, or why there is nothing."""
+        try:
+            library = open_nccl()
+            self._native = native.NcclCommunicator(
+                library, self.device, self.rank, self.size, self._group.job.timeout_s
+            )
+            return {"version": library.version, "id": library.unique_id().hex() if self.rank == 0 else ""}
+        except UnavailableError as error:
+            return {"error": str(error)}

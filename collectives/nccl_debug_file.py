@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NCCL tells of itself (NCCL_DEBUG), kept where it can be read back: stdout, where NCCL writes, is for the answer.
+
+The user's settings stay: without NCCL_DEBUG it is INFO on INIT, GRAPH and ENV, which is written while ranks connect.
+TUNING would name algorithm and protocol, but writes a line for each operation, and so costs time while it is measured:
+only who asks for it (NCCL_DEBUG_SUBSYS) has it.
+"""
+
+import atexit
+import os
+import re
+import socket
+import sys
+import threading
+from collections.abc import MutableMapping
+
+from railgauge.collectives.bench import Ran
+from railgauge.topo.logs.log import Log
+from railgauge.transports.nccl_log import expand
+
+SUBSYSTEMS = "INIT,GRAPH,ENV"
+MOST_BYTES = 64 << 20
+"""Of it that are read."""
+CHOICE = re.compile(
+    rb"Bytes -> (?:Algo (?P<algorithm>\w+) proto (?P<protocol>\w+) channel\{Lo..Hi\}=\{(?P<low>\d+)..(?P<high>\d+)\}"
+    rb"|Kernel (?P<kernel>\S+) nchannels (?P<channels>\d+))"
+)
+"""What TUNING tells of an operation, since 2.24; the latter of symmetric memory."""
+WARN = re.compile(rb"^.*NCCL WARN .*$", re.MULTILINE)
+
+
+class NcclDebugFile:
+    """Memory without a name, or the file of the user's NCCL_DEBUG_FILE. Made before the process first calls NCCL."""
+
+    def __init__(self, environ: MutableMapping[str, str]) -> None:
+        self._all = bool(environ.get("NCCL_DEBUG"))
+        """Whether the user waits for all of it."""
+        self._own: int | None = None
+        if named := environ.get("NCCL_DEBUG_FILE"):
+            self._path = expand(named, socket.gethostname().split(".")[0])
+        else:
+            self._own = os.memfd_create("railgauge-nccl-debug")
+            self._path = environ["NCCL_DEBUG_FILE"] = f"/proc/self/fd/{self._own}"
+            atexit.register(self.forward)
+        if not self._all:
+            environ["NCCL_DEBUG"] = "INFO"
+            environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)
+        self._seen = 0
+        self._reading = threading.Lock()
+
+    def log(self) -> Log:
+        """All that it says so far."""
+        found = Log()
+        found.read(self._read(0))
+        return found
+
+    def last_choice(self) -> Ran | None:
+        """How the last operation was run, of those that were told of since the last call; None without any."""
+        with self._reading:
+            text = self._read(self._seen)
+            self._seen += len(text)
+        choices = list(CHOICE.finditer(text))
+        if not choices:
+            return None
+        last = choices[-1]
+        if last["kernel"]:
+            return Ran(last["kernel"].decode(), None, int(last["channels"]), 0.0)
+        channels = int(last["high"]) - int(last["low"]) + 1
+        return Ran(last["algorithm"].decode().lower(), last["protocol"].decode().lower(), channels, 0.0)
+
+    def forward(self) -> None:
+        """Give stderr what NCCL would have written to stdout: all where the user set NCCL_DEBUG, else warnings."""
+        text = self._read(0)
+        lines = text.splitlines() if self._all else dict.fromkeys(WARN.findall(text))
+        for line in lines:
+            print(line.decode(errors="replace"), file=sys.stderr)
+
+    def _read(self, begin: int) -> bytes:
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(begin)
+                return file.read(MOST_BYTES)
+        except OSError:
+            return b""  # NCCL has not written, or could not

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank's part of a run whose operations NCCL executes: its GPU, communicator and arrays, and what NCCL told."""
+
+import os
+import threading
+from collections.abc import Mapping
+
+from railgauge.collectives.document import Connection
+from railgauge.collectives.gpu_bench import GpuBench
+from railgauge.collectives.job import Job
+from railgauge.collectives.nccl_communicator import NcclCommunicator
+from railgauge.collectives.nccl_debug_file import NcclDebugFile
+from railgauge.collectives.nccl_facts import NcclFacts
+from railgauge.topo.errors import InputError
+from railgauge.transports.bootstrap import Bootstrap
+
+FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
+"""That NCCL reads; of one that is not there it says nothing louder than INFO."""
+_making = threading.Lock()
+_debug_file: NcclDebugFile | None = None
+
+
+class NcclRun:
+    """What a rank measures with; all ranks make it alike."""
+
+    def __init__(self, bootstrap: Bootstrap, device: int, job: Job) -> None:
+        """Connect, over the files of the environment, or the --graph of the job; `device` is CUDA's number of the GPU.
+
+        Raises:
+            InputError: a file for NCCL is not there. UnavailableError, MismatchError, RunError: as `NcclCommunicator`.
+        """
+        self._bootstrap = bootstrap
+        self._log = process_debug_file(job.graph_file)
+        self._comm = NcclCommunicator(bootstrap, device, register=job.register, log=self._log)
+        self.bench = GpuBench(self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.replays)
+
+    def facts(self) -> NcclFacts:
+        """What this process' NCCL told so far."""
+        return NcclFacts.read(self._comm.version, self._log.log())
+
+    def connections(self) -> list[Connection]:
+        """What all ranks' NCCL told of its connections, by channel and sender; it tells no plan and no bytes."""
+        kept = self._log.log().connections.kept
+        mine = [(one.channel, one.source, one.target, one.via) for one in kept if one.channel >= 0]
+        told = {tuple(one) for each in self._bootstrap.all_gather(mine) for one in each}
+        return [
+            Connection(
+                channel=channel,
+                from_rank=source,
+                to_rank=target,
+                via=via,
+                planned=None,
+                bytes_sent=None,
+                bytes_received=None,
+            )
+            for channel, source, target, via in sorted(told)
+        ]
+
+    def close(self) -> None:
+        """End this rank's part."""
+        self._comm.close()
+
+
+def process_debug_file(graph_file: str | None) -> NcclDebugFile:
+    """This process's, made by the first rank that asks: NCCL reads the environment once.
+
+    Raises:
+        InputError: a file that NCCL is to read is not there.
+    """
+    global _debug_file
+    with _making:
+        if _debug_file is None:
+            if graph_file:
+                os.environ["NCCL_GRAPH_FILE"] = graph_file
+            check_files(os.environ)
+            _debug_file = NcclDebugFile(os.environ)
+        return _debug_file
+
+
+def check_files(environ: Mapping[str, str]) -> None:
+    """See that the files are there which NCCL is told to read.
+
+    Raises:
+        InputError: one cannot be read.
+    """
+    for name in FILES:
+        if (path := environ.get(name)) and not os.access(path, os.R_OK):
+            raise InputError(f"{name}: NCCL cannot read it: there is no such file, or no right to", path)
