@@ -61,7 +61,7 @@ def resolve(text: str) -> Device:
 
 def check_on_gpus(job: Job) -> None:
     """UsageError where a run was asked for what is of host memory alone."""
-    of_the_host = {"--fault": job.fault, "--tune": job.tune, "--counters": job.counters, "--record": job.record}
+    of_the_host = {"--fault": job.fault, "--counters": job.counters, "--record": job.record}
     if asked := [flag for flag, value in of_the_host.items() if value]:
         raise UsageError(f"{asked[0]} is for ranks in host memory: add --device cpu")
 

@@ -13,8 +13,19 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
-from railgauge.collectives.gpu_way import DUE, WAYS, Layout, Via, allowed_ways, lanes_of, name, net_wires, vias_of
-from railgauge.collectives.operation import IN_PLACE, NUMBERS, extent
+from railgauge.collectives.gpu_way import (
+    DUE,
+    WAYS,
+    Launch,
+    Layout,
+    Via,
+    allowed_ways,
+    lanes_of,
+    name,
+    net_wires,
+    vias_of,
+)
+from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
@@ -116,21 +127,35 @@ class GpuCommunicator(Collectives):
             if via is not Via.NONE
         ]
 
+    def choose(self, collective: Collective, choices: Sequence[tuple[int, Launch]]) -> None:
+        """Run it so up to so many bytes (nccl-tests' count), by growing size; above, as without. All ranks alike."""
+        part = 1 if collective in WHOLE else self.size
+        self._engine.choose(NUMBERS[collective], [(size // part, *launch.numbers) for size, launch in choices])
+
     def repeat(
-        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+        self,
+        case: Case,
+        source: int,
+        destination: int,
+        *,
+        ahead: int = 0,
+        times: int = 1,
+        replays: int = 0,
+        launch: Launch | None = None,
     ) -> float:
         """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU.
 
-        With `replays` these are captured into a CUDA graph, which is run so often.
+        With `replays` these are captured into a CUDA graph, which is run so often. `launch`: by that, whatever is due.
 
         Raises:
-            RunError: a rank did not take part within the timeout.
+            RunError: a rank did not take part within the timeout. UsageError: it is too long for that launch.
         """
         c = case
-        number, way = NUMBERS[c.collective], self._way(c.collective, c.count, c.dtype)
+        number = NUMBERS[c.collective]
+        by = launch.numbers if launch else (self._way(c.collective, c.count, c.dtype),)
         return self._running(
             lambda: self._engine.repeat(
-                number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays, way
+                number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays, *by
             )
         )
 

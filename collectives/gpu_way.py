@@ -36,6 +36,21 @@ MOST_LANES, CORES_OF_A_LANE = 4, 2
 one too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One of WAYS, and what its kernel is started with; 0: as the engine finds fit."""
+
+    algorithm: Algorithm
+    protocol: Protocol
+    blocks: int = 0
+    chunk_bytes: int = 0
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """As the native engine takes it."""
+        return WAYS.index((self.algorithm, self.protocol)), self.blocks, self.chunk_bytes
+
+
 class Via(IntEnum):
     """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
 

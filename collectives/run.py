@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from railgauge import __version__
-from railgauge.collectives import table
+from railgauge.collectives import gpu_tuning, table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect, connect_gpus
@@ -189,7 +189,7 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
-        if self._job.tune:
+        if self._job.tune and not gpu:
             with binding:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
             outcome.timed_at = place_of(peers)
@@ -199,7 +199,11 @@ class _Rank:
                 bootstrap, peers, plan, gpu.device, self._log, in_channels=self._job.graph_file is not None
             )
             with binding:
-                self._measure_on_gpu(gpus, bootstrap, outcome)
+                if self._job.tune:
+                    outcome.timed = gpu_tuning.tune_gpus(gpus, bootstrap, self._job.collective, say=self._say)
+                    outcome.timed_at = gpu_tuning.place_of(gpus)
+                else:
+                    self._measure_on_gpu(gpus, bootstrap, outcome)
                 gpus.close()
             return
         comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)

@@ -165,7 +165,15 @@ void Engine::channels(const std::vector<PlannedChannel>& planned) {
   planned_ = planned;
 }
 
+void Engine::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
+  chosen_[static_cast<int>(collective)] = std::move(choices);
+}
+
 Choice Engine::choice(const Operation& operation) const {
+  const std::size_t size = operation.count * operation.element_bytes();
+  for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
+    if (size <= one.bytes) return one.choice;
+  }
   const bool direct = ranks() <= kMostRanks;
   const std::size_t bytes = longest(operation, ranks(), false);
   if (ranks() == 1) return {Way::kPush};
