@@ -168,6 +168,7 @@ def _planned_steps(plan: Plan) -> list[tuple[int, int, Nets]]:
     rings = [
         (source, target, nets)
         for ring, steps in zip(plan.rings, plan.nets, strict=True)
+        if len(ring) > 1
         for source, target, nets in zip(ring, [*ring[1:], ring[0]], steps, strict=True)
     ]
     trees = [

@@ -87,6 +87,7 @@ void bind_gpu(nb::module_& m) {
             std::vector<gpu::Via> read;
             for (int one : via) read.push_back(read_via(one));
             const auto [blocks, slot_bytes, line_blocks, full_lines] = layout;
+            nb::gil_scoped_release release;
             new (engine) Engine(device, rank, {blocks, slot_bytes, line_blocks, full_lines}, read,
                                 timeout_s);
           },
@@ -104,6 +105,7 @@ void bind_gpu(nb::module_& m) {
           [](Engine& engine, const std::vector<nb::bytes>& lent) {
             std::vector<gpu::Lent> read;
             for (const nb::bytes& one : lent) read.push_back(read_lent(one));
+            nb::gil_scoped_release release;
             engine.connect(read);
           },
           "lent"_a)
@@ -124,8 +126,9 @@ void bind_gpu(nb::module_& m) {
              unsigned blocks, std::uint32_t chunk_bytes) {
             const Operation operation =
                 read_operation(collective, source, destination, count, dtype, op, root);
-            engine.run(operation, reinterpret_cast<cuda::Stream>(stream),
-                       read_choice(engine, operation, way, blocks, chunk_bytes));
+            const gpu::Choice choice = read_choice(engine, operation, way, blocks, chunk_bytes);
+            nb::gil_scoped_release release;  // a full stream makes its caller wait
+            engine.run(operation, reinterpret_cast<cuda::Stream>(stream), choice);
           },
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "stream"_a, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
