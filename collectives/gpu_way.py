@@ -127,7 +127,7 @@ def _planned_steps(plan: Plan) -> list[tuple[int, int, Nets]]:
     rings = [
         (source, target, nets)
         for ring, steps in zip(plan.rings, plan.nets, strict=True)
-        for source, target, nets in zip(ring, [*ring[1:], ring[0]], steps, strict=True)
+        for source, target, nets in zip(ring, [*ring[1:], ring[0]], steps, strict=len(ring) > 1)  # alone: no steps
     ]
     trees = [
         step

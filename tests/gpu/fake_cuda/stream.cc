@@ -23,6 +23,8 @@ struct CUgraphExec_st {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
+// What is under way on a stream at most: who puts more there waits, as on a GPU.
+constexpr std::size_t kMost = 1024;
 
 // Runs work in order on a thread of its own, which ends once the queue is closed and empty.
 class Queue : public std::enable_shared_from_this<Queue> {
@@ -31,7 +33,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
     std::thread([self = shared_from_this()] { self->run(); }).detach();
   }
   void put(Work work) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return work_.size() < kMost; });
     work_.push_back(std::move(work));
     changed_.notify_all();
   }
@@ -89,6 +92,7 @@ struct CUevent_st {
   struct Record {
     bool done = false;
     Time when;
+    std::condition_variable_any changed;
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
@@ -172,6 +176,7 @@ Result cuEventRecord(Event event, Stream stream) {
     const std::lock_guard lock(mutex);
     record->when = std::chrono::steady_clock::now();
     record->done = true;
+    record->changed.notify_all();
   });
 }
 
@@ -179,6 +184,14 @@ Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   return !event->last || event->last->done ? kSuccess : kNotReady;
+}
+
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  if (!event->last) return kSuccess;
+  return put(stream, [record = event->last] {
+    std::unique_lock lock(mutex);
+    record->changed.wait(lock, [&] { return record->done; });
+  });
 }
 
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
