@@ -212,8 +212,6 @@ Result cuCtxEnablePeerAccess(Context context, unsigned) {
   return context == current_context() ? kInvalidContext : kSuccess;
 }
 
-Result cuCtxDisablePeerAccess(Context) { return kSuccess; }
-
 }  // extern "C"
 
 }  // namespace railgauge::cuda

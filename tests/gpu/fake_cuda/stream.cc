@@ -23,6 +23,7 @@ struct CUgraphExec_st {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
+
 // What is under way on a stream at most: who puts more there waits, as on a GPU.
 constexpr std::size_t kMost = 1024;
 
@@ -92,7 +93,6 @@ struct CUevent_st {
   struct Record {
     bool done = false;
     Time when;
-    std::condition_variable_any changed;
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
@@ -176,7 +176,6 @@ Result cuEventRecord(Event event, Stream stream) {
     const std::lock_guard lock(mutex);
     record->when = std::chrono::steady_clock::now();
     record->done = true;
-    record->changed.notify_all();
   });
 }
 
@@ -197,14 +196,6 @@ Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   return !event->last || event->last->done ? kSuccess : kNotReady;
-}
-
-Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
-  if (!event->last) return kSuccess;
-  return put(stream, [record = event->last] {
-    std::unique_lock lock(mutex);
-    record->changed.wait(lock, [&] { return record->done; });
-  });
 }
 
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
