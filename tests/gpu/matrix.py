@@ -13,39 +13,27 @@ import multiprocessing
 import os
 import sys
 import tempfile
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from tests.collectives import oracle
-from tests.gpu.on_gpu import OnGpu
+from tests.gpu.on_gpu import OnGpu, connected
 from tests.transports.ranks import meet_on, on_ranks
 
-from railgauge._native import collectives as native
-from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.operation import NUMBERS
-from railgauge.collectives.plan import make_plan
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.peer import this_peer
-from railgauge.transports.peers import exchange
 from railgauge.transports.store.file_store import FileStore
 
 TIMEOUT_S = 40
 
 
 def run_cases(bootstrap: Bootstrap, hosts: int, seed: int) -> str:
-    """One rank's part; the ranks are dealt out to so many hosts, which share no memory."""
-    rank = bootstrap.rank
-    log = NcclLog(rank)
-    bus_id, name = native.gpu_facts(rank)
-    everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=rank, gpu=name))
-    peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
-    comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), rank, log)
+    """One rank's part."""
+    comm = connected(bootstrap, hosts)
     cases = oracle.cases(NUMBERS, seed)
     for number, case in enumerate(cases):
         oracle.run(OnGpu(comm), case, seed * 10000 + number)  # type: ignore[arg-type]
-    told = f"rank {rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
+    told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
     bootstrap.barrier()
     comm.close()
     return told

@@ -1,13 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of a GpuCommunicator on arrays of the host, as the oracle makes them (tests/collectives/oracle.py)."""
+"""A GpuCommunicator in a test, and its calls on arrays of the host, as the oracle makes them
+(tests/collectives/oracle.py).
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from railgauge._native import collectives as native
+from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.plan import make_plan
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import this_peer
+from railgauge.transports.peers import exchange
+
+
+def connected(bootstrap: Bootstrap, hosts: int = 1) -> GpuCommunicator:
+    """One rank's end; the ranks are dealt out to so many hosts, which share no memory."""
+    rank = bootstrap.rank
+    log = NcclLog(rank)
+    bus_id, name = native.gpu_facts(rank)
+    everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=rank, gpu=name))
+    peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
+    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), rank, log)
 
 
 class OnGpu:

@@ -24,6 +24,9 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 
+// What is under way on a stream at most: who puts more there waits, as on a GPU.
+constexpr std::size_t kMost = 1024;
+
 // Runs work in order on a thread of its own, which ends once the queue is closed and empty.
 class Queue : public std::enable_shared_from_this<Queue> {
  public:
@@ -31,7 +34,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
     std::thread([self = shared_from_this()] { self->run(); }).detach();
   }
   void put(Work work) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return work_.size() < kMost; });
     work_.push_back(std::move(work));
     changed_.notify_all();
   }

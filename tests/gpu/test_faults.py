@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs on GPUs that have to fail: status, words, what to try."""
+
+import json
+import re
+
+import pytest
+from tests.cli.command import railgauge
+from tests.gpu.fake_gpus import compile_to
+
+SMALL = ("--device", "cuda", "-b", "1K", "-e", "1K", "-n", "1", "--timeout", "5")
+THREADS, PROCESSES = ("-g", "2"), ("--ranks", "2")
+
+
+def run(*args, **env):
+    result = railgauge("run", "all_reduce", *SMALL, *args, **env)
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.mark.parametrize(
+    ("faults", "ranks", "status", "words"),
+    [
+        ("cuInit=100", THREADS, 3, "--device cpu runs host ranks"),
+        ("cuInit=803", THREADS, 3, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        ("cuDevicePrimaryCtxRetain@1=2", THREADS, 3, "rank 1: opening GPU 1: CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuMemAlloc_v2@1=2", THREADS, 3, "rank 1: taking memory of GPU 1: CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuMemHostAlloc=2", THREADS, 3, "rank 0: pinning host memory: CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuModuleLoadData@1=209", THREADS, 3, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        ("cuLaunchKernel=700", THREADS, 3, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ("cuIpcGetMemHandle=801", PROCESSES, 3, "NCCL_P2P_DISABLE=1 goes through host memory"),
+        ("cuIpcOpenMemHandle_v2@1=201", PROCESSES, 3, "rank 1: mapping memory of the GPU of rank 0 (0000:10:00.0)"),
+    ],
+)
+def test_what_the_driver_refuses_is_told(fake_gpus, faults, ranks, status, words):
+    result = run(*ranks, **fake_gpus(2, faults=faults))
+    assert (result.returncode, words in result.stderr) == (status, True), result.stderr
+
+
+def test_ipc_that_is_refused_can_be_done_without(fake_gpus):
+    refused = fake_gpus(2, faults="cuIpcGetMemHandle=801")
+    assert run(*PROCESSES, NCCL_P2P_DISABLE="1", **refused).returncode == 0
+
+
+def test_memory_that_is_too_small_for_the_messages(fake_gpus):
+    asked = ("-b", "1G", "-e", "1G", "--json")
+    result = run(*THREADS, *asked, **fake_gpus(2, memory=600 << 20))
+    assert result.returncode == 3, result.stderr
+    assert "taking 1073741824 bytes of a GPU: CUDA_ERROR_OUT_OF_MEMORY" in result.stderr
+    assert json.loads(result.stdout)["status"] == "failed"
+
+
+def test_more_ranks_than_gpus(fake_gpus):
+    result = run("-g", "3", **fake_gpus(2))
+    assert (result.returncode, "local rank 2 has no GPU: 2 here" in result.stderr) == (3, True), result.stderr
+
+
+@pytest.mark.parametrize("visible", ["", "7"])
+def test_gpus_that_are_hidden(fake_gpus, visible):
+    result = run(*THREADS, CUDA_VISIBLE_DEVICES=visible, **fake_gpus(2))
+    assert result.returncode == 3
+    assert "--device cpu runs host ranks" in result.stderr
+
+
+def test_two_ranks_on_one_gpu(fake_gpus):
+    result = run(*PROCESSES, CUDA_VISIBLE_DEVICES="1", **fake_gpus(2))
+    assert result.returncode == 2
+    assert "Duplicate GPU detected: rank 1 and rank 0 both on bus 11000" in result.stderr
+
+
+def test_a_driver_that_lacks_a_function(fake_gpus, tmp_path):
+    source = tmp_path / "old.cc"
+    source.write_text('extern "C" int cuInit(unsigned) { return 0; }\n')
+    compile_to(tmp_path / "libcuda.so.1", str(source))
+    result = run(*THREADS, **fake_gpus(2) | {"LD_LIBRARY_PATH": str(tmp_path)})
+    assert result.returncode == 3
+    assert "the driver is too old" in result.stderr
+
+
+def test_no_driver(fake_gpus, tmp_path):
+    (tmp_path / "libcuda.so.1").write_text("")
+    result = run(*THREADS, **fake_gpus(2) | {"LD_LIBRARY_PATH": str(tmp_path)})
+    assert result.returncode == 3
+    assert "no NVIDIA driver" in result.stderr
+
+
+def test_a_gpu_that_the_topology_lacks(fake_gpus):
+    without = fake_gpus(1)["NCCL_TOPO_FILE"]
+    result = run(*THREADS, **fake_gpus(2) | {"NCCL_TOPO_FILE": without})
+    assert result.returncode == 3
+    assert "GPU 0000:11:00.0 is not in this host's topology" in result.stderr
+
+
+def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
+    """GPU 1 takes launches and never starts them: rank 0's kernels and exchanges give up by themselves."""
+    result = run(*PROCESSES, "--timeout", "2", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
+    assert result.returncode == 4
+    assert re.search("rank 1 did not (take part|come to an exchange)", result.stderr), result.stderr

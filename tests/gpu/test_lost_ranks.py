@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks on GPUs that are killed, stopped or interrupted in the middle of a run: no kernel and no process is left."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.command import clean_environment, command
+
+LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000", "--timeout", "5")
+
+
+def start(*ranks, **env):
+    """A run that would last minutes, and the processes of its ranks; returns once they have connected."""
+    launcher = subprocess.Popen(
+        command("run", "all_reduce", *LONG, *ranks),
+        env=clean_environment(NCCL_DEBUG="INFO", NCCL_DEBUG_FILE="/dev/stderr", **env),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert launcher.stderr is not None
+    connected: dict[int, int] = {}
+    while len(connected) < 3:
+        line = launcher.stderr.readline()
+        assert line, "the run ended early"
+        if found := re.search(r":(\d+):\d+ \[(\d)\] NCCL INFO Connected all rings", line):
+            connected[int(found[2])] = int(found[1])
+    time.sleep(0.3)
+    return launcher, [connected[rank] for rank in range(3)]
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("victim", "number", "words"),
+    [
+        (1, signal.SIGKILL, r"rank 1 (on \S+ is gone|was killed by signal 9)"),
+        (0, signal.SIGKILL, "rank 0 (is gone|was killed by signal 9)"),
+        (2, signal.SIGSTOP, r"rank 2 (on \S+ stopped answering|did not take part)"),
+    ],
+)
+def test_a_lost_rank_is_named_and_nothing_is_left(fake_gpus, victim, number, words):
+    launcher, ranks = start("--ranks", "3", **fake_gpus(3))
+    os.kill(ranks[victim], number)
+    _, err = launcher.communicate(timeout=40)
+    assert launcher.returncode == 4, err
+    assert re.search(words, err), err
+    assert "had to be killed" not in err.replace(f"rank {victim} had to be killed", "")
+    assert not any(alive(pid) for pid in ranks)
+
+
+@pytest.mark.parametrize("ranks", [("--ranks", "3"), ("-g", "3")], ids=["processes", "threads"])
+def test_interrupted_is_130(fake_gpus, ranks):
+    launcher, pids = start(*ranks, **fake_gpus(3))
+    os.killpg(launcher.pid, signal.SIGINT)
+    _, err = launcher.communicate(timeout=20)
+    assert launcher.returncode == 130, err
+    assert "Traceback" not in err
+    assert not any(alive(pid) for pid in pids)

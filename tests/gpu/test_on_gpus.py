@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same as on made-up GPUs, on real ones: `pytest tests/gpu/test_on_gpus.py`, under 90 s on two."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.command import clean_environment, railgauge
+
+from railgauge._native import collectives as native
+from railgauge.collectives.device import why_no_gpu
+from railgauge.collectives.operation import NUMBERS
+
+ROOT = Path(__file__).parents[2]
+WHY_NOT = why_no_gpu()
+GPUS = 0 if WHY_NOT else native.gpu_count()
+pytestmark = [
+    pytest.mark.skipif(GPUS < 2, reason=f"needs two GPUs: {WHY_NOT or f'there is {GPUS}'}"),
+    pytest.mark.timeout(120),
+]
+RANKS = sorted({2, min(GPUS, 4), GPUS})
+P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [((), {}), (("--processes",), {}), (("--processes",), P2P_OFF), (("--processes", "--hosts", "2"), {})],
+    ids=["threads", "processes", "through the host", "two hosts"],
+)
+def test_against_numpy(ranks, options, settings):
+    asked = (sys.executable, "-m", "tests.gpu.matrix", "--ranks", str(ranks), *options)
+    env = clean_environment(**settings)
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count(" cases via ") == ranks
+
+
+@pytest.mark.parametrize("ranks", [("-g", str(GPUS)), ("--ranks", str(GPUS))], ids=["threads", "processes"])
+@pytest.mark.parametrize("collective", NUMBERS)
+def test_from_bytes_to_many_slots(ranks, collective):
+    """Odd sizes by every kernel: lines, full lines, slots; all types of the shortest."""
+    for sizes in (("-b", "1", "-e", "5K", "-f", "17", "-d", "all"), ("-b", "99999", "-e", "64M", "-f", "23")):
+        asked = ("run", collective, "--device", "cuda", *ranks, *sizes, "-n", "1", "-w", "1", "--json")
+        result = railgauge(*asked, timeout=100)
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["status"] == "ok"
+
+
+def test_launches_in_cuda_graphs():
+    asked = ("-g", str(GPUS), "-G", "3", "-b", "8", "-e", "32M", "-f", "64", "-n", "2")
+    result = railgauge("run", "all_reduce", "--device", "cuda", *asked)
+    assert result.returncode == 0, result.stderr
+
+
+def test_results_are_the_same_bits_from_run_to_run():
+    asked = (sys.executable, "-m", "tests.gpu.bits", "--ranks", str(GPUS))
+    told = [
+        subprocess.run(asked, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=60, check=True)
+        for _ in range(2)
+    ]
+    assert told[0].stdout == told[1].stdout
+    assert len(set(told[0].stdout.split())) == 1  # and on all ranks
