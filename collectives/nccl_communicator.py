@@ -31,7 +31,8 @@ class NcclCommunicator:
             RunError: a rank was lost, or did not come in time.
         """
         self.rank, self.size, self.device = group.rank, group.world_size, device
-        self._group, self._register, self._log = group, register, log
+        self._group, self._register = group, register
+        self._log, self._log_read = log, 0
         told = group.all_gather(self._open())
         if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
             raise UnavailableError("; ".join(problems))
@@ -67,7 +68,10 @@ class NcclCommunicator:
 
     def ran(self, case: Case) -> Ran:
         """How the last operation was run, as far as NCCL tells (`NcclDebugFile.last_choice`)."""
-        return (self._log and self._log.last_choice()) or Ran(None, None, None, 0.0)
+        told = None
+        if self._log:
+            told, self._log_read = self._log.last_choice(self._log_read)
+        return told or Ran(None, None, None, 0.0)
 
     def close(self) -> None:
         """Let it end, once its memory is gone too; the others may still be at work."""

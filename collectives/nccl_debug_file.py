@@ -11,7 +11,6 @@ import os
 import re
 import socket
 import sys
-import threading
 from collections.abc import MutableMapping
 
 from railgauge.collectives.bench import Ran
@@ -45,8 +44,6 @@ class NcclDebugFile:
         if not self._all:
             environ["NCCL_DEBUG"] = "INFO"
             environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)
-        self._seen = 0
-        self._reading = threading.Lock()
 
     def log(self) -> Log:
         """All that it says so far."""
@@ -54,19 +51,20 @@ class NcclDebugFile:
         found.read(self._read(0))
         return found
 
-    def last_choice(self) -> Ran | None:
-        """How the last operation was run, of those that were told of since the last call; None without any."""
-        with self._reading:
-            text = self._read(self._seen)
-            self._seen += len(text)
+    def last_choice(self, begin: int) -> tuple[Ran | None, int]:
+        """How the last operation was run of those that it tells of from this place on, None without any; and where that
+        ends.
+        """
+        text = self._read(begin)
+        end = begin + len(text)
         choices = list(CHOICE.finditer(text))
         if not choices:
-            return None
+            return None, end
         last = choices[-1]
         if last["kernel"]:
-            return Ran(last["kernel"].decode(), None, int(last["channels"]), 0.0)
+            return Ran(last["kernel"].decode(), None, int(last["channels"]), 0.0), end
         channels = int(last["high"]) - int(last["low"]) + 1
-        return Ran(last["algorithm"].decode().lower(), last["protocol"].decode().lower(), channels, 0.0)
+        return Ran(last["algorithm"].decode().lower(), last["protocol"].decode().lower(), channels, 0.0), end
 
     def forward(self) -> None:
         """Give stderr what NCCL would have written to stdout: all where the user set NCCL_DEBUG, else warnings."""

@@ -77,7 +77,7 @@ class Rank:
             self._tell("begin", contender=one.name, size=size)
             wrong = sum(self._bootstrap.all_gather(one.wrong(case, 1000 * size + number)))
             if wrong:
-                self._tell("missing", contender=one.name, reason=f"{wrong} elements wrong of {size} bytes")
+                self._tell("missing", contender=one.name, size=size, reason=f"{wrong} elements wrong")
                 self._contenders.remove(one)
                 continue
             once = self._slowest(one, case, Plan(FEWEST, 0))

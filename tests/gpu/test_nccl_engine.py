@@ -76,6 +76,8 @@ class Nccl:
 
 @pytest.fixture(scope="session")
 def libcuda() -> Path:
+    if why := fake_gpus.why_no_kernels():  # those that make and check the data
+        pytest.skip(why)
     if shutil.which(fake_gpus.COMPILER[0]) is None:
         pytest.skip(f"no {fake_gpus.COMPILER[0]} to build made-up libraries with")
     return fake_gpus.libraries()
@@ -150,7 +152,7 @@ def test_the_document_has_what_nccl_told(nccl, tmp_path):
     topology.write_text("<system/>")
     graph = tmp_path / "graph.xml"
     graph.write_text("<graphs/>")
-    ran = nccl.run(NEW, "all_reduce", "--graph", str(graph), NCCL_TOPO_FILE=str(topology))
+    ran = nccl.run(NEW, "all_reduce", "--graph", str(graph), "--expect-transport", "P2P", NCCL_TOPO_FILE=str(topology))
     assert ran.returncode == 0, ran.stderr
     document = json.loads(ran.stdout)
     assert (document["engine"], document["device"], document["status"]) == ("nccl", "cuda", "ok")
@@ -167,7 +169,6 @@ def test_the_document_has_what_nccl_told(nccl, tmp_path):
 
 
 def test_connections_are_held_against_what_is_expected(nccl):
-    assert nccl.run(NEW, "all_reduce", "--expect-transport", "P2P").returncode == 0
     other = nccl.run(NEW, "all_reduce", "--expect-transport", "NET/IB")
     assert (other.returncode, "went via P2P/CUMEM, where NET/IB was asked for" in other.stderr) == (4, True)
 
@@ -255,9 +256,9 @@ def test_files_for_nccl_have_to_be_there(nccl):
 
 @pytest.mark.parametrize("function", ["ncclCommInitRank", "ncclAllReduce"])
 def test_what_hangs_ends_by_the_timeout(nccl, function):
-    ran = nccl.run(NEW, "all_reduce", "--timeout", "2", FAKE_NCCL_FAULT=f"{function}=hang")
+    ran = nccl.run(NEW, "all_reduce", "--timeout", "1", FAKE_NCCL_FAULT=f"{function}=hang")
     assert ran.returncode == 4, ran.stderr
-    assert "within 2" in ran.stderr
+    assert "within 1 s" in ran.stderr
     aborted = [line for line in nccl.lines if "ncclCommAbort" in line]
     assert len(aborted) == (2 if function == "ncclAllReduce" else 0)
 
@@ -267,7 +268,7 @@ def test_an_error_of_nccl_is_told(nccl):
     assert (ran.returncode, "starting all_reduce: NCCL: made up" in ran.stderr) == (3, True)
 
 
-@pytest.mark.parametrize("flags", ["--device cpu", "--tune", "--fault flip:rank=0,channel=0,message=0", "--counters"])
+@pytest.mark.parametrize("flags", ["--device cpu", "--tune"])
 def test_what_nccl_does_not_have_is_a_usage_error(nccl, flags):
     ran = nccl.run(NEW, "all_reduce", *flags.split(), "-c", "1")
     assert (ran.returncode, "--engine nccl" in ran.stderr) == (2, True)

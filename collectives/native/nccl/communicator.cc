@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 namespace railgauge::nccl {
@@ -17,7 +18,11 @@ constexpr int kFirstWithFloat8 = 22400;
 constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr double kPatience = 2;  // s: the clock gives up before the whole is ended
 
-std::string within(double seconds) { return " within " + std::to_string(seconds) + " s"; }
+std::string within(double seconds) {
+  std::ostringstream text;
+  text << " within " << seconds << " s";
+  return text.str();
+}
 
 // Ends what does not come to an end by itself: NCCL's calls wait for other ranks, with no timeout.
 class Watchdog {
