@@ -89,6 +89,7 @@ struct CUevent_st {
   struct Record {
     bool done = false;
     Time when;
+    std::condition_variable_any changed;
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
@@ -172,19 +173,7 @@ Result cuEventRecord(Event event, Stream stream) {
     const std::lock_guard lock(mutex);
     record->when = std::chrono::steady_clock::now();
     record->done = true;
-  });
-}
-
-Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
-  RAILGAUGE_FAULT();
-  return put(stream, [record = event->last] {
-    while (true) {
-      {
-        const std::lock_guard lock(mutex);
-        if (!record || record->done) return;
-      }
-      std::this_thread::yield();
-    }
+    record->changed.notify_all();
   });
 }
 
@@ -192,6 +181,14 @@ Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   return !event->last || event->last->done ? kSuccess : kNotReady;
+}
+
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  if (!event->last) return kSuccess;
+  return put(stream, [record = event->last] {
+    std::unique_lock lock(mutex);
+    record->changed.wait(lock, [&] { return record->done; });
+  });
 }
 
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
