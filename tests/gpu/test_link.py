@@ -65,10 +65,6 @@ def test_without_p2p_it_goes_through_the_host_and_says_why(fake_gpus, setting, w
     assert why in link(fake_gpus(2) | setting, *SMALL, "--transport", "P2P", status=3).stderr
 
 
-def test_the_way_through_the_host_can_be_asked_for(fake_gpus):
-    assert {one["transport"] for one in document(fake_gpus(2), *SMALL, "--transport", "SHM")["links"]} == {"SHM"}
-
-
 def test_damaged_bytes_are_found_in_both_directions(fake_gpus):
     got = document(fake_gpus(2, faults="copy=1"), *SMALL, "0", "1", status=4)
     assert [one["wrong"] for one in got["links"]] == [0, 0, 2, 2, 2, 2]  # of a long and of a short message
@@ -76,8 +72,8 @@ def test_damaged_bytes_are_found_in_both_directions(fake_gpus):
 
 
 def test_a_gpu_that_never_answers_is_named_within_the_timeout(fake_gpus):
-    done = link(fake_gpus(2, faults="hand_over@1=hang"), "-b", "1K", "-n", "1", "--timeout", "0.5", status=4)
-    assert "GPU 1 did not answer within 0.5" in done.stderr
+    done = link(fake_gpus(2, faults="hand_over@1=hang"), "-b", "1K", "-n", "1", "--timeout", "0.2", status=4)
+    assert "GPU 1 did not answer within 0.2" in done.stderr
 
 
 def test_messages_are_shorter_where_memory_is_short(fake_gpus):
@@ -92,10 +88,8 @@ def test_messages_are_shorter_where_memory_is_short(fake_gpus):
         (0, (), 3, "no GPU|no NVIDIA|cuInit|NO_DEVICE"),
         (1, (), 3, "between two GPUs, and CUDA shows 1"),
         (2, ("0", "2"), 2, "GPU 2: CUDA shows GPUs 0 to 1"),
-        (2, ("1", "1"), 2, "link 1 OTHER"),
         (2, ("--ranks", "2"), 2, "leave --ranks"),
         (2, ("--bisect",), 2, "--bisect: for ranks on the host"),
-        (2, ("--transport", "NET/Socket"), 2, "between GPUs there are P2P, SHM"),
     ],
 )
 def test_what_makes_no_sense_on_gpus(fake_gpus, gpus, args, status, words):
