@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connection_log import log_connections, log_ends, log_gpu_connections
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.gpu_tuning import choose_measured
 from railgauge.collectives.plan import Plan
-from railgauge.collectives.tuning_file import measured_for
+from railgauge.collectives.tuning_file import measured_for, place_of
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.fault import Fault
 from railgauge.transports.nccl_log import NcclLog
@@ -28,7 +29,7 @@ def connect(
         plan.nets,
         plan.trees,
         fault=fault,
-        measured=measured_for(bootstrap, peers),
+        measured=measured_for(bootstrap, lambda: place_of(peers)),
         net_gb_per_s=plan.gb_per_s,
     )
     log_connections(comm, log)
@@ -36,11 +37,18 @@ def connect(
     return comm
 
 
-def connect_gpus(bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog) -> GpuCommunicator:
-    """Connect the GPUs of all ranks over the plan, and log how; `device` is this rank's by CUDA's number.
+def connect_gpus(
+    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog, *, in_channels: bool = False
+) -> GpuCommunicator:
+    """Connect the GPUs of all ranks over the plan, and log how; they choose by the times that rank 0 has on file.
+
+    `device` is this rank's by CUDA's number.
+
+    `in_channels`: all goes over the plan's rings that can.
 
     Errors are those of GpuCommunicator.
     """
-    comm = GpuCommunicator(bootstrap, peers, plan, device)
+    comm = GpuCommunicator(bootstrap, peers, plan, device, in_channels=in_channels)
+    choose_measured(comm, bootstrap)
     log_gpu_connections(comm, log)
     return comm

@@ -207,7 +207,7 @@ class RunDocument:
         if self.of_nccl:
             document["nccl"] = self.of_nccl.to_json()
         if self.timed:
-            document["measured"] = [asdict(timed) for timed in self.timed]
+            document["measured"] = [timed.facts for timed in self.timed]
         if self.error:
             document["error"] = self.error
         return document

@@ -12,8 +12,20 @@ from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.gpu_way import WAYS, Layout, Via, lanes_of, name, net_wires, vias_of
-from railgauge.collectives.operation import IN_PLACE, NUMBERS, extent
+from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.gpu_way import (
+    DUE,
+    WAYS,
+    Launch,
+    Layout,
+    Via,
+    allowed_ways,
+    lanes_of,
+    name,
+    net_wires,
+    vias_of,
+)
+from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
@@ -58,9 +70,13 @@ class GpuCommunicator(Collectives):
         peers: Sequence[Peer],
         plan: Plan,
         device: int,
+        *,
+        in_channels: bool = False,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
+
+        `in_channels`: all goes over the plan's rings that can, as where the user has given them.
 
         Raises:
             UnavailableError: on any rank, there is no GPU, no memory, or no way from GPU to GPU; all ranks raise it.
@@ -89,6 +105,7 @@ class GpuCommunicator(Collectives):
         self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
         self._carry(net_wires(plan, peers, vias))
+        self._allowed = allowed_ways(environ, in_channels=in_channels)
         self._watch = Watch(self._standing, self._abort)
         self._job.attend(self._watch)
         if self.size > 1:
@@ -110,27 +127,43 @@ class GpuCommunicator(Collectives):
             if via is not Via.NONE
         ]
 
+    def choose(self, collective: Collective, choices: Sequence[tuple[int, Launch]]) -> None:
+        """Run it so up to so many bytes (nccl-tests' count), by growing size; above, as without. All ranks alike."""
+        part = 1 if collective in WHOLE else self.size
+        self._engine.choose(NUMBERS[collective], [(size // part, *launch.numbers) for size, launch in choices])
+
     def repeat(
-        self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
+        self,
+        case: Case,
+        source: int,
+        destination: int,
+        *,
+        ahead: int = 0,
+        times: int = 1,
+        replays: int = 0,
+        launch: Launch | None = None,
     ) -> float:
         """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU.
 
-        With `replays` these are captured into a CUDA graph, which is run so often.
+        With `replays` these are captured into a CUDA graph, which is run so often. `launch`: by that, whatever is due.
 
         Raises:
-            RunError: a rank did not take part within the timeout.
+            RunError: a rank did not take part within the timeout. UsageError: it is too long for that launch.
         """
         c = case
         number = NUMBERS[c.collective]
+        by = launch.numbers if launch else (self._way(c.collective, c.count, c.dtype),)
         return self._running(
             lambda: self._engine.repeat(
-                number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays
+                number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays, *by
             )
         )
 
     def ran(self, case: Case) -> Ran:
         """How such an operation is run."""
-        algorithm, protocol = WAYS[self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))]
+        way = self._way(case.collective, case.count, case.dtype)
+        due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))
+        algorithm, protocol = WAYS[due if way == DUE else way]
         in_channels = algorithm in (Algorithm.RING, Algorithm.TREE)
         return Ran(algorithm, protocol, self.channels if in_channels else 1, 0.0)
 
@@ -149,6 +182,14 @@ class GpuCommunicator(Collectives):
                 connector.proxy.close()
         self._job.dismiss(self._watch)
         self._group.leave()
+
+    def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
+        """The way that settings leave, by its number; DUE: the engine chooses."""
+        if collective not in self._allowed:
+            return DUE
+        number = NUMBERS[collective]
+        allowed = (way for way in self._allowed[collective] if self._engine.can(number, count, int(dtype), way))
+        return next(allowed, DUE)
 
     def _together(self, make: Callable[[], T]) -> T:
         """What `make` gives, once it went well on all ranks; else all raise, with whose error it was."""
@@ -215,8 +256,9 @@ class GpuCommunicator(Collectives):
             count //= self.size
         self._check(what, from_, to, count, root)
         self._running(self._engine.check)
+        way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream)
+        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
         return destination
 
     def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from railgauge import __version__
-from railgauge.collectives import table
+from railgauge.collectives import gpu_tuning, table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect, connect_gpus
@@ -189,15 +189,21 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
-        if self._job.tune:
+        if self._job.tune and not gpu:
             with binding:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
             outcome.timed_at = place_of(peers)
             return
         if gpu:
-            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log)
+            gpus = connect_gpus(
+                bootstrap, peers, plan, gpu.device, self._log, in_channels=self._job.graph_file is not None
+            )
             with binding:
-                self._measure_on_gpu(gpus, bootstrap, outcome)
+                if self._job.tune:
+                    outcome.timed = gpu_tuning.tune_gpus(gpus, bootstrap, self._job.collective, say=self._say)
+                    outcome.timed_at = gpu_tuning.place_of(gpus)
+                else:
+                    self._measure_on_gpu(gpus, bootstrap, outcome)
                 gpus.close()
             return
         comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
@@ -207,7 +213,7 @@ class _Rank:
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
-        if resolve(self._job.device, own_kernels=self._job.engine is Engine.RAILGAUGE) is Device.CPU:
+        if resolve(self._job.device) is Device.CPU:
             return None
         return gpu_of(self._local_rank, self._job.ranks_per_process)
 

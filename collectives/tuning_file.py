@@ -11,13 +11,13 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.tuning import Setting
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import InputError, RunError, UnavailableError
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.predict.host_choice import Times
@@ -30,6 +30,7 @@ SCHEMA = "railgauge/tuning/1"
 VARIABLE = "RAILGAUGE_TUNING_FILE"
 FOLDER, NAME = "railgauge", "tuning.json"
 MOST_BYTES = 16 << 20
+OF_GPUS = ("protocol", "blocks", "chunk_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +41,26 @@ class Timed:
     algorithm: Algorithm
     bytes: int
     time_us: float
+    protocol: Protocol | None = None
+    """Of GPUs alone, as are `blocks` and `chunk_bytes` (gpu_way.Launch); on the host the size says which."""
+    blocks: int = 0
+    chunk_bytes: int = 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As a document has it: nothing of what is not there."""
+        return {name: value for name, value in asdict(self).items() if value or name not in OF_GPUS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningPlace:
-    """What times are of: so many ranks on so many nodes, of which the first has such a processor."""
+    """What times are of: so many ranks on so many nodes, of which the first has such a processor, or such GPUs."""
 
     machine: str
     ranks: int
     nodes: int
     cores: int
-    """That the ranks of a node may use together; of the node with the fewest."""
+    """That the ranks of a node may use together; of the node with the fewest. 1 of GPUs: they do not count."""
     memories: int
     """The ranks are in so many sets that share memory: as many as there are nodes, unless they may not share it."""
 
@@ -88,9 +98,7 @@ def read_tuning(path: str) -> Tuning:
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
     """The file's content as one JSON value."""
-    entries = [
-        asdict(place) | {"measured": [asdict(timed) for timed in measured]} for place, measured in tuning.items()
-    ]
+    entries = [asdict(place) | {"measured": [timed.facts for timed in measured]} for place, measured in tuning.items()]
     return {
         "schema": SCHEMA,
         "version": __version__,
@@ -133,16 +141,16 @@ def times_by_collective(measured: Iterable[Timed]) -> dict[Collective, Times]:
 
 
 def measured_for(
-    bootstrap: Bootstrap, peers: Sequence[Peer], environ: Mapping[str, str] = os.environ
+    bootstrap: Bootstrap, place: Callable[[], TuningPlace], environ: Mapping[str, str] = os.environ
 ) -> tuple[Timed, ...]:
-    """What rank 0's tuning file holds for these ranks on its machine; all ranks call it together.
+    """What rank 0's tuning file holds for its place, which it alone looks at; all ranks call it together.
 
     Raises:
         InputError: of rank 0, as in `read_tuning`, for a file that is named; the usual one is only warned of.
         RunError: a rank was lost, or is of another version.
     """
-    found = _read_here(place_of(peers), environ) if bootstrap.rank == 0 else ()
-    told = bootstrap.broadcast([asdict(timed) for timed in found])
+    found = _read_here(place(), environ) if bootstrap.rank == 0 else ()
+    told = bootstrap.broadcast([timed.facts for timed in found])
     try:
         return tuple(_timed(facts) for facts in told)
     except (ValueError, TypeError, KeyError) as error:
@@ -182,7 +190,8 @@ def _entry(facts: dict[str, Any]) -> tuple[TuningPlace, tuple[Timed, ...]]:
 
 def _is_known(facts: dict[str, Any]) -> bool:
     """Whether this version has that collective and algorithm; a newer one, which wrote it, may have others."""
-    return facts["collective"] in tuple(Collective) and facts["algorithm"] in tuple(Algorithm)
+    known = facts["collective"] in tuple(Collective) and facts["algorithm"] in tuple(Algorithm)
+    return known and facts.get("protocol") in (None, *Protocol)
 
 
 def _timed(facts: dict[str, Any]) -> Timed:
@@ -192,7 +201,10 @@ def _timed(facts: dict[str, Any]) -> Timed:
         algorithm=Algorithm(facts["algorithm"]),
         bytes=int(facts["bytes"]),
         time_us=float(facts["time_us"]),
+        protocol=Protocol(facts["protocol"]) if facts.get("protocol") else None,
+        blocks=int(facts.get("blocks", 0)),
+        chunk_bytes=int(facts.get("chunk_bytes", 0)),
     )
-    if timed.bytes < 0 or not 0 < timed.time_us < float("inf"):
+    if min(timed.bytes, timed.blocks, timed.chunk_bytes) < 0 or not 0 < timed.time_us < float("inf"):
         raise ValueError(f"{timed.collective} by {timed.algorithm}: {timed.bytes} bytes in {timed.time_us} us")
     return timed

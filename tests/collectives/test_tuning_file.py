@@ -23,7 +23,7 @@ from railgauge.collectives.tuning_file import (
     tuning_file,
     with_measured,
 )
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import InputError, RunError
 from railgauge.transports.peer import this_peer
 
@@ -35,8 +35,13 @@ def timed(collective=ALL_REDUCE, size=8, time_us=1.5):
     return Timed(collective=collective, algorithm=Algorithm.RING, bytes=size, time_us=time_us)
 
 
+def timed_on_gpus(size=8):
+    return replace(timed(size=size), protocol=Protocol.SIMPLE, blocks=64, chunk_bytes=32768)
+
+
 def measured(bootstrap, environ):
-    return measured_for(bootstrap, [this_peer(rank) for rank in range(bootstrap.world_size)], environ)
+    peers = [this_peer(rank) for rank in range(bootstrap.world_size)]
+    return measured_for(bootstrap, lambda: place_of(peers), environ)
 
 
 def written(path, tuning):
@@ -50,6 +55,9 @@ TIMED = st.builds(
     algorithm=st.sampled_from(ALGORITHMS),
     bytes=st.integers(0, 1 << 40),
     time_us=st.floats(1e-3, 1e9),
+    protocol=st.sampled_from([None, *Protocol]),
+    blocks=st.integers(0, 128),
+    chunk_bytes=st.integers(0, 1 << 20),
 )
 COUNTS = st.integers(1, 512)
 PLACES = st.builds(TuningPlace, machine=st.text(max_size=20), ranks=COUNTS, nodes=COUNTS, cores=COUNTS, memories=COUNTS)
@@ -64,12 +72,13 @@ def test_what_is_written_is_read_again(tmp_path_factory, tuning):
 def test_the_file_is_as_its_schema_says():
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((resources.files("railgauge") / "cli/schemas/tuning.json").read_text())
-    document = tuning_document({HERE: (timed(), timed(ALL_GATHER, size=0))})
+    document = tuning_document({HERE: (timed(), timed(ALL_GATHER, size=0), timed_on_gpus())})
     jsonschema.Draft202012Validator(schema).validate(document)
     rows = schema["properties"]["entries"]["items"]["properties"]["measured"]["items"]["properties"]
     assert rows["collective"]["enum"] == list(NUMBERS)
     assert rows["algorithm"]["enum"] == list(ALGORITHMS)
-    assert rows.keys() == document["entries"][0]["measured"][0].keys()
+    assert rows.keys() == document["entries"][0]["measured"][2].keys()
+    assert document["entries"][0]["measured"][0].keys() == {"collective", "algorithm", "bytes", "time_us"}
 
 
 def test_a_new_measurement_replaces_what_it_measured_and_leaves_the_rest():

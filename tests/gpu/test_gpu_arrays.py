@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank's arrays on its GPU: nothing passes that was not written, and what a collective has to leave does."""
 
+import functools
+
 import pytest
 
 from railgauge._native import collectives as native
@@ -13,6 +15,7 @@ from railgauge.topo.errors import UnavailableError
 
 RANK, RANKS, COUNT = 1, 3, 1000
 LARGEST = RANKS * COUNT * 4
+ALLOCATE = functools.partial(native.GpuMemory, 0)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,7 @@ def test_a_destination_is_wrong_until_it_has_all_pieces(gpu, collective, in_plac
         pytest.skip(f"{collective} does not run in place")
     case = Case(collective=collective, count=COUNT, dtype=Dtype.FLOAT, op=Redop.SUM, root=RANK)
     pattern = native.Pattern(RANKS, case.dtype, case.op, 1, PatternKind.RANDOM)
-    arrays = GpuArrays(0, LARGEST, RANK, RANKS)
+    arrays = GpuArrays(0, LARGEST, RANK, RANKS, ALLOCATE)
     arrays.fill(case, pattern, in_place=in_place)
     _, destination = arrays.pointers(case, in_place=in_place)
     pieces = expected(collective, rank=RANK, ranks=RANKS, count=COUNT, root=RANK)
@@ -44,4 +47,4 @@ def test_a_destination_is_wrong_until_it_has_all_pieces(gpu, collective, in_plac
 
 def test_an_array_that_no_gpu_can_hold_is_refused(gpu):
     with pytest.raises(UnavailableError, match="taking 1125899906842624 bytes"):
-        GpuArrays(0, 1 << 50, RANK, RANKS)
+        GpuArrays(0, 1 << 50, RANK, RANKS, ALLOCATE)

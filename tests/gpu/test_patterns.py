@@ -38,6 +38,11 @@ def on_host(memory: native.GpuMemory, size: int) -> bytearray:
     return data
 
 
+def reduced(gpu: native.GpuPatterns, pattern: native.Pattern, data: bytes) -> tuple:
+    memory = on_gpu(data)
+    return gpu.check_reduced(pattern, memory.pointer, COUNT, FIRST)
+
+
 def damaged(data: bytearray) -> bytearray:
     """One bit of some elements is another; which bit goes over all of them."""
     result = bytearray(data)
@@ -72,13 +77,13 @@ def test_reductions_are_judged_alike(gpu, dtype, kind):
             for rank, data in enumerate(inputs):
                 native.fill_pattern(pattern, rank, data, COUNT, FIRST)
             native.combine(result, inputs, dtype, op, ranks if op is Redop.AVG else 0)
-            assert gpu.check_reduced(pattern, on_gpu(result).pointer, COUNT, FIRST)[0] == 0
-            verdict = gpu.check_reduced(pattern, on_gpu(damaged(result)).pointer, COUNT, FIRST)
+            assert reduced(gpu, pattern, result)[0] == 0
+            verdict = reduced(gpu, pattern, damaged(result))
             assert verdict[0] > 0
             assert repr(verdict) == repr(native.check_reduced(pattern, damaged(result), COUNT, FIRST))
     for pattern in cases(dtype, kind):
         anything = damaged(bytearray(COUNT * dtype.bytes))
-        verdict = gpu.check_reduced(pattern, on_gpu(anything).pointer, COUNT, FIRST)
+        verdict = reduced(gpu, pattern, anything)
         assert repr(verdict) == repr(native.check_reduced(pattern, anything, COUNT, FIRST))
 
 

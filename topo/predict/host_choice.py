@@ -6,7 +6,7 @@ The times are the cost model's (host_cost.py), or measured ones (collectives/tun
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost
@@ -15,6 +15,7 @@ from railgauge.topo.settings.algorithms import Allowed
 
 Times: TypeAlias = Mapping[Algorithm, Mapping[int, float]]
 """Of one collective, by algorithm and size in bytes, in microseconds."""
+Way = TypeVar("Way")
 MODEL_SIZES = tuple(1 << power for power in range(3, 33))
 """Where the model is asked: 8 B to 4 GiB."""
 ANY_SIZE = 1 << 62
@@ -43,12 +44,12 @@ def modelled(where: HostRanks, collective: Collective, usable: Iterable[Algorith
     return {one: {size: host_cost(where, collective, one, size).time_us for size in MODEL_SIZES} for one in usable}
 
 
-def quickest(times: Times) -> list[tuple[int, Algorithm]]:
+def quickest(times: Mapping[Way, Mapping[int, float]]) -> list[tuple[int, Way]]:
     """Up to which size which algorithm takes the least time, by growing size; the last one is for any size above.
 
     An algorithm counts at the sizes that it was timed at.
     """
-    best: list[tuple[int, Algorithm]] = []
+    best: list[tuple[int, Way]] = []
     for size in sorted({size for by_size in times.values() for size in by_size}):
         there = {one: by_size[size] for one, by_size in times.items() if size in by_size}
         first = min(there, key=there.__getitem__)

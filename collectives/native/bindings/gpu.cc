@@ -40,12 +40,17 @@ gpu::Via read_via(int number) {
   return static_cast<gpu::Via>(number);
 }
 
+gpu::Way read_way(int number) {
+  if (number < 0 || number > static_cast<int>(gpu::Way::kTree))
+    throw Error(ErrorCode::kInvalid, "no such way");
+  return static_cast<gpu::Way>(number);
+}
+
 // A way below 0: the one that is due.
 gpu::Choice read_choice(const Engine& engine, const Operation& operation, int way, unsigned blocks,
                         std::uint32_t chunk_bytes) {
   if (way < 0) return engine.choice(operation);
-  if (way > static_cast<int>(gpu::Way::kTree)) throw Error(ErrorCode::kInvalid, "no such way");
-  return {static_cast<gpu::Way>(way), blocks, chunk_bytes};
+  return {read_way(way), blocks, chunk_bytes};
 }
 
 }  // namespace
@@ -138,12 +143,32 @@ void bind_gpu(nb::module_& m) {
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "ahead"_a, "times"_a, "replays"_a = 0, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
       .def(
+          "choose",
+          [](Engine& engine, int collective,
+             const std::vector<std::tuple<std::size_t, int, unsigned, std::uint32_t>>& choices) {
+            std::vector<gpu::ChoiceUpTo> read;
+            for (const auto& [bytes, way, blocks, chunk_bytes] : choices) {
+              read.push_back({bytes, {read_way(way), blocks, chunk_bytes}});
+            }
+            engine.choose(read_operation(collective, 0, 0, 0, 0, 0, 0).collective, std::move(read));
+          },
+          "collective"_a, "choices"_a,
+          "By growing length: up to how many bytes, way, blocks, bytes of a chunk.")
+      .def(
           "way",
           [](const Engine& engine, int collective, std::size_t count, int dtype) {
             const Operation operation = read_operation(collective, 0, 0, count, dtype, 0, 0);
             return static_cast<int>(engine.choice(operation).way);
           },
           "collective"_a, "count"_a, "dtype"_a)
+      .def(
+          "can",
+          [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
+            if (way < 0 || way > static_cast<int>(gpu::Way::kTree)) return false;
+            return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
+                              static_cast<gpu::Way>(way));
+          },
+          "collective"_a, "count"_a, "dtype"_a, "way"_a)
       .def(
           "synchronize",
           [](const Engine& engine, std::uintptr_t stream) {

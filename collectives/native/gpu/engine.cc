@@ -165,7 +165,15 @@ void Engine::channels(const std::vector<PlannedChannel>& planned) {
   planned_ = planned;
 }
 
+void Engine::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
+  chosen_[static_cast<int>(collective)] = std::move(choices);
+}
+
 Choice Engine::choice(const Operation& operation) const {
+  const std::size_t size = operation.count * operation.element_bytes();
+  for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
+    if (size <= one.bytes) return one.choice;
+  }
   const bool direct = ranks() <= kMostRanks;
   const std::size_t bytes = longest(operation, ranks(), false);
   if (ranks() == 1) return {Way::kPush};
@@ -185,6 +193,20 @@ Choice Engine::choice(const Operation& operation) const {
   return {fits ? Way::kFullLines : Way::kPush};
 }
 
+bool Engine::can(const Operation& operation, Way way) const {
+  if (way == Way::kRing || way == Way::kTree) {
+    return n_channels_ && round_of(operation.collective) &&
+           (way == Way::kRing || operation.collective == Collective::kAllReduce);
+  }
+  if (ranks() > kMostRanks) return false;
+  if (way == Way::kPush) return true;
+  if (has_net_) return false;
+  const std::size_t one = longest(operation, ranks(), false),
+                    two = longest(operation, ranks(), true);
+  return way == Way::kLowLatency ? one <= layout_.line_blocks * kLineBytes
+                                 : two <= layout_.full_lines * kFullLineData;
+}
+
 void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
   put(operation, stream, choice);
   count(operation, choice, 1);
@@ -192,6 +214,7 @@ void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& 
 
 void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
+  check();
   if (operation.count == 0) return;
   const cuda::Current current(context_);
   over_channels(choice) ? run_channels(operation, stream, choice)

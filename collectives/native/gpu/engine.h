@@ -28,6 +28,12 @@ struct Choice {
   std::uint32_t chunk_bytes = 0;
 };
 
+// A choice for operations of up to so many bytes: NCCL's count times the element's.
+struct ChoiceUpTo {
+  std::size_t bytes;
+  Choice choice;
+};
+
 // Bytes between this rank and another, as operations were put on streams.
 struct Traffic {
   std::uint64_t sent = 0, received = 0;
@@ -65,8 +71,12 @@ class Engine {
   // Run an operation on a stream of its own, as Clock::time does; the seconds one took.
   double repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                 int replays);
+  // Let these be due, by growing length, and above the last what is without any.
+  void choose(Collective collective, std::vector<ChoiceUpTo> choices);
   // Which way is due. Error (kInvalid): there is none between so many ranks.
   Choice choice(const Operation& operation) const;
+  // Whether a way can run it.
+  bool can(const Operation& operation, Way way) const;
   // By rank; replays of a caller's graph do not show.
   const std::vector<Traffic>& traffic() const { return traffic_; }
   // PeerLost where a kernel has waited too long, or a connection has ended.
@@ -110,6 +120,7 @@ class Engine {
   std::vector<PlannedChannel> planned_;
   std::vector<Traffic> traffic_;
   std::array<cuda::Module, kDtypes> modules_{};
+  std::array<std::vector<ChoiceUpTo>, kCollectives> chosen_{};
 };
 
 }  // namespace railgauge::gpu

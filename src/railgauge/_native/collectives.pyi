@@ -222,7 +222,14 @@ class GpuEngine:
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
 
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
+        """
+        By growing length: up to how many bytes, way, blocks, bytes of a chunk.
+        """
+
     def way(self, collective: int, count: int, dtype: int) -> int: ...
+
+    def can(self, collective: int, count: int, dtype: int, way: int) -> bool: ...
 
     def synchronize(self, stream: int) -> None: ...
 

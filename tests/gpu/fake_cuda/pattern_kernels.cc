@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that make and check data (kernels/patterns.cu), element by element.
+// The kernels of collectives/native/kernels/patterns.cu, one element after the other.
+#include <string>
+
 #include "collectives/native/kernels/wrong.h"
 #include "collectives/native/pattern_data.h"
 #include "kernels.h"
@@ -10,56 +12,46 @@ namespace {
 
 using cuda::parameter;
 
-template <class IsRight>
-void look(std::size_t count, Wrong* wrong, IsRight is_right) {
+void look(std::size_t count, Wrong* result, const auto& is_right) {
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_right(i) && !wrong->count++) wrong->first = i;
+    if (!is_right(i) && result->count++ == 0) result->first = i;
   }
 }
 
-template <class Data, class T>
-void add(const std::string& name) {
-  cuda::add_kernel("fill_" + name, [](auto, void** p) {
-    return [data = parameter<Data>(p, 0), rank = parameter<int>(p, 1), to = parameter<T*>(p, 2),
-            count = parameter<std::size_t>(p, 3), first = parameter<std::uint64_t>(p, 4)] {
-      for (std::size_t i = 0; i < count; ++i) to[i] = data.input(rank, first + i);
+template <class T, class Data>
+void add(const std::string& name, const Data&) {
+  cuda::add_kernel("fill_" + name, [](auto, void** all) {
+    return
+        [data = parameter<Data>(all, 0), rank = parameter<int>(all, 1), to = parameter<T*>(all, 2),
+         count = parameter<std::size_t>(all, 3), first = parameter<std::uint64_t>(all, 4)] {
+          for (std::size_t i = 0; i < count; ++i) to[i] = data.input(rank, first + i);
+        };
+  });
+  cuda::add_kernel("check_copied_" + name, [](auto, void** all) {
+    return [data = parameter<Data>(all, 0), rank = parameter<int>(all, 1),
+            from = parameter<const T*>(all, 2), count = parameter<std::size_t>(all, 3),
+            first = parameter<std::uint64_t>(all, 4), wrong = parameter<Wrong*>(all, 5)] {
+      look(count, wrong, [&](std::size_t i) { return is_copied(data, rank, first + i, from[i]); });
     };
   });
-  cuda::add_kernel("check_copied_" + name, [](auto, void** p) {
-    return [data = parameter<Data>(p, 0), rank = parameter<int>(p, 1), from = parameter<T*>(p, 2),
-            count = parameter<std::size_t>(p, 3), first = parameter<std::uint64_t>(p, 4),
-            wrong = parameter<Wrong*>(p, 5)] {
-      look(count, wrong, [&](auto i) { return is_copied(data, rank, first + i, from[i]); });
+  cuda::add_kernel("check_reduced_" + name, [](auto, void** all) {
+    return [data = parameter<Data>(all, 0), from = parameter<const T*>(all, 1),
+            count = parameter<std::size_t>(all, 2), first = parameter<std::uint64_t>(all, 3),
+            wrong = parameter<Wrong*>(all, 4)] {
+      look(count, wrong, [&](std::size_t i) { return is_reduced(data, first + i, from[i]); });
     };
   });
-  cuda::add_kernel("check_reduced_" + name, [](auto, void** p) {
-    return [data = parameter<Data>(p, 0), from = parameter<T*>(p, 1),
-            count = parameter<std::size_t>(p, 2), first = parameter<std::uint64_t>(p, 3),
-            wrong = parameter<Wrong*>(p, 4)] {
-      look(count, wrong, [&](auto i) { return is_reduced(data, first + i, from[i]); });
-    };
-  });
-}
-
-template <class T>
-void add_both(Dtype dtype) {
-  add<ExactData<T>, T>(std::string("exact_") + dtype_name(dtype));
-  add<RandomData<T>, T>(std::string("random_") + dtype_name(dtype));
 }
 
 const bool kAdded = [] {
-  add_both<Float16>(Dtype::kFloat16);
-  add_both<Bfloat16>(Dtype::kBfloat16);
-  add_both<float>(Dtype::kFloat32);
-  add_both<double>(Dtype::kFloat64);
-  add_both<std::int8_t>(Dtype::kInt8);
-  add_both<std::uint8_t>(Dtype::kUint8);
-  add_both<std::int32_t>(Dtype::kInt32);
-  add_both<std::uint32_t>(Dtype::kUint32);
-  add_both<std::int64_t>(Dtype::kInt64);
-  add_both<std::uint64_t>(Dtype::kUint64);
-  add_both<Float8E4m3>(Dtype::kFloat8E4m3);
-  add_both<Float8E5m2>(Dtype::kFloat8E5m2);
+  for (int dtype = 0; dtype < kDtypes; ++dtype) {
+    for (const PatternKind kind : {PatternKind::kExact, PatternKind::kRandom}) {
+      const Pattern pattern{1, static_cast<Dtype>(dtype), Redop::kSum, 0, kind};
+      const std::string name = kind == PatternKind::kExact ? "exact_" : "random_";
+      with_data(pattern,
+                [&]<class T>(const auto& data, T) { add<T>(name + kDtypeNames[dtype], data); });
+    }
+  }
   return true;
 }();
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning between GPUs: every launch is timed, and later runs take the quickest of the file."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.gpu.fake_gpus import ROOT
+
+from railgauge.collectives.gpu_tuning import launches
+from railgauge.topo.algorithm import Collective
+
+
+def tuning_of_two(env: dict[str, str], file: str) -> dict:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.gpu.tuning_of_two"],
+        cwd=ROOT,
+        env=os.environ | env | {"RAILGAUGE_TUNING_FILE": file},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_every_launch_is_measured_and_the_quickest_of_the_file_runs(fake_gpus, tmp_path):
+    gpus, path = fake_gpus(2), tmp_path / "tuning.json"
+    before = tuning_of_two(gpus, os.devnull)
+    (entry,) = before["tuning"]["entries"]
+    assert (entry["ranks"], entry["nodes"], entry["memories"]) == (2, 1, 1)
+    assert entry["machine"]
+    assert {(one["algorithm"], one["protocol"]) for one in entry["measured"] if one["bytes"] == 32} == {
+        (str(one.algorithm), str(one.protocol)) for one in launches(Collective.ALL_GATHER)
+    }
+    assert before["ran"][0] == ["one-shot", "ll"]
+    for one in entry["measured"]:
+        quickest = {32: "ring", 4096: "two-shot", 1 << 20: "ring"}[one["bytes"]]
+        one["time_us"] = 1.0 if one["algorithm"] == quickest else 50.0
+    path.write_text(json.dumps(before["tuning"]))
+    assert [algorithm for algorithm, _ in tuning_of_two(gpus, str(path))["ran"]] == ["ring", "two-shot", "ring"]
+
+
+def test_times_of_gpus_that_do_not_map_each_others_memory_are_others(fake_gpus, tmp_path):
+    through_host = tuning_of_two(fake_gpus(2) | {"NCCL_P2P_DISABLE": "1"}, os.devnull)
+    (entry,) = through_host["tuning"]["entries"]
+    assert entry["memories"] == 2
+    assert "ll128" not in {one["protocol"] for one in entry["measured"]}
+
+
+@pytest.mark.parametrize("collective", list(Collective))
+def test_a_launch_is_one_that_runs_the_collective(collective):
+    algorithms = {one.algorithm for one in launches(collective)}
+    assert ("ring" in algorithms) is not collective.in_pairs
+    assert ("tree" in algorithms) is (collective is Collective.ALL_REDUCE)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two GPUs measure an all_gather of few sizes and choose by it; what they measured and then ran is printed as JSON."""
+
+import json
+import sys
+
+from tests.transports.ranks import on_ranks
+
+from railgauge._native import collectives as native
+from railgauge.collectives import gpu_tuning
+from railgauge.collectives.case import Case
+from railgauge.collectives.connect import connect_gpus
+from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.operation import count_of
+from railgauge.collectives.plan import make_plan
+from railgauge.collectives.tuning_file import tuning_document
+from railgauge.topo.algorithm import Collective
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import this_peer
+from railgauge.transports.peers import exchange
+
+SIZES = (32, 4096, 1 << 20)
+COLLECTIVE = Collective.ALL_GATHER
+
+
+def body(bootstrap):
+    log = NcclLog(bootstrap.rank)
+    bus_id, name = native.gpu_facts(bootstrap.rank)
+    peers = exchange(bootstrap, this_peer(bootstrap.rank, bus_id=bus_id, device=bootstrap.rank, gpu=name))
+    comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), bootstrap.rank, log)
+    ran = [comm.ran(case(size)) for size in SIZES]
+    measured = gpu_tuning.tune_gpus(comm, bootstrap, COLLECTIVE, sizes=SIZES)
+    bootstrap.barrier()
+    comm.close()
+    return [[str(one.algorithm), str(one.protocol)] for one in ran], tuning_document(
+        {gpu_tuning.place_of(comm): measured}
+    )
+
+
+def case(size: int) -> Case:
+    count = count_of(COLLECTIVE, size, Dtype.FLOAT.bytes, 2)
+    return Case(collective=COLLECTIVE, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+
+
+if __name__ == "__main__":
+    (ran, document), (_, other) = on_ranks(2, body)
+    assert document["entries"] == other["entries"]
+    json.dump({"ran": ran, "tuning": document}, sys.stdout)
