@@ -4,6 +4,7 @@ each pair of a round, then once more, alone, what stood out.
 """
 
 import os
+import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -42,10 +43,11 @@ def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
     count = native.gpu_count()
     check_gpus(result.job, count)
     bus_ids = [native.gpu_facts(gpu)[0] for gpu in range(count)]
-    machine = load_machine(environment=os.environ)
+    machine = load_machine(os.environ.get("NCCL_TOPO_FILE") or None, environment=os.environ)  # a file counts whole
     paths = GpuPaths(machine, bus_ids, os.environ)
+    host = socket.gethostname()
     result.ranks = [
-        RankPlace(rank=gpu, host=machine.host, numa=paths.numa[gpu], gpu=bus_id) for gpu, bus_id in enumerate(bus_ids)
+        RankPlace(rank=gpu, host=host, numa=paths.numa[gpu], gpu=bus_id) for gpu, bus_id in enumerate(bus_ids)
     ]
     found = gpu_ways(count, paths, lambda a, b: native.gpus_reach(bus_ids[a], bus_ids[b]), result.job.transport)
     for line in detour_lines(found.detours):

@@ -223,7 +223,7 @@ Link::Side& Link::mover_of(Mover mover, Side& from, Side& to) {
   return mover == Mover::kLoads ? to : from;
 }
 
-// Seconds of one of so many messages in a row.
+// Seconds of so many messages in a row.
 double Link::time(Mover mover, Flow flow, std::size_t size, int times) {
   Side& leader =
       flow == Flow::kBack ? mover_of(mover, *high_, *low_) : mover_of(mover, *low_, *high_);
@@ -232,7 +232,7 @@ double Link::time(Mover mover, Flow flow, std::size_t size, int times) {
     const auto messages = [&](cuda::Stream) { put(mover, flow, size, times); };
     seconds = leader.clock.time(messages, 0, 1, 0, timeout_s_ + kPatience);
   });
-  return seconds / times;
+  return seconds;
 }
 
 // On the stream of who moves them; where both GPUs do, that of the first waits for the other's.
@@ -302,21 +302,23 @@ void Link::wait() {
   });
 }
 
-// What waits for the GPUs; tells whether they hang.
+// What waits for the GPUs. It may be that one has told of the other, and that they still hang.
 void Link::run(const std::function<void()>& work) {
   const volatile Status* status = status_;
   if (status->abort) throw Error(ErrorCode::kAborted, "the measurement was ended");
+  std::string problem;
   try {
     work();
   } catch (const Error& error) {
-    hangs_ = hangs_ || error.code() == ErrorCode::kTimeout;
-    throw Error(error.code(), low_->name() + " and " + high_->name() + ": " + error.what());
+    if (error.code() != ErrorCode::kTimeout) throw;
+    hangs_ = true;
+    problem = low_->name() + " and " + high_->name() + ": " + error.what();
   }
   if (const std::uint32_t failed = status->failed) {
-    throw Error(ErrorCode::kTimeout, "GPU " + std::to_string(failed - 1) +
-                                         " did not answer within " + std::to_string(timeout_s_) +
-                                         " s");
+    problem = "GPU " + std::to_string(failed - 1) + " did not answer within " +
+              std::to_string(timeout_s_) + " s";
   }
+  if (!problem.empty()) throw Error(ErrorCode::kTimeout, problem);
 }
 
 void Link::check_room(std::size_t bytes) const {

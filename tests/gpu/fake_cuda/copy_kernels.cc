@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of collectives/native/kernels/copy.cu do.
+// What the kernels of collectives/native/kernels/copy.cu do. FAKE_CUDA_FAULTS=copy=1: the byte in
+// the middle of each copy is wrong; hand_over@1=hang: a GPU never answers.
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
 
 #include "collectives/native/kernels/arguments.h"
+#include "fake.h"
 #include "kernels.h"
 
 namespace railgauge::cuda {
@@ -38,7 +40,9 @@ std::function<void()> hand_over(void** parameters) {
              turns = parameter<unsigned>(parameters, 4);
   const int asks = parameter<int>(parameters, 5), peer = parameter<int>(parameters, 6);
   const Base base = parameter<Base>(parameters, 7);
+  const bool hangs = turns && fault("hand_over") == kHang;
   return [=] {
+    if (hangs) std::this_thread::sleep_for(std::chrono::hours(1));
     const auto give = [&](unsigned turn) {
       for (unsigned i = 0; i < words; ++i) std::atomic_ref(out[i]).store(turn);
     };
@@ -56,7 +60,11 @@ std::function<void()> copy(void** parameters) {
   auto* to = parameter<char*>(parameters, 0);
   const auto* from = parameter<const char*>(parameters, 1);
   const auto size = parameter<std::size_t>(parameters, 2);
-  return [=] { std::memcpy(to, from, size); };
+  const bool damages = fault("copy") != 0;
+  return [=] {
+    std::memcpy(to, from, size);
+    if (damages) to[size / 2] ^= 1;
+  };
 }
 
 const bool added = [] {

@@ -112,8 +112,7 @@ Result fault(const char* function, Device device) {
     const std::size_t equals = one.find('=');
     const std::string name = one.substr(0, equals), told = one.substr(equals + 1);
     const bool here = context && name == function + ("@" + std::to_string(context->number));
-    if (name == function || here)
-      return told == "hang" ? kHang : told == "flip" ? kFlip : std::stoi(told);
+    if (name == function || here) return told == "hang" ? kHang : std::stoi(told);
   }
   return kSuccess;
 }
@@ -199,8 +198,6 @@ Result cuCtxPopCurrent_v2(Context* context) {
   return kSuccess;
 }
 
-Result cuCtxDisablePeerAccess(Context) { return kSuccess; }
-
 // FAKE_CUDA_FAULTS=cuCtxEnablePeerAccess=217: no two GPUs reach each other.
 Result cuDeviceCanAccessPeer(int* can, Device device, Device peer) {
   *can = device != peer && !fault("cuCtxEnablePeerAccess", device);
@@ -211,6 +208,8 @@ Result cuCtxEnablePeerAccess(Context context, unsigned) {
   RAILGAUGE_FAULT();
   return context == current_context() ? kInvalidContext : kSuccess;
 }
+
+Result cuCtxDisablePeerAccess(Context) { return kSuccess; }
 
 }  // extern "C"
 

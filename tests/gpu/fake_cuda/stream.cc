@@ -93,6 +93,7 @@ struct CUevent_st {
   struct Record {
     bool done = false;
     Time when;
+    std::condition_variable_any changed;
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
@@ -176,19 +177,7 @@ Result cuEventRecord(Event event, Stream stream) {
     const std::lock_guard lock(mutex);
     record->when = std::chrono::steady_clock::now();
     record->done = true;
-  });
-}
-
-Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
-  RAILGAUGE_FAULT();
-  return put(stream, [record = event->last] {
-    while (true) {
-      {
-        const std::lock_guard lock(mutex);
-        if (!record || record->done) return;
-      }
-      std::this_thread::yield();
-    }
+    record->changed.notify_all();
   });
 }
 
@@ -196,6 +185,14 @@ Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   return !event->last || event->last->done ? kSuccess : kNotReady;
+}
+
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  if (!event->last) return kSuccess;
+  return put(stream, [record = event->last] {
+    std::unique_lock lock(mutex);
+    record->changed.wait(lock, [&] { return record->done; });
+  });
 }
 
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {

@@ -14,10 +14,15 @@ Pointer Source::take(std::size_t size) {
 void Source::give_back(Pointer pointer) { Driver::get().memory_free(pointer); }
 
 std::size_t memory_left(int device) {
-  const Memory opened(device, 1);
-  const Current current(opened.context());
+  const Driver& cuda = Driver::get();
+  const std::string gpu = "GPU " + std::to_string(device);
+  Device handle;
+  Context context;
+  cuda.check(cuda.device_get(&handle, device), gpu);
+  cuda.check(cuda.context_retain(&context, handle), "opening " + gpu);
+  const Current current(context);
   std::size_t left = 0, all = 0;
-  Driver::get().check(Driver::get().memory_left(&left, &all), "asking a GPU for its memory");
+  cuda.check(cuda.memory_left(&left, &all), "asking " + gpu + " for its memory");
   return left;
 }
 

@@ -18,7 +18,8 @@ class Source {
   virtual void give_back(Pointer pointer);
 };
 
-// Bytes that can be taken of a GPU. Error (kSystem): no such GPU.
+// Bytes that can be taken of a GPU, which stays open from then on: opening one takes long. Error
+// (kSystem): no such GPU.
 std::size_t memory_left(int device);
 
 class Memory {

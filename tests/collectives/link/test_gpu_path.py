@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a topology says of pairs of GPUs, and which ways between them follow."""
+
+import pytest
+
+from railgauge.collectives.link.gpu_path import GpuPath, GpuPaths
+from railgauge.collectives.link.gpu_way import gpu_ways
+from railgauge.collectives.link.mover import Mover
+from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.machine import load_machine
+from railgauge.topo.system import build_system
+
+
+def of(fixture: str, **environ: str) -> GpuPaths:
+    machine = load_machine(f"@{fixture}")
+    return GpuPaths(machine, [gpu.bus_id or "" for gpu in build_system(machine.topology).gpus], environ)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "pair", "path", "label", "through_host"),
+    [
+        ("h200x4", (0, 3), GpuPath("NVL", 18, 370.8), "NV18", GpuPath("PHB", None, 48.0)),
+        ("dgx-a100", (0, 7), GpuPath("NVL", 12, 240.0), "NV12", GpuPath("SYS", None, 16.0)),
+        ("dgx-1v", (0, 1), GpuPath("NVL", 1, 20.0), "NV1", GpuPath("PHB", None, 12.0)),
+        ("consumer-2x5090", (0, 1), GpuPath("PHB", None, 48.0), "PHB", GpuPath("PHB", None, 48.0)),
+    ],
+)
+def test_paths_with_their_nvlinks(fixture, pair, path, label, through_host):
+    paths = of(fixture)
+    assert paths.peer(*pair) == path
+    assert path.label == label
+    assert paths.through_host(*pair) == through_host
+
+
+def test_gpus_are_in_the_order_in_which_they_are_given():
+    machine = load_machine("@dgx-1v")
+    bus_ids = [gpu.bus_id or "" for gpu in build_system(machine.topology).gpus]
+    paths = GpuPaths(machine, [bus_ids[3], bus_ids[0]], {})
+    assert paths.peer(0, 1) == of("dgx-1v").peer(0, 3)
+    assert paths.numa == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "environ", "why"),
+    [
+        ("h200x4", {}, None),
+        ("h200x4", {"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the way is NVL"),
+        ("consumer-2x5090", {}, "NVML denies peer access"),
+        ("pcie-no-switch", {}, "NCCL's default allows P2P up to PXB, and the way is PHB"),
+        ("pcie-no-switch", {"NCCL_P2P_LEVEL": "SYS"}, None),
+    ],
+)
+def test_why_there_is_no_p2p(fixture, environ, why):
+    assert of(fixture, **environ).no_p2p(0, 1) == why
+
+
+def ways(fixture: str, only: str | None = None, reaches=lambda a, b: True, gpus: int = 4, **environ: str):
+    found = gpu_ways(gpus, of(fixture, **environ), reaches, only)
+    return [(way.transport, way.mover, sorted(way.paths)) for way in found.ways], found.detours
+
+
+def test_pairs_go_by_p2p_or_through_the_host_and_never_by_both():
+    found, detours = ways("pcie-no-switch", NCCL_P2P_LEVEL="PHB")
+    near = found[0][2]
+    assert [(transport, mover) for transport, mover, _ in found] == [
+        *(("P2P", mover) for mover in Mover),
+        ("SHM", Mover.COPY_ENGINE),
+    ]
+    assert sorted(near + found[-1][2]) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert detours == {"NCCL_P2P_LEVEL=PHB allows P2P up to PHB, and the way is SYS": found[-1][2]}
+
+
+def test_one_direction_without_access_is_a_detour():
+    found, detours = ways("h200x4", reaches=lambda a, b: (a, b) != (2, 1))
+    assert found[-1] == ("SHM", Mover.COPY_ENGINE, [(1, 2)])
+    assert list(detours.values()) == [[(1, 2)]]
+
+
+def test_a_transport_alone():
+    assert ways("h200x4", "SHM") == ([("SHM", Mover.COPY_ENGINE, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])], {})
+    with pytest.raises(UnavailableError, match="no P2P joins any of these 2 GPUs: GPUs 0-1: NVML denies"):
+        ways("consumer-2x5090", "P2P", gpus=2)
+    with pytest.raises(UsageError, match="there are P2P, SHM"):
+        ways("h200x4", "NET/Socket")
