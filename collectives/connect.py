@@ -37,14 +37,16 @@ def connect(
     return comm
 
 
-def connect_gpus(bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog) -> GpuCommunicator:
-    """Connect the GPUs of all ranks over the plan, and log how; they choose by the times that rank 0 has on file.
+def connect_gpus(
+    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, log: NcclLog, *, tuned: bool = True
+) -> GpuCommunicator:
+    """Connect the GPUs of all ranks over the plan, and log how; `device` is this rank's by CUDA's number.
 
-    `device` is this rank's by CUDA's number.
-
-    Errors are those of GpuCommunicator.
+    They choose by the times that rank 0 has on file, where they are to be `tuned`. Errors are those of GpuCommunicator
+    and `measured_for`.
     """
     comm = GpuCommunicator(bootstrap, peers, plan, device)
-    choose_measured(comm, bootstrap)
+    if tuned:
+        choose_measured(comm, bootstrap)
     log_gpu_connections(comm, log)
     return comm

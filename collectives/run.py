@@ -195,7 +195,7 @@ class _Rank:
             outcome.timed_at = place_of(peers)
             return
         if gpu:
-            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log)
+            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log, tuned=not self._job.tune)
             with binding:
                 if self._job.tune:
                     outcome.timed = gpu_tuning.tune_gpus(gpus, bootstrap, self._job.collective, say=self._say)
