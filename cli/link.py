@@ -27,9 +27,9 @@ from railgauge.cli.link_options import (
     link_job,
 )
 from railgauge.cli.link_start import LinkAnswer, start
-from railgauge.cli.machine_options import Device
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
+from railgauge.collectives.device import AUTO
 from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UsageError
@@ -49,9 +49,7 @@ def link(
     ctx: typer.Context,
     a: Annotated[int | None, argument(WHAT, "only the link between this rank or GPU", metavar="A")] = None,
     b: Annotated[int | None, argument(WHAT, "and this one", metavar="B")] = None,
-    device: Annotated[Device, option(WHAT, "--device", help="cpu: ranks on the host; cuda: GPUs of this one")] = (
-        Device.AUTO
-    ),
+    device: Annotated[str, option(WHAT, "--device", help="auto, cpu (ranks) or cuda (GPUs of this host)")] = AUTO,
     transport: Transport = "",
     size: Annotated[str, option(HOW, "-b", "--bytes", show_default=BYTES_TEXT, help=BYTES_HELP)] = "",
     latency_size: LatencyBytes = "8",

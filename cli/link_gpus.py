@@ -5,31 +5,36 @@ import sys
 
 from railgauge.cli.link_output import finish
 from railgauge.cli.link_start import LinkAnswer
-from railgauge.cli.machine_options import Device
 from railgauge.cli.ranks_start import Start, place_of
 from railgauge.cli.run_answer import check_folders
+from railgauge.collectives.device import AUTO, Device, check_device, resolve
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 
 
-def takes_gpus(device: Device, asked: Start) -> bool:
+def takes_gpus(device: str, asked: Start) -> bool:
     """Whether GPUs are measured, and not ranks on the host.
 
-    Left to itself it takes GPUs where CUDA shows two, and nothing asks for ranks: no flag, and no job that this is a
+    Left to itself it takes GPUs where CUDA shows some, and nothing asks for ranks: no flag, and no job that this is a
     process of.
 
     Raises:
-        UsageError: GPUs were asked for, and ranks too.
+        UsageError: there is no such device, or ranks are asked for beside GPUs. UnavailableError: there are no GPUs.
     """
+    check_device(device)
     place = place_of(asked)
     ranks = asked.ranks is not None or asked.launches or (place is not None and place.processes > 1)
-    if device is Device.CUDA and ranks:
+    if ranks and device == Device.CUDA:
         raise UsageError(
             "--device cuda: one process measures all GPUs of a machine: leave --ranks, --launcher, --hosts and places "
             "in a job out (as mpirun, srun and torchrun give them)"
         )
-    return device is Device.CUDA or (device is Device.AUTO and not ranks and _are_there())
+    if ranks or resolve(device) is Device.CPU:
+        return False
+    if device == AUTO:
+        _remark("GPUs are measured; --device cpu --ranks N measures ranks on the host")
+    return True
 
 
 def measure(job: LinkJob, answer: LinkAnswer) -> int:
@@ -45,18 +50,6 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
         error = caught
     _progress("")
     return finish(result, error, answer)
-
-
-def _are_there() -> bool:
-    from railgauge._native import collectives as native
-
-    try:
-        there = len(native.gpu_bus_ids()) > 1
-    except UnavailableError:
-        return False
-    if there:
-        _remark("GPUs are measured; --device cpu --ranks N measures ranks on the host")
-    return there
 
 
 def _progress(text: str) -> None:

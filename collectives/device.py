@@ -33,11 +33,11 @@ def check_device(text: str) -> None:
         raise UsageError(f"--device {text}: it is {AUTO}, cpu or cuda")
 
 
-def why_no_gpu(*, own_kernels: bool = True) -> str | None:
-    """Why ranks cannot run on GPUs in this process, by our own kernels or others; None when they can."""
+def why_no_gpu() -> str | None:
+    """Why ranks cannot run on GPUs in this process; None when they can."""
     from railgauge._native import collectives as native  # a launching process does without
 
-    if own_kernels and not native.has_gpu_kernels():
+    if not native.has_gpu_kernels():
         return "this build has no GPU kernels: it was made without nvcc"
     try:
         return None if native.gpu_count() else "no GPU that CUDA may use here (CUDA_VISIBLE_DEVICES?)"
@@ -45,15 +45,15 @@ def why_no_gpu(*, own_kernels: bool = True) -> str | None:
         return str(error)
 
 
-def resolve(text: str, *, own_kernels: bool = True) -> Device:
-    """The device that --device means in this process, for our own kernels or NCCL's.
+def resolve(text: str) -> Device:
+    """The device that --device means in this process.
 
     Raises:
         UnavailableError: GPUs were asked for, and there is none to run on.
     """
     if text == Device.CPU:
         return Device.CPU
-    why = why_no_gpu(own_kernels=own_kernels)
+    why = why_no_gpu()
     if why and text == Device.CUDA:
         raise UnavailableError(f"--device cuda: {why}; --device cpu runs host ranks, by our own engine")
     return Device.CPU if why else Device.CUDA

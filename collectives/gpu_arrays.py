@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two arrays that a rank's runs are tried on, in the memory of its GPU, which fills and checks them itself."""
 
+import functools
 from collections.abc import Callable
 
 from railgauge._native import collectives as native
@@ -15,14 +16,20 @@ class GpuArrays:
     """Source and destination of `largest` bytes each."""
 
     def __init__(
-        self, device: int, largest: int, rank: int, ranks: int, allocate: Callable[[int], native.GpuMemory]
+        self,
+        device: int,
+        largest: int,
+        rank: int,
+        ranks: int,
+        allocate: Callable[[int], native.GpuMemory] | None = None,
     ) -> None:
-        """`device` by CUDA's number in this process, whose memory `allocate` takes.
+        """`device` by CUDA's number in this process; `allocate` takes its memory, where that is of a kind of its own.
 
         Raises:
             UnavailableError: no such GPU, too little memory there, or a build without GPU kernels.
         """
         self._rank, self._ranks = rank, ranks
+        allocate = allocate or functools.partial(native.GpuMemory, device)
         self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
         self._patterns = native.GpuPatterns(device)
 

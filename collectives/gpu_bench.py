@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run needs of a rank that works in the memory of its GPU."""
 
-import functools
 from collections.abc import Callable
 
 from railgauge._native import collectives as native
@@ -31,7 +30,6 @@ class GpuBench(Bench):
         super().__init__(comm.rank, comm.size)
         self._comm = comm
         self._replays = replays
-        allocate = allocate or functools.partial(native.GpuMemory, comm.device)
         self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:

@@ -12,7 +12,19 @@ from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
-from railgauge.collectives.gpu_way import WAYS, Launch, Layout, Via, lanes_of, name, net_wires, vias_of
+from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.gpu_way import (
+    DUE,
+    WAYS,
+    Launch,
+    Layout,
+    Via,
+    allowed_ways,
+    lanes_of,
+    name,
+    net_wires,
+    vias_of,
+)
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective
@@ -58,9 +70,13 @@ class GpuCommunicator(Collectives):
         peers: Sequence[Peer],
         plan: Plan,
         device: int,
+        *,
+        in_channels: bool = False,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
+
+        `in_channels`: all goes over the plan's rings that can, as where the user has given them.
 
         Raises:
             UnavailableError: on any rank, there is no GPU, no memory, or no way from GPU to GPU; all ranks raise it.
@@ -89,6 +105,7 @@ class GpuCommunicator(Collectives):
         self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
         self._carry(net_wires(plan, peers, vias))
+        self._allowed = allowed_ways(environ, in_channels=in_channels)
         self._watch = Watch(self._standing, self._abort)
         self._job.attend(self._watch)
         if self.size > 1:
@@ -135,7 +152,7 @@ class GpuCommunicator(Collectives):
         """
         c = case
         number = NUMBERS[c.collective]
-        by = launch.numbers if launch else ()
+        by = launch.numbers if launch else (self._way(c.collective, c.count, c.dtype),)
         return self._running(
             lambda: self._engine.repeat(
                 number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays, *by
@@ -144,7 +161,9 @@ class GpuCommunicator(Collectives):
 
     def ran(self, case: Case) -> Ran:
         """How such an operation is run."""
-        algorithm, protocol = WAYS[self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))]
+        way = self._way(case.collective, case.count, case.dtype)
+        due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))
+        algorithm, protocol = WAYS[due if way == DUE else way]
         in_channels = algorithm in (Algorithm.RING, Algorithm.TREE)
         return Ran(algorithm, protocol, self.channels if in_channels else 1, 0.0)
 
@@ -163,6 +182,14 @@ class GpuCommunicator(Collectives):
                 connector.proxy.close()
         self._job.dismiss(self._watch)
         self._group.leave()
+
+    def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
+        """The way that settings leave, by its number; DUE: the engine chooses."""
+        if collective not in self._allowed:
+            return DUE
+        number = NUMBERS[collective]
+        allowed = (way for way in self._allowed[collective] if self._engine.can(number, count, int(dtype), way))
+        return next(allowed, DUE)
 
     def _together(self, make: Callable[[], T]) -> T:
         """What `make` gives, once it went well on all ranks; else all raise, with whose error it was."""
@@ -229,8 +256,9 @@ class GpuCommunicator(Collectives):
             count //= self.size
         self._check(what, from_, to, count, root)
         self._running(self._engine.check)
+        way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
-        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream)
+        self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
         return destination
 
     def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How GPUs reach each other, and what of memory that takes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Plan
-from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.settings.parameter import parameter
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import SHM, transport_name
@@ -20,6 +22,9 @@ WAYS = (
     (Algorithm.TREE, Protocol.SIMPLE),
 )
 """In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
+EXCHANGES = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
+DUE = -1
+"""In place of a way: the engine chooses."""
 MOST_DIRECT = 8
 """Ranks that all reach each other; of more, each reaches its neighbours in rings and trees."""
 SLOTS_BYTES = 128 << 10
@@ -84,6 +89,27 @@ class Layout:
     def numbers(self) -> tuple[int, int, int, int]:
         """As the native engine takes them."""
         return self.blocks, self.slot_bytes, self.line_blocks, self.full_lines
+
+
+def allowed_ways(settings: Mapping[str, str], *, in_channels: bool) -> dict[Collective, list[int]]:
+    """By collective the ways that NCCL_ALGO and NCCL_PROTO leave, those that are tried first before the others; nothing
+    of one that they leave alone. Exchanges of each with each count as NCCL's ring.
+
+    Raises:
+        UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
+    """
+    allowed = read_allowed(settings)
+    found = {}
+    for collective in NUMBERS:
+        algorithms, protocols = allowed.algorithms.get(collective), allowed.protocols.get(collective)
+        if in_channels or algorithms is not None:
+            names = {"ring"} if in_channels and algorithms is None else set(algorithms or ())
+            found[collective] = [way for way, (algorithm, _) in enumerate(WAYS) if algorithm.value in names]
+        elif protocols is not None:
+            found[collective] = [
+                way for way, (algorithm, one) in enumerate(WAYS) if one.value in protocols and algorithm in EXCHANGES
+            ]
+    return found
 
 
 def lanes_of(peers: Sequence[Peer], rank: int) -> int:

@@ -195,7 +195,15 @@ class _Rank:
             outcome.timed_at = place_of(peers)
             return
         if gpu:
-            gpus = connect_gpus(bootstrap, peers, plan, gpu.device, self._log, tuned=not self._job.tune)
+            gpus = connect_gpus(
+                bootstrap,
+                peers,
+                plan,
+                gpu.device,
+                self._log,
+                in_channels=self._job.graph_file is not None,
+                tuned=not self._job.tune,
+            )
             with binding:
                 if self._job.tune:
                     outcome.timed = gpu_tuning.tune_gpus(gpus, bootstrap, self._job.collective, say=self._say)
@@ -211,7 +219,7 @@ class _Rank:
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
-        if resolve(self._job.device, own_kernels=self._job.engine is Engine.RAILGAUGE) is Device.CPU:
+        if resolve(self._job.device) is Device.CPU:
             return None
         return gpu_of(self._local_rank, self._job.ranks_per_process)
 

@@ -27,7 +27,6 @@ Connect = Callable[[int, int, int, bool, float], GpuLink]
 SPARED = 0.1
 """Of the memory that is left: for contexts, kernels and other programs."""
 MIB = 1 << 20
-ON_HOST = "--device cpu --ranks 2 measures ranks on the host"
 
 
 def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
@@ -40,20 +39,18 @@ def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
         UsageError: what was asked for names no GPU or transport. VerificationError: bytes came otherwise than they were
         sent; the result is whole. WaitTimeoutError: a GPU hangs.
     """
-    try:
-        bus_ids = native.gpu_bus_ids()
-    except UnavailableError as error:
-        raise UnavailableError(f"{error}; {ON_HOST}") from None
-    check_gpus(result.job, len(bus_ids))
+    count = native.gpu_count()
+    check_gpus(result.job, count)
+    bus_ids = [native.gpu_facts(gpu)[0] for gpu in range(count)]
     machine = load_machine(environment=os.environ)
     paths = GpuPaths(machine, bus_ids, os.environ)
     result.ranks = [
-        RankPlace(rank=gpu, host=machine.host, numa=paths.numa(gpu), gpu=bus_id) for gpu, bus_id in enumerate(bus_ids)
+        RankPlace(rank=gpu, host=machine.host, numa=paths.numa[gpu], gpu=bus_id) for gpu, bus_id in enumerate(bus_ids)
     ]
-    found = gpu_ways(len(bus_ids), paths, native.gpu_reaches, result.job.transport)
+    found = gpu_ways(count, paths, lambda a, b: native.gpus_reach(bus_ids[a], bus_ids[b]), result.job.transport)
     for line in detour_lines(found.detours):
         remark(f"no P2P, so through memory of the host: {line}")
-    left = {gpu: native.gpu_memory_left(gpu) for gpu in result.job.pair or range(len(bus_ids))}
+    left = {gpu: native.gpu_memory_left(gpu) for gpu in result.job.pair or range(count)}
     result.job = affordable(result.job, left, remark)
     Tournament(result, native.GpuLink, say).run(found.ways)
 
@@ -62,7 +59,8 @@ def check_gpus(job: LinkJob, gpus: int) -> None:
     """Raise UnavailableError unless there are two GPUs, UsageError unless those that are named are there."""
     if gpus < 2:
         raise UnavailableError(
-            f"a link is between two GPUs, and CUDA shows {gpus or 'none'} (CUDA_VISIBLE_DEVICES hides GPUs); {ON_HOST}"
+            f"a link is between two GPUs, and CUDA shows {gpus or 'none'} (CUDA_VISIBLE_DEVICES hides GPUs): "
+            f"--device cpu --ranks 2 measures ranks on the host"
         )
     if job.pair and job.pair[1] >= gpus:
         raise UsageError(f"GPU {job.pair[1]}: CUDA shows GPUs 0 to {gpus - 1}")
@@ -141,7 +139,7 @@ class Tournament:
         if sum(figures.wrong) and not self._first_wrong:
             self._first_wrong = (
                 f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.mover.label} "
-                f"are wrong, the first at {figures.first_wrong}"
+                f"are wrong: {figures.first_wrong}"
             )
         return PairResult(
             ranks=pair,

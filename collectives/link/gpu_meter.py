@@ -4,11 +4,13 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.mover import Flow, Mover
+from railgauge.collectives.verification import Verdict
 
-Damage = tuple[int, int]
-"""How many bytes came wrong, and the index of the first."""
+Checked = tuple[int, int, float, float, float]
+"""What a Verdict holds after its kind."""
 
 
 class GpuLink(Protocol):
@@ -17,8 +19,8 @@ class GpuLink(Protocol):
     def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
         """What one of `times` messages of `size` bytes takes, an answer included."""
 
-    def check(self, mover: int, size: int, seed: int) -> tuple[Damage, Damage]:
-        """Send fresh bytes both ways: what the lower GPU got of them, and the higher one."""
+    def check(self, mover: int, size: int, seed: int) -> tuple[Checked, Checked]:
+        """Send fresh bytes both ways: what is wrong with those that the lower GPU got, and the higher one."""
 
     def abort(self) -> None:
         """End what another thread measures."""
@@ -32,7 +34,7 @@ class GpuFigures:
     both_s: float
     there_and_back_s: float
     wrong: tuple[int, int]
-    first_wrong: int | None
+    first_wrong: str | None
 
 
 def room(job: LinkJob) -> int:
@@ -53,13 +55,17 @@ def measure_pair(link: GpuLink, mover: Mover, job: LinkJob, seed: int) -> GpuFig
         return answered, out, back, both
 
     answered, out, back, both = (min(each) for each in zip(*(turn() for _ in range(job.turns)), strict=True))
-    damage = [link.check(mover, size, 4 * seed + 2 * n) for n, size in enumerate((job.latency_bytes, job.bytes))]
-    firsts = [first for pair in damage for wrong, first in pair if wrong]
-    to_low, to_high = (sum(pair[end][0] for pair in damage) for end in (0, 1))
+    sizes = enumerate((job.latency_bytes, job.bytes))
+    verdicts = [
+        tuple(Verdict(PatternKind.RANDOM, *each) for each in link.check(mover, size, 2 * seed + number))
+        for number, size in sizes
+    ]
+    wrong = [one for pair in verdicts for one in pair if one.wrong]
+    to_low, to_high = (sum(pair[end].wrong for pair in verdicts) for end in (0, 1))
     return GpuFigures(
         one_way_s=(out, back),
         both_s=both,
         there_and_back_s=answered,
         wrong=(to_high, to_low),
-        first_wrong=firsts[0] if firsts else None,
+        first_wrong=str(wrong[0]) if wrong else None,
     )

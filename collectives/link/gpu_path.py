@@ -4,10 +4,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from railgauge.collectives.gpu_links import near_cpus, of_gpus
 from railgauge.topo.bandwidth import nvlink_count
-from railgauge.topo.busid import to_number
 from railgauge.topo.machine import Machine
-from railgauge.topo.model import Link, LinkKind, Node, NodeKind
+from railgauge.topo.model import Link, LinkKind, NodeKind
 from railgauge.topo.paths import Path, paths
 from railgauge.topo.peer_access import PeerRule
 from railgauge.topo.peer_status import denied_pairs
@@ -20,7 +20,7 @@ NO_P2P = {"NCCL_P2P_DISABLE": "1", "NCCL_NET_DISABLE_INTRA": "1"}
 
 @dataclass(frozen=True, slots=True)
 class GpuPath:
-    """By NCCL's model; all of it None where the topology does not have both GPUs, or no way between them."""
+    """By NCCL's model; all of it None where the topology has no way between them."""
 
     type: str | None = None
     nvlinks: int | None = None
@@ -34,23 +34,24 @@ class GpuPath:
 
 
 class GpuPaths:
-    """Between the GPUs of a machine, which are numbered by CUDA."""
+    """Between GPUs of a machine, numbered as they are given."""
 
     def __init__(self, machine: Machine, bus_ids: Sequence[str], environ: Mapping[str, str]) -> None:
-        """NCCL's settings in `environ` apply."""
-        self._system = system = build_system(machine.topology)
-        denied = denied_pairs(system, machine.reader)
+        """NCCL's settings in `environ` apply.
+
+        Raises:
+            UnavailableError: the topology lacks one of the GPUs.
+        """
+        self._system = system = build_system(of_gpus(machine.topology, bus_ids))
+        denied = denied_pairs(build_system(machine.topology), machine.reader)
         self._peers = paths(system, levels=read_levels(environ), denied=denied)
         self._host = paths(system, levels=read_levels({**environ, **NO_P2P}), denied=denied)
-        by_number = {to_number(gpu.bus_id): gpu for gpu in reversed(system.gpus) if gpu.bus_id}
-        self._gpus = [by_number.get(to_number(bus_id)) for bus_id in bus_ids]
+        self._ids = [gpu.id for gpu in system.ranks]
+        self.numa = [cpu.numa if (cpu.numa or 0) >= 0 else None for cpu in near_cpus(system)]
 
     def no_p2p(self, a: int, b: int) -> str | None:
-        """Why NCCL uses no P2P between two of them; None where it does, or the topology lacks one."""
-        ends = self._ends(a, b)
-        if ends is None:
-            return None
-        access = self._peers.peer_access(ends[0].id, ends[1].id)
+        """Why NCCL uses no P2P between two of them; None where it does."""
+        access = self._peers.peer_access(self._ids[a], self._ids[b])
         if access.allowed:
             return None
         if access.rule is PeerRule.DENIED:
@@ -59,26 +60,11 @@ class GpuPaths:
 
     def peer(self, a: int, b: int) -> GpuPath:
         """The path of P2P."""
-        ends = self._ends(a, b)
-        return self._path(self._peers.wired(ends[0].id, ends[1].id)) if ends else GpuPath()
+        return self._path(self._peers.wired(self._ids[a], self._ids[b]))
 
     def through_host(self, a: int, b: int) -> GpuPath:
         """The path through memory of the host."""
-        ends = self._ends(a, b)
-        return self._path(self._host.get(ends[0].id, ends[1].id)) if ends else GpuPath()
-
-    def numa(self, gpu: int) -> int | None:
-        """The NUMA node of a GPU; None where that is unknown."""
-        node = self._gpus[gpu]
-        if node is None:
-            return None
-        near = {cpu.numa: self._host.wired(node.id, cpu.id).hops for cpu in self._system.kind(NodeKind.CPU)}
-        numa = min((number for number, hops in near.items() if hops), key=near.__getitem__, default=None)
-        return None if numa is None or numa < 0 else numa
-
-    def _ends(self, a: int, b: int) -> tuple[Node, Node] | None:
-        low, high = self._gpus[a], self._gpus[b]
-        return (low, high) if low and high else None
+        return self._path(self._host.get(self._ids[a], self._ids[b]))
 
     def _path(self, path: Path) -> GpuPath:
         if not path.links:

@@ -162,6 +162,14 @@ void bind_gpu(nb::module_& m) {
           },
           "collective"_a, "count"_a, "dtype"_a)
       .def(
+          "can",
+          [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
+            if (way < 0 || way > static_cast<int>(gpu::Way::kTree)) return false;
+            return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
+                              static_cast<gpu::Way>(way));
+          },
+          "collective"_a, "count"_a, "dtype"_a, "way"_a)
+      .def(
           "synchronize",
           [](const Engine& engine, std::uintptr_t stream) {
             nb::gil_scoped_release release;

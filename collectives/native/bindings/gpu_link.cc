@@ -2,10 +2,8 @@
 #include "collectives/native/gpu/link.h"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
-#include "transports/native/cuda/devices.h"
+#include "transports/native/cuda/memory.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -16,16 +14,14 @@ namespace {
 
 using gpu::Link;
 
-nb::tuple as_tuple(const gpu::Damage& damage) { return nb::make_tuple(damage.wrong, damage.first); }
+nb::tuple as_tuple(const Verdict& verdict) {
+  return nb::make_tuple(verdict.wrong, verdict.index, verdict.expected, verdict.got, verdict.ulps);
+}
 
 }  // namespace
 
 void bind_gpu_link(nb::module_& m) {
-  m.def("gpu_bus_ids", &cuda::bus_ids, nb::call_guard<nb::gil_scoped_release>(),
-        "The GPUs that CUDA shows to this process, by its numbers.");
-  m.def("gpu_reaches", &cuda::reaches, "gpu"_a, "other"_a,
-        "Whether a GPU can load from and store to the memory of another one.");
-  m.def("gpu_memory_left", &cuda::memory_left, "gpu"_a, nb::call_guard<nb::gil_scoped_release>(),
+  m.def("gpu_memory_left", &cuda::memory_left, "device"_a, nb::call_guard<nb::gil_scoped_release>(),
         "Bytes that can be taken of a GPU's memory.");
   nb::class_<Link>(m, "GpuLink", "The way between two GPUs of this process, timed and checked.")
       .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
@@ -49,10 +45,11 @@ void bind_gpu_link(nb::module_& m) {
             return nb::make_tuple(as_tuple(found[0]), as_tuple(found[1]));
           },
           "mover"_a, "size"_a, "seed"_a,
-          nb::sig("def check(self, mover: int, size: int, seed: int) -> "
-                  "tuple[tuple[int, int], tuple[int, int]]"),
-          "Send fresh bytes both ways: how many came wrong to either GPU, and the first one's "
-          "index.")
+          nb::sig(
+              "def check(self, mover: int, size: int, seed: int) -> "
+              "tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]"),
+          "Send fresh bytes both ways: what the lower GPU got, and the higher one, as in "
+          "check_copied.")
       .def("abort", &Link::abort, "End what another thread measures.");
 }
 

@@ -193,6 +193,20 @@ Choice Engine::choice(const Operation& operation) const {
   return {fits ? Way::kFullLines : Way::kPush};
 }
 
+bool Engine::can(const Operation& operation, Way way) const {
+  if (way == Way::kRing || way == Way::kTree) {
+    return n_channels_ && round_of(operation.collective) &&
+           (way == Way::kRing || operation.collective == Collective::kAllReduce);
+  }
+  if (ranks() > kMostRanks) return false;
+  if (way == Way::kPush) return true;
+  if (has_net_) return false;
+  const std::size_t one = longest(operation, ranks(), false),
+                    two = longest(operation, ranks(), true);
+  return way == Way::kLowLatency ? one <= layout_.line_blocks * kLineBytes
+                                 : two <= layout_.full_lines * kFullLineData;
+}
+
 void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
   put(operation, stream, choice);
   count(operation, choice, 1);

@@ -75,6 +75,8 @@ class Engine {
   void choose(Collective collective, std::vector<ChoiceUpTo> choices);
   // Which way is due. Error (kInvalid): there is none between so many ranks.
   Choice choice(const Operation& operation) const;
+  // Whether a way can run it.
+  bool can(const Operation& operation, Way way) const;
   // By rank; replays of a caller's graph do not show.
   const std::vector<Traffic>& traffic() const { return traffic_; }
   // PeerLost where a kernel has waited too long, or a connection has ended.

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "collectives/native/gpu/fatbins.h"
+#include "collectives/native/gpu/patterns.h"
 #include "collectives/native/kernels/arguments.h"
-#include "collectives/native/kernels/compared.h"
 #include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/memory.h"
 
@@ -72,11 +72,12 @@ struct Link::Side {
 
   const cuda::Driver& cuda = cuda::Driver::get();
   int gpu;
-  cuda::Memory source, destination, compared;
+  cuda::Memory source, destination;
+  Patterns patterns;
   cuda::Clock clock;
   unsigned processors;
   cuda::Module module = nullptr;
-  cuda::Function copy, hand_over, make, compare;
+  cuda::Function copy, hand_over;
   cuda::Event reached = nullptr;
 };
 
@@ -84,7 +85,7 @@ Link::Side::Side(int number, std::size_t room)
     : gpu(number),
       source(number, room),
       destination(number, room),
-      compared(number, sizeof(Compared)),
+      patterns(number),
       clock(source.context()) {
   const void* image = copy_fatbin();
   if (!image)
@@ -99,8 +100,6 @@ Link::Side::Side(int number, std::size_t room)
   cuda.check(cuda.module_load(&module, image), "loading the kernels of copies");
   copy = function("copy");
   hand_over = function("hand_over");
-  make = function("make");
-  compare = function("compare");
 }
 
 Link::Side::~Side() {
@@ -196,39 +195,23 @@ double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
     total += time(mover, flow, size, now);
     left -= now;
   }
-  if (hands_over) end_hand_over();
   return total / times;
 }
 
-std::array<Damage, 2> Link::check(Mover mover, std::size_t size, std::uint64_t seed) {
+std::array<Verdict, 2> Link::check(Mover mover, std::size_t size, std::uint64_t seed) {
   check_room(size);
-  const auto with = [&](Side& side, cuda::Function kernel, const cuda::Memory& memory,
-                        std::uint64_t from, cuda::Pointer compared) {
-    const cuda::Pointer data = memory.pointer();
-    side.launch(kernel, side.blocks(size, sizeof(std::uint64_t)), kThreads,
-                {&data, &size, &from, &compared});
-  };
+  const Pattern pattern{2, Dtype::kUint8, Redop::kSum, seed, PatternKind::kRandom};
   const std::array<Side*, 2> sides{low_.get(), high_.get()};
-  for (std::uint64_t i = 0; i < 2; ++i) {
-    Side& side = *sides[i];
-    side.fill(side.destination.pointer(), kPoison, size);
-    with(side, side.make, side.source, seed + i, 0);
+  for (int i = 0; i < 2; ++i) {
+    sides[i]->fill(sides[i]->destination.pointer(), kPoison, size);
+    sides[i]->patterns.fill(pattern, i, sides[i]->source.pointer(), size);
   }
   wait();
   time(mover, Flow::kBoth, size, 1);
-  for (std::uint64_t i = 0; i < 2; ++i) {
-    Side& side = *sides[i];
-    side.fill(side.compared.pointer(), 0, sizeof(Compared));
-    with(side, side.compare, side.destination, seed + !i, side.compared.pointer());
-  }
-  wait();
-  std::array<Damage, 2> found{};
-  found.swap(damage_);
+  std::array<Verdict, 2> found;
   for (int i = 0; i < 2; ++i) {
-    Compared compared;
-    sides[i]->compared.read(&compared, sizeof compared);
-    if (!found[i].wrong) found[i].first = compared.wrong ? ~compared.first_wrong : 0;
-    found[i].wrong += compared.wrong;
+    const cuda::Pointer got = sides[i]->destination.pointer();
+    found[i] = sides[i]->patterns.check_copied(pattern, 1 - i, got, size);
   }
   return found;
 }
@@ -291,14 +274,14 @@ void Link::put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, 
   const bool stores = mover == Mover::kStores;
   const cuda::Pointer out = (stores ? peer.destination : side.source).pointer();
   const cuda::Pointer in = (stores ? side.destination : peer.source).pointer();
-  const cuda::Pointer compared = side.compared.pointer();
   const unsigned words = words_of(size);
   const unsigned threads = std::min(kThreads, (words + 31) / 32 * 32);
   const int asks = &side == low_.get(), number = peer.gpu;
-  const auto timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
-  side.launch(
-      side.hand_over, 1, threads,
-      {&out, &in, &words, &turn_, &turns, &asks, &number, &status_, &timeout_ns, &compared});
+  Base base{};
+  base.status = status_;
+  base.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
+  side.launch(side.hand_over, 1, threads,
+              {&out, &in, &words, &turn_, &turns, &asks, &number, &base});
 }
 
 // No old message is taken for a new one. A first launch may wait for the GPU to load the kernel,
@@ -308,18 +291,9 @@ void Link::begin_hand_over(Mover mover, std::size_t size) {
   for (auto [side, peer] : {std::pair(low_.get(), high_.get()), {high_.get(), low_.get()}}) {
     side->fill(side->source.pointer(), 0, handed_bytes(size));
     side->fill(side->destination.pointer(), 0, handed_bytes(size));
-    side->fill(side->compared.pointer(), 0, sizeof(Compared));
     put_hand_over(mover, *side, *peer, size, 0);
   }
   wait();
-}
-
-void Link::end_hand_over() {
-  for (int i = 0; i < 2; ++i) {
-    Compared compared;
-    (i ? *high_ : *low_).compared.read(&compared, sizeof compared);
-    damage_[i].wrong += compared.wrong;
-  }
 }
 
 void Link::wait() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "collectives/native/pattern.h"
 #include "transports/native/cuda/driver.h"
 
 namespace railgauge::gpu {
@@ -19,11 +20,6 @@ struct Status;
 enum class Mover : int { kCopyEngine, kStores, kLoads };
 // From the lower GPU to the higher, back, both at once, or a message and its answer.
 enum class Flow : int { kOut, kBack, kBoth, kThereAndBack };
-
-// Of the bytes that a GPU got.
-struct Damage {
-  std::uint64_t wrong, first;  // how many, and the index of the first
-};
 
 class Link {
  public:
@@ -38,12 +34,11 @@ class Link {
 
   // What one of `times` messages of `size` bytes takes; one more goes ahead. Where threads move
   // them, a message there and back is handed over within one kernel on either GPU, with a flag
-  // beside every four bytes, which needs twice its size. Error (kTimeout): the GPUs were not done
-  // in time; (kAborted): `abort` was called.
+  // beside every four bytes, which takes twice its size; what comes wrong never comes. Error
+  // (kTimeout): the GPUs were not done in time; (kAborted): `abort` was called.
   double seconds(Mover mover, Flow flow, std::size_t size, int times);
-  // Send fresh bytes both ways; what was wrong with these, and with what was handed over so far:
-  // with what the lower GPU got, and the higher one.
-  std::array<Damage, 2> check(Mover mover, std::size_t size, std::uint64_t seed);
+  // Send fresh bytes both ways: what the lower GPU got of the higher one's, and that one.
+  std::array<Verdict, 2> check(Mover mover, std::size_t size, std::uint64_t seed);
   // End what another thread measures.
   void abort();
 
@@ -57,7 +52,6 @@ class Link {
   void put_copy(Mover mover, Side& by, Side& from, Side& to, std::size_t size);
   void put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, unsigned turns);
   void begin_hand_over(Mover mover, std::size_t size);
-  void end_hand_over();
   void wait();
   void run(const std::function<void()>& work);
   void check_room(std::size_t bytes) const;
@@ -68,7 +62,6 @@ class Link {
   std::unique_ptr<Access> out_, back_;
   Status* status_ = nullptr;
   unsigned turn_ = 0;  // of messages that are handed over
-  std::array<Damage, 2> damage_{};
   bool hangs_ = false;
 };
 

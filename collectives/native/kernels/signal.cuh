@@ -29,9 +29,6 @@ class Patience {
  public:
   __device__ Patience(const Base& base) : status_(base.status), timeout_ns_(base.timeout_ns) {}
 
-  __device__ Patience(Status* status, std::uint64_t timeout_ns)
-      : status_(status), timeout_ns_(timeout_ns) {}
-
   // Whether to go on waiting for a rank; to be called in every turn of a wait.
   __device__ bool goes_on(int rank) {
     if (++turns_ % 4096) return true;

@@ -14,6 +14,8 @@ void resolve(void* library, const char* symbol, Member& member) {
   member = reinterpret_cast<Member>(dlsym(library, symbol));
 }
 
+constexpr Result kRemoteError = 6;  // the rank that failed tells why
+
 // 2.8 and before count 2804, later ones 20903.
 std::string spelled(int code) {
   const int unit = code < 10000 ? 1000 : 10000;
@@ -45,9 +47,9 @@ std::string Library::version_text() const { return spelled(version_); }
 void Library::check(Result result, const std::string& what, Comm comm) const {
   if (result == 0) return;
   const char* detail = last_error ? last_error(comm) : nullptr;
-  throw Error(ErrorCode::kSystem, what + ": NCCL: " + error_text(result) +
-                                      (detail && *detail ? std::string(": ") + detail : "") +
-                                      "; NCCL_DEBUG=WARN tells more");
+  throw Error(result == kRemoteError ? ErrorCode::kAborted : ErrorCode::kSystem,
+              what + ": NCCL: " + error_text(result) +
+                  (detail && *detail ? std::string(": ") + detail : ""));
 }
 
 void Library::need(bool there, const std::string& what, const char* since) const {

@@ -74,7 +74,8 @@ class Library {
   int version() const { return version_; }
   std::string version_text() const;
 
-  // Error (kSystem) unless a call went well: `what` was being done.
+  // Error (kSystem; kAborted where another rank failed) unless a call went well: `what` was being
+  // done.
   void check(Result result, const std::string& what, Comm comm = nullptr) const;
   // Error (kSystem) where this release lacks what is asked for; `since` is the first that has it.
   void need(bool there, const std::string& what, const char* since) const;

@@ -239,13 +239,7 @@ class GpuEngine:
 
     def abort(self) -> None: ...
 
-def gpu_bus_ids() -> list[str]:
-    """The GPUs that CUDA shows to this process, by its numbers."""
-
-def gpu_reaches(gpu: int, other: int) -> bool:
-    """Whether a GPU can load from and store to the memory of another one."""
-
-def gpu_memory_left(gpu: int) -> int:
+def gpu_memory_left(device: int) -> int:
     """Bytes that can be taken of a GPU's memory."""
 
 class GpuLink:
@@ -256,9 +250,9 @@ class GpuLink:
     def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
         """What one of `times` messages of `size` bytes takes."""
 
-    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]:
         """
-        Send fresh bytes both ways: how many came wrong to either GPU, and the first one's index.
+        Send fresh bytes both ways: what the lower GPU got, and the higher one, as in check_copied.
         """
 
     def abort(self) -> None:

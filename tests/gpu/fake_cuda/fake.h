@@ -8,7 +8,7 @@
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
-//                         never end
+//                         never end; cuMemcpyPeerAsync=flip: copies with a wrong byte
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDe
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
                         kPeerAlreadyEnabled = 704, kAlreadyRegistered = 712, kNotRegistered = 713,
                         kNotSupported = 801, kCaptureUnsupported = 900, kCaptureUnmatched = 903;
-inline constexpr Result kHang = -1;
+inline constexpr Result kHang = -1, kFlip = -2;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;
 RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_DECLARE)

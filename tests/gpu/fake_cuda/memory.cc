@@ -120,6 +120,28 @@ Result cuMemcpyAsync(Pointer to, Pointer from, std::size_t size, Stream stream) 
   return put(stream, [=] { std::memcpy(address(to), address(from), size); });
 }
 
+Result cuMemcpyPeerAsync(Pointer to, Context, Pointer from, Context, std::size_t size,
+                         Stream stream) {
+  const Result told = fault(__func__);
+  if (told && told != kFlip) return told;
+  return put(stream, [=] {
+    std::memcpy(address(to), address(from), size);
+    if (told == kFlip) static_cast<unsigned char*>(address(to))[size / 2] ^= 1;
+  });
+}
+
+Result cuMemsetD8Async(Pointer pointer, unsigned char value, std::size_t size, Stream stream) {
+  RAILGAUGE_FAULT();
+  return put(stream, [=] { std::memset(address(pointer), value, size); });
+}
+
+Result cuMemGetInfo_v2(std::size_t* left, std::size_t* all) {
+  const std::lock_guard lock(mutex);
+  *all = std::min(limit(), std::size_t(1) << 34);
+  *left = *all - std::min(*all, used[current_context()]);
+  return kSuccess;
+}
+
 Result cuIpcGetMemHandle(IpcHandle* handle, Pointer pointer) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);

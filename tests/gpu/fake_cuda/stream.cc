@@ -175,6 +175,19 @@ Result cuEventRecord(Event event, Stream stream) {
   });
 }
 
+Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+  RAILGAUGE_FAULT();
+  return put(stream, [record = event->last] {
+    while (true) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!record || record->done) return;
+      }
+      std::this_thread::yield();
+    }
+  });
+}
+
 Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);

@@ -13,6 +13,14 @@ Pointer Source::take(std::size_t size) {
 
 void Source::give_back(Pointer pointer) { Driver::get().memory_free(pointer); }
 
+std::size_t memory_left(int device) {
+  const Memory opened(device, 1);
+  const Current current(opened.context());
+  std::size_t left = 0, all = 0;
+  Driver::get().check(Driver::get().memory_left(&left, &all), "asking a GPU for its memory");
+  return left;
+}
+
 Memory::Memory(int device, std::size_t size, std::unique_ptr<Source> source)
     : source_(std::move(source)), size_(size) {
   const Driver& cuda = Driver::get();

@@ -18,6 +18,9 @@ class Source {
   virtual void give_back(Pointer pointer);
 };
 
+// Bytes that can be taken of a GPU. Error (kSystem): no such GPU.
+std::size_t memory_left(int device);
+
 class Memory {
  public:
   // Error (kSystem): no such GPU, or not enough memory there.

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs the operations in turns: our engine, and NCCL on memory that it knows more or less of."""
+
+import functools
+from dataclasses import dataclass
+
+from railgauge._native import collectives as native
+from railgauge.collectives.case import Case
+from railgauge.collectives.connect import connect_gpus
+from railgauge.collectives.device import Gpu
+from railgauge.collectives.dtype import Dtype, PatternKind, Redop
+from railgauge.collectives.gpu_arrays import GpuArrays
+from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.nccl_communicator import NcclCommunicator
+from railgauge.collectives.operation import IN_PLACE, count_of
+from railgauge.collectives.plan import make_plan
+from railgauge.topo.algorithm import Collective
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import Peer
+
+OWN = "railgauge"
+REGISTRATION = {"nccl": 0, "nccl-registered": 1, "nccl-symmetric": 2}
+"""nccl-tests' -R of each."""
+CONTENDERS = (OWN, *REGISTRATION)
+LAUNCHES = ("stream", "graph")
+IN_A_GRAPH = 20
+"""Operations, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many operations a sample has, and how often a graph of them runs; 0: they go on the stream one by one."""
+
+    times: int
+    replays: int
+
+    @classmethod
+    def of(cls, operations: int, launch: str) -> "Plan":
+        """About so many operations in all."""
+        if launch != "graph":
+            return cls(operations, 0)
+        times = min(operations, IN_A_GRAPH)
+        return cls(times, max(1, operations // times))
+
+
+def make_case(collective: str, size: int, ranks: int) -> Case:
+    """float32, sum; a root is the last rank."""
+    name = Collective(collective)
+    count = count_of(name, size, Dtype.FLOAT.bytes, ranks)
+    return Case(collective=name, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=ranks - 1)
+
+
+class Contender:
+    """One of them on one rank, with arrays of its own; all ranks make and call it alike."""
+
+    def __init__(self, name: str, bootstrap: Bootstrap, peers: list[Peer], gpu: Gpu, largest: int) -> None:
+        """Connect.
+
+        Raises:
+            UnavailableError: no NCCL, one too old for its kind of memory, or too little memory; on all ranks.
+            RunError: a rank was lost.
+        """
+        self.name, self.rank, self.ranks = name, bootstrap.rank, bootstrap.world_size
+        self._comm: GpuCommunicator | NcclCommunicator
+        if name == OWN:
+            log = NcclLog(bootstrap.rank)
+            self._comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), gpu.device, log)
+            allocate = functools.partial(native.GpuMemory, gpu.device)
+            self.version = ""
+        else:
+            nccl = NcclCommunicator(bootstrap, gpu.device, register=REGISTRATION[name])
+            self._comm, allocate, self.version = nccl, nccl.memory, nccl.version
+        self._arrays = GpuArrays(gpu.device, largest, self.rank, self.ranks, allocate)
+
+    def wrong(self, case: Case, seed: int) -> int:
+        """Run it once on fresh data; how many elements of this rank are wrong."""
+        kind, in_place = PatternKind.EXACT, case.collective in IN_PLACE
+        pattern = native.Pattern(self.ranks, case.dtype, case.op, seed, kind)
+        self._arrays.fill(case, pattern, in_place=in_place)
+        self._run(case, ahead=0, plan=Plan(1, 0))
+        return self._arrays.verify(case, pattern, kind, in_place=in_place).wrong
+
+    def seconds(self, case: Case, plan: Plan) -> float:
+        """What an operation takes on this rank's GPU, in place where it can be; one goes ahead."""
+        return self._run(case, ahead=1, plan=plan)
+
+    def facts(self, case: Case) -> dict[str, object]:
+        """How it is run, and what was predicted, where it is known."""
+        if isinstance(self._comm, NcclCommunicator):
+            return {}
+        ran = self._comm.ran(case)
+        return {
+            "algorithm": ran.algorithm,
+            "protocol": ran.protocol,
+            "predicted_busbw_gb_per_s": ran.predicted_busbw_gb_per_s or None,
+        }
+
+    def _run(self, case: Case, *, ahead: int, plan: Plan) -> float:
+        where = self._arrays.pointers(case, in_place=case.collective in IN_PLACE)
+        return self._comm.repeat(case, *where, ahead=ahead, times=plan.times, replays=plan.replays)
