@@ -214,6 +214,7 @@ void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& 
 
 void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
+  check();
   if (operation.count == 0) return;
   const cuda::Current current(context_);
   over_channels(choice) ? run_channels(operation, stream, choice)
