@@ -222,7 +222,14 @@ class GpuEngine:
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> float: ...
 
+    def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
+        """
+        By growing length: up to how many bytes, way, blocks, bytes of a chunk.
+        """
+
     def way(self, collective: int, count: int, dtype: int) -> int: ...
+
+    def can(self, collective: int, count: int, dtype: int, way: int) -> bool: ...
 
     def synchronize(self, stream: int) -> None: ...
 
@@ -234,13 +241,7 @@ class GpuEngine:
 
     def abort(self) -> None: ...
 
-def gpu_bus_ids() -> list[str]:
-    """The GPUs that CUDA shows to this process, by its numbers."""
-
-def gpu_reaches(gpu: int, other: int) -> bool:
-    """Whether a GPU can load from and store to the memory of another one."""
-
-def gpu_memory_left(gpu: int) -> int:
+def gpu_memory_left(device: int) -> int:
     """Bytes that can be taken of a GPU's memory."""
 
 class GpuLink:
@@ -251,9 +252,9 @@ class GpuLink:
     def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
         """What one of `times` messages of `size` bytes takes."""
 
-    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]:
         """
-        Send fresh bytes both ways: how many came wrong to either GPU, and the first one's index.
+        Send fresh bytes both ways: what the lower GPU got, and the higher one, as in check_copied.
         """
 
     def abort(self) -> None:
