@@ -69,7 +69,8 @@ def tune_gpus(
         if count:
             case = Case(collective=collective, count=count, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
             timed = list(_measured(comm, bootstrap, arrays, case))
-            say(line(timed))
+            if timed:
+                say(line(timed))
             found += timed
     return found
 

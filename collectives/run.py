@@ -196,7 +196,13 @@ class _Rank:
             return
         if gpu:
             gpus = connect_gpus(
-                bootstrap, peers, plan, gpu.device, self._log, in_channels=self._job.graph_file is not None
+                bootstrap,
+                peers,
+                plan,
+                gpu.device,
+                self._log,
+                in_channels=self._job.graph_file is not None,
+                tuned=not self._job.tune,
             )
             with binding:
                 if self._job.tune:

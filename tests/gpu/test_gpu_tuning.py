@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.gpu.fake_gpus import ROOT
@@ -13,11 +14,11 @@ from railgauge.collectives.gpu_tuning import launches
 from railgauge.topo.algorithm import Collective
 
 
-def tuning_of_two(env: dict[str, str], file: str) -> dict:
+def tuning_of_two(env: dict[str, str], file: Path, *flags: str) -> dict:
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.gpu.tuning_of_two"],
+        [sys.executable, "-m", "tests.gpu.tuning_of_two", *flags],
         cwd=ROOT,
-        env=os.environ | env | {"RAILGAUGE_TUNING_FILE": file},
+        env=os.environ | env | {"RAILGAUGE_TUNING_FILE": str(file)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -28,7 +29,7 @@ def tuning_of_two(env: dict[str, str], file: str) -> dict:
 
 def test_every_launch_is_measured_and_the_quickest_of_the_file_runs(fake_gpus, tmp_path):
     gpus, path = fake_gpus(2), tmp_path / "tuning.json"
-    before = tuning_of_two(gpus, os.devnull)
+    before = tuning_of_two(gpus, path, "--anew")
     (entry,) = before["tuning"]["entries"]
     assert (entry["ranks"], entry["nodes"], entry["memories"]) == (2, 1, 1)
     assert entry["machine"]
@@ -40,11 +41,11 @@ def test_every_launch_is_measured_and_the_quickest_of_the_file_runs(fake_gpus, t
         quickest = {32: "ring", 4096: "two-shot", 1 << 20: "ring"}[one["bytes"]]
         one["time_us"] = 1.0 if one["algorithm"] == quickest else 50.0
     path.write_text(json.dumps(before["tuning"]))
-    assert [algorithm for algorithm, _ in tuning_of_two(gpus, str(path))["ran"]] == ["ring", "two-shot", "ring"]
+    assert [algorithm for algorithm, _ in tuning_of_two(gpus, path)["ran"]] == ["ring", "two-shot", "ring"]
 
 
 def test_times_of_gpus_that_do_not_map_each_others_memory_are_others(fake_gpus, tmp_path):
-    through_host = tuning_of_two(fake_gpus(2) | {"NCCL_P2P_DISABLE": "1"}, os.devnull)
+    through_host = tuning_of_two(fake_gpus(2) | {"NCCL_P2P_DISABLE": "1"}, Path(os.devnull))
     (entry,) = through_host["tuning"]["entries"]
     assert entry["memories"] == 2
     assert "ll128" not in {one["protocol"] for one in entry["measured"]}

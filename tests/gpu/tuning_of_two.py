@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two GPUs measure an all_gather of few sizes and choose by it; what they measured and then ran is printed as JSON."""
+"""Two GPUs choose for an all_gather of few sizes by the tuning file (--anew: without one), and measure them again.
+
+What they would run and what they measured is printed as JSON.
+"""
 
 import json
 import sys
@@ -27,7 +30,8 @@ def body(bootstrap):
     log = NcclLog(bootstrap.rank)
     bus_id, name = native.gpu_facts(bootstrap.rank)
     peers = exchange(bootstrap, this_peer(bootstrap.rank, bus_id=bus_id, device=bootstrap.rank, gpu=name))
-    comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), bootstrap.rank, log)
+    plan = make_plan(bootstrap, peers, None, log)
+    comm = connect_gpus(bootstrap, peers, plan, bootstrap.rank, log, tuned="--anew" not in sys.argv)
     ran = [comm.ran(case(size)) for size in SIZES]
     measured = gpu_tuning.tune_gpus(comm, bootstrap, COLLECTIVE, sizes=SIZES)
     bootstrap.barrier()
