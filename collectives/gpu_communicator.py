@@ -27,8 +27,9 @@ from railgauge.collectives.gpu_way import (
 )
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
+from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector
 from railgauge.transports.group import Group
@@ -165,7 +166,16 @@ class GpuCommunicator(Collectives):
         due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))
         algorithm, protocol = WAYS[due if way == DUE else way]
         in_channels = algorithm in (Algorithm.RING, Algorithm.TREE)
-        return Ran(algorithm, protocol, self.channels if in_channels else 1, 0.0)
+        predicted = self._predicted(case, algorithm, protocol)
+        return Ran(algorithm, protocol, self.channels if in_channels else 1, predicted)
+
+    def _predicted(self, case: Case, algorithm: Algorithm, protocol: Protocol) -> float:
+        """GB/s by the cost model; 0 where not all GPUs reach each other's memory, of which it knows nothing."""
+        if any(via not in (Via.NONE, Via.DIRECT, Via.IPC) for via in self.vias):
+            return 0.0
+        between = [rate for rate in self.plan.pair_gb_per_s[self.rank] if rate > 0]
+        where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
+        return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all that is on a stream (CUDA's handle) is done.

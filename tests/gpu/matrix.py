@@ -3,6 +3,7 @@
 
     python -m tests.gpu.matrix --ranks 2              # a thread for each GPU, in one process
     python -m tests.gpu.matrix --ranks 4 --processes --hosts 2
+    python -m tests.gpu.matrix --ranks 4 --one-gpu    # processes that take turns on one GPU: slow, but any number
 
 Settings of the environment say how GPUs reach each other (NCCL_P2P_DISABLE, NCCL_TOPO_FILE). Prints how many cases
 each rank ran; fails with what was wrong.
@@ -17,6 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tests.collectives import oracle
+from tests.gpu.fake_gpus import topology
 from tests.gpu.on_gpu import OnGpu, connected
 from tests.transports.ranks import meet_on, on_ranks
 
@@ -27,9 +29,9 @@ from railgauge.transports.store.file_store import FileStore
 TIMEOUT_S = 40
 
 
-def run_cases(bootstrap: Bootstrap, hosts: int, seed: int) -> str:
+def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = False) -> str:
     """One rank's part."""
-    comm = connected(bootstrap, hosts)
+    comm = connected(bootstrap, hosts, shared=shared)
     cases = oracle.cases(NUMBERS, seed)
     for number, case in enumerate(cases):
         oracle.run(OnGpu(comm), case, seed * 10000 + number)  # type: ignore[arg-type]
@@ -39,11 +41,11 @@ def run_cases(bootstrap: Bootstrap, hosts: int, seed: int) -> str:
     return told
 
 
-def process_main(rank: int, ranks: int, hosts: int, seed: int, path: str, results) -> None:
+def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, path: str, results) -> None:
     try:
         meeting = meet_on(FileStore(path, ranks, timedelta(seconds=TIMEOUT_S)), rank, ranks, timeout_s=TIMEOUT_S)
         bootstrap = meeting.join(rank)
-        told = run_cases(bootstrap, hosts, seed)
+        told = run_cases(bootstrap, hosts, seed, shared=shared)
         bootstrap.close()
         meeting.close()
         results.put(told)
@@ -51,11 +53,11 @@ def process_main(rank: int, ranks: int, hosts: int, seed: int, path: str, result
         results.put(error)
 
 
-def in_processes(ranks: int, hosts: int, seed: int) -> list[str | BaseException]:
+def in_processes(ranks: int, hosts: int, seed: int, *, shared: bool) -> list[str | BaseException]:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = (ranks, hosts, seed, str(Path(folder, "store")), results)
+        arguments = (ranks, hosts, seed, shared, str(Path(folder, "store")), results)
         processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(ranks)]
         for process in processes:
             process.start()
@@ -69,12 +71,19 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--processes", action="store_true")
+    parser.add_argument("--one-gpu", action="store_true")
     parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"
-    if asked.processes:
-        told = in_processes(asked.ranks, asked.hosts, asked.seed)
+    if asked.one_gpu:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "topo.xml")
+            file.write_text(topology(asked.ranks))
+            os.environ["NCCL_TOPO_FILE"] = str(file)
+            told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=True)
+    elif asked.processes:
+        told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=False)
     else:
         told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked.hosts, asked.seed), TIMEOUT_S)
     wrong = [one for one in told if isinstance(one, BaseException)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from tests.gpu.fake_gpus import bus_ids
 
 from railgauge._native import collectives as native
 from railgauge.collectives.connect import connect_gpus
@@ -19,14 +20,20 @@ from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
 
-def connected(bootstrap: Bootstrap, hosts: int = 1) -> GpuCommunicator:
-    """One rank's end; the ranks are dealt out to so many hosts, which share no memory."""
+def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False) -> GpuCommunicator:
+    """One rank's end; the ranks are dealt out to so many hosts, which share no memory.
+
+    `shared`: processes take turns on GPU 0, under bus ids that are made up.
+    """
     rank = bootstrap.rank
     log = NcclLog(rank)
-    bus_id, name = native.gpu_facts(rank)
-    everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=rank, gpu=name))
+    bus_id, name = (bus_ids(bootstrap.world_size)[rank], "shared") if shared else native.gpu_facts(rank)
+    device = 0 if shared else rank
+    if shared:
+        native.gpus_reach = lambda _one, _other: True
+    everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=device, gpu=name))
     peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
-    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), rank, log)
+    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), device, log)
 
 
 class OnGpu:
