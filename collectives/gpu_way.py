@@ -50,6 +50,9 @@ class Launch:
         """As the native engine takes it."""
         return WAYS.index((self.algorithm, self.protocol)), self.blocks, self.chunk_bytes
 
+PAGE = 4 << 10
+"""Slots are whole ones, so that vectors stay aligned."""
+
 
 class Via(IntEnum):
     """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
@@ -82,7 +85,7 @@ class Layout:
             return cls(16, 128 << 10, 1, 0)
         if any(Via.SHM in row for row in vias):
             return cls(32, 64 << 10, 32, 0)
-        slot = min(64 << 10, max(16 << 10, SLOTS_BYTES // ranks))
+        slot = min(64 << 10, max(16 << 10, SLOTS_BYTES // ranks // PAGE * PAGE))
         return cls(128, slot, 128, (80 << 10) // ranks if nvlink else 0)
 
     @property
