@@ -56,7 +56,6 @@ def test_a_lost_rank_is_named_and_nothing_is_left(fake_gpus, victim, number, wor
     _, err = launcher.communicate(timeout=40)
     assert launcher.returncode == 4, err
     assert re.search(words, err), err
-    assert "had to be killed" not in err.replace(f"rank {victim} had to be killed", "")
     assert not any(alive(pid) for pid in ranks)
 
 

@@ -367,6 +367,7 @@ void Engine::check() const {
       problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
     throw PeerLost(problem, rank);
   }
+  if (status->abort) throw Error(ErrorCode::kAborted, "this rank was told to stop");
 }
 
 void Engine::synchronize(cuda::Stream stream) const {

@@ -79,7 +79,8 @@ class Engine {
   bool can(const Operation& operation, Way way) const;
   // By rank; replays of a caller's graph do not show.
   const std::vector<Traffic>& traffic() const { return traffic_; }
-  // PeerLost where a kernel has waited too long, or a connection has ended.
+  // PeerLost where a kernel has waited too long, or a connection has ended; Error (kAborted) after
+  // abort().
   void check() const;
   // Let all kernels leave that wait.
   void abort() { status_->abort = 1; }
