@@ -42,6 +42,8 @@ class Builder {
   void keep(std::size_t from, std::size_t to, std::size_t count) {
     if (source(from) != destination(to)) reduce(1u << rank_, from, to, count);
   }
+  // The result is only shared: what the caller gives as destination is the root's alone.
+  void keep_nothing() { e_.result = nullptr; }
   void share(std::uint32_t with) { e_.share_with = with & ~(1u << rank_); }
   const Exchange& built() const { return e_; }
 
@@ -87,6 +89,7 @@ Exchange reduce(const Operation& o, int rank, int ranks) {
     if (rank == o.root) built.take(peer, parts.begin(peer), parts.size(peer));
   }
   built.reduce(everybody(ranks), parts.begin(rank), parts.begin(rank), parts.size(rank));
+  if (rank != o.root) built.keep_nothing();
   built.share(1u << o.root);
   return built.built();
 }
