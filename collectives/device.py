@@ -82,4 +82,11 @@ def gpu_of(local_rank: int, ranks_of_process: int) -> Gpu:
             f"local rank {local_rank} has no GPU: {count} here, and each rank needs its own; "
             f"start fewer, or --device cpu"
         )
+    return gpu_numbered(device)
+
+
+def gpu_numbered(device: int) -> Gpu:
+    """The GPU of this process by CUDA's number; UnavailableError: there is none."""
+    from railgauge._native import collectives as native
+
     return Gpu(device, *native.gpu_facts(device))

@@ -55,6 +55,22 @@ class GpuEnd:
     received: int
 
 
+class GpuWork:
+    """An operation that is on a stream."""
+
+    def __init__(self, comm: "GpuCommunicator", stream: int, destination: Any) -> None:
+        self._comm, self._stream, self._destination = comm, stream, destination
+
+    def wait(self) -> Any:
+        """Wait until all that is on its stream is done, and return its destination.
+
+        Raises:
+            RunError: a rank did not take part within the timeout.
+        """
+        self._comm.synchronize(self._stream)
+        return self._destination
+
+
 class GpuCommunicator(Collectives):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
@@ -178,12 +194,20 @@ class GpuCommunicator(Collectives):
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
     def synchronize(self, stream: int = 0) -> None:
-        """Wait until all that is on a stream (CUDA's handle) is done.
+        """Wait until all that is on a stream (CUDA's handle) is done, of this rank.
 
         Raises:
             RunError: a rank did not take part within the timeout.
         """
         self._running(lambda: self._engine.synchronize(stream))
+
+    def barrier(self) -> None:
+        """Wait until every rank is here.
+
+        Raises:
+            RunError: a rank was lost, or does not come within the timeout.
+        """
+        self._group.barrier()
 
     def close(self) -> None:
         """Send what the others still have to get, and end; after the last operation is done."""
@@ -256,8 +280,6 @@ class GpuCommunicator(Collectives):
                 connector.proxy.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
-        if async_op:
-            raise UsageError("async_op: an operation on a GPU returns at once anyway")
         what = COLLECTIVES[collective]
         from_, to = (NOWHERE if array is None else cuda_array(array) for array in (source, destination))
         dtype = (to if from_.dtype is None else from_).dtype
@@ -269,7 +291,7 @@ class GpuCommunicator(Collectives):
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
-        return destination
+        return GpuWork(self, stream, destination) if async_op else destination
 
     def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:
         """UsageError where arrays are not what the collective takes."""
@@ -287,4 +309,18 @@ class GpuCommunicator(Collectives):
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
     ) -> Any:
-        raise UsageError("alltoallv does not run on GPUs yet")
+        from_, to = cuda_array(source), cuda_array(destination)
+        if from_.dtype is not to.dtype:
+            raise UsageError(f"alltoallv: {from_.dtype.label} and {to.dtype.label}: both arrays are of one type")
+        for which, array, counts in (("source", from_, send_counts), ("destination", to, recv_counts)):
+            if len(counts) != self.size or min(counts) < 0 or sum(counts) != array.count:
+                raise UsageError(
+                    f"the {which} has {array.count} elements: it needs a count for each of {self.size} ranks, "
+                    f"from 0, that together are as many"
+                )
+        self._running(self._engine.check)
+        stream = current_stream(source)
+        self._engine.run_parts(
+            from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
+        )
+        return GpuWork(self, stream, destination) if async_op else destination

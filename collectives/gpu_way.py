@@ -50,6 +50,7 @@ class Launch:
         """As the native engine takes it."""
         return WAYS.index((self.algorithm, self.protocol)), self.blocks, self.chunk_bytes
 
+
 PAGE = 4 << 10
 """Slots are whole ones, so that vectors stay aligned."""
 

@@ -12,7 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from railgauge.collectives.binding import bound
-from railgauge.collectives.connect import connect
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.connect import connect, connect_gpus
+from railgauge.collectives.device import Gpu, gpu_numbered
+from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
@@ -22,7 +25,7 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
 from railgauge.transports.meeting import reason
 from railgauge.transports.nccl_log import NcclLog
-from railgauge.transports.peer import this_peer
+from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.store.store import Store
 
@@ -35,7 +38,11 @@ class ProcessGroup:
     One that is dropped without it, or left open when the program ends, ends the run on all ranks.
     """
 
-    def __init__(self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool) -> None:
+    communicator: Communicator | GpuCommunicator
+
+    def __init__(
+        self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool, device: int | None
+    ) -> None:
         with contextlib.ExitStack() as stack:
             meeting = stack.enter_context(
                 arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
@@ -43,10 +50,14 @@ class ProcessGroup:
             try:
                 self._bootstrap = meeting.join(place.process)
                 stack.callback(self._bootstrap.close)
-                peers = exchange(self._bootstrap, this_peer(place.process))
+                gpu = None if device is None else gpu_numbered(device)
+                peers = exchange(self._bootstrap, _peer(place.process, gpu))
                 log = NcclLog(place.process)
                 plan = make_plan(self._bootstrap, peers, None, log)
-                self.communicator = connect(self._bootstrap, peers, plan, log)
+                if gpu:
+                    self.communicator = connect_gpus(self._bootstrap, peers, plan, gpu.device, log)
+                else:
+                    self.communicator = connect(self._bootstrap, peers, plan, log)
                 stack.callback(self.communicator.close)  # before the others are told that this rank leaves
                 if place.process == 0:
                     for remark in without_effect(os.environ):
@@ -94,6 +105,7 @@ def init_process_group(
     *,
     store: Store | None = None,
     bind: bool = True,
+    device: int | None = None,
 ) -> ProcessGroup:
     """Meet the other processes of the job and connect to them.
 
@@ -107,15 +119,18 @@ def init_process_group(
             open, and serves one group after another.
         bind: keep this thread, and those that it starts, on cores of their own until the group is closed, unless a
             launcher has given the ranks of this host different ones.
+        device: CUDA's number of this rank's GPU in this process; arrays are in its memory then. Without it they are in
+            that of the host. All ranks alike.
 
     Raises:
         UsageError: no place is given, or only half of one; an argument is of another type; this rank is not let in.
         RunError: not everybody came within the timeout; the message names who is missing.
-        UnavailableError: no network interface can be used.
+        UnavailableError: no network interface can be used, or there is no such GPU.
     """
     _check("init_method", init_method, str, "a text")
     _check("rank", rank, Integral, "a whole number")
     _check("world_size", world_size, Integral, "a whole number")
+    _check("device", device, Integral, "the number of a GPU")
     _check("store", store, Store, "one of railgauge.transports.store")
     if not isinstance(timeout, timedelta):
         raise UsageError(f"init_process_group: timeout is {timeout!r}: it has to be a datetime.timedelta")
@@ -123,7 +138,11 @@ def init_process_group(
         raise UsageError("init_process_group: give a store or an init method, not both")
     if store is not None and (rank is None or world_size is None):
         raise UsageError("init_process_group: rank and world_size are needed with a store")
-    return ProcessGroup(_place(init_method, rank, world_size), timeout, store, bind=bind)
+    return ProcessGroup(_place(init_method, rank, world_size), timeout, store, bind=bind, device=device)
+
+
+def _peer(rank: int, gpu: Gpu | None) -> Peer:
+    return this_peer(rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name) if gpu else this_peer(rank)
 
 
 def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -> None:

@@ -133,6 +133,18 @@ void bind_gpu(nb::module_& m) {
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "stream"_a, "way"_a = -1, "blocks"_a = 0, "chunk_bytes"_a = 0)
       .def(
+          "run_parts",
+          [](Engine& engine, std::uintptr_t source, const std::vector<std::size_t>& to,
+             std::uintptr_t destination, const std::vector<std::size_t>& from, int dtype,
+             std::uintptr_t stream) {
+            if (dtype < 0 || dtype >= kDtypes) throw Error(ErrorCode::kInvalid, "no such dtype");
+            nb::gil_scoped_release release;
+            engine.run_parts(reinterpret_cast<const std::byte*>(source), to,
+                             reinterpret_cast<std::byte*>(destination), from,
+                             static_cast<Dtype>(dtype), reinterpret_cast<cuda::Stream>(stream));
+          },
+          "source"_a, "to"_a, "destination"_a, "from_"_a, "dtype"_a, "stream"_a)
+      .def(
           "repeat",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
              std::size_t count, int dtype, int op, int root, int ahead, int times, int replays,

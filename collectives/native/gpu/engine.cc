@@ -11,13 +11,18 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kProcessorCount = 16;     // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kComputeCapability = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+constexpr int kOverlapFrom = 9;         // the first with griddepcontrol
+constexpr int kOverlap = 6;             // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
 constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
+constexpr unsigned kPartsBlocks =
+    64;  // the same on all ranks, which do not know each other's counts
 constexpr unsigned kLowLatencyThreads = 512, kPushThreads = 640, kChannelThreads = 512;
 
 unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
@@ -72,6 +77,9 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
   cuda_.check(cuda_.context_retain(&context_, device_), "opening " + gpu);
   const cuda::Current current(context_);
   cuda_.check(cuda_.device_attribute(&processors_, kProcessorCount, device_), "asking a GPU");
+  int capability = 0;
+  cuda_.check(cuda_.device_attribute(&capability, kComputeCapability, device_), "asking a GPU");
+  overlaps_ = capability >= kOverlapFrom;
   cuda_.check(cuda_.memory_allocate(&memory_, sizeof(Memory)), "taking memory of " + gpu);
   cuda_.check(cuda_.memory_set(memory_, 0, sizeof(Memory)), "clearing memory of a GPU");
   void* status = nullptr;
@@ -299,17 +307,54 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
     chunk_bytes = choice.chunk_bytes ? std::min<std::size_t>(choice.chunk_bytes, layout_.slot_bytes)
                                      : std::clamp<std::size_t>(half, least, layout_.slot_bytes);
   }
-  Arguments arguments{base(chunk_bytes),
-                      (two_steps ? in_two_steps : in_one_step)(operation, rank_, ranks()),
-                      rank_,
-                      ranks(),
-                      {},
-                      {}};
+  const Exchange exchange = (two_steps ? in_two_steps : in_one_step)(operation, rank_, ranks());
+  launch_exchange(operation, choice.way, grid, threads, chunk_bytes, exchange, stream);
+}
+
+void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& to,
+                       std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
+                       cuda::Stream stream) {
+  if (ranks() > kMostRanks || to.size() != via_.size() || from.size() != via_.size()) {
+    throw Error(ErrorCode::kInvalid, "alltoallv goes between " + std::to_string(kMostRanks) +
+                                         " GPUs at most, with a count for each");
+  }
+  if (to[rank_] != from[rank_]) {
+    throw Error(ErrorCode::kInvalid,
+                "what a rank has for itself is as much as it gets from itself");
+  }
+  check();
+  const Operation operation =
+      as_moved({Collective::kAllToAllV, source, destination, 1, dtype, Redop::kSum, 0});
+  const std::size_t bytes = dtype_bytes(dtype);
+  Exchange e{};
+  for (int peer = 0; peer < ranks(); ++peer) {
+    const std::size_t out = to[peer] * operation.count, in = from[peer] * operation.count;
+    if (peer == rank_) {
+      e.own = out ? source : nullptr, e.result = destination, e.reduce_count = out;
+    } else {
+      e.give[peer] = source, e.give_count[peer] = out;
+      e.land[peer] = destination, e.land_count[peer] = in;
+      traffic_[peer].sent += to[peer] * bytes;
+      traffic_[peer].received += from[peer] * bytes;
+    }
+    source += to[peer] * bytes;
+    destination += from[peer] * bytes;
+  }
+  const cuda::Current current(context_);
+  const unsigned grid = std::min({layout_.blocks, kPartsBlocks, unsigned(processors_)});
+  launch_exchange(operation, Way::kPush, grid, kPushThreads, layout_.slot_bytes, e, stream);
+  for (auto& courier : couriers_) courier->wake();
+}
+
+void Engine::launch_exchange(const Operation& operation, Way way, unsigned blocks, unsigned threads,
+                             std::uint32_t chunk_bytes, const Exchange& exchange,
+                             cuda::Stream stream) {
+  Arguments arguments{base(chunk_bytes), exchange, rank_, ranks(), {}, {}};
   for (int rank = 0; rank < ranks(); ++rank) {
     arguments.in[rank] = boxes_->in(rank);
     arguments.out[rank] = boxes_->out(rank);
   }
-  launch(operation, choice.way, grid, threads, stream, &arguments);
+  launch(operation, way, blocks, threads, stream, &arguments);
 }
 
 void Engine::run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice) {
@@ -342,8 +387,10 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
 void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
                     cuda::Stream stream, void* arguments) {
   void* parameters[] = {arguments};
-  cuda_.check(cuda_.launch(function(operation, way), blocks, 1, 1, threads, 1, 1, 0, stream,
-                           parameters, nullptr),
+  cuda::LaunchAttribute overlap{kOverlap, 0, {.number = 1}};
+  const cuda::LaunchConfig config{{blocks, 1, 1}, {threads, 1, 1}, 0,
+                                  stream,         &overlap,        overlaps_ ? 1u : 0u};
+  cuda_.check(cuda_.launch_with(&config, function(operation, way), parameters, nullptr),
               std::string("starting ") + collective_name(operation.collective));
 }
 

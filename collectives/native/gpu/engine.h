@@ -68,6 +68,11 @@ class Engine {
 
   // Put an operation on a stream; arrays are in this device's memory. All ranks in one order.
   void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // All-to-all with parts of any length, one after another: by rank how many elements go to it and
+  // come from it.
+  void run_parts(const std::byte* source, const std::vector<std::size_t>& to,
+                 std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
+                 cuda::Stream stream);
   // Run an operation on a stream of its own, as Clock::time does; the seconds one took.
   double repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                 int replays);
@@ -97,6 +102,8 @@ class Engine {
   void run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice);
   // Whether it goes in two steps, with a choice.
   bool in_steps(const Operation& operation, const Choice& choice) const;
+  void launch_exchange(const Operation& operation, Way way, unsigned blocks, unsigned threads,
+                       std::uint32_t chunk_bytes, const Exchange& exchange, cuda::Stream stream);
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
   cuda::Function function(const Operation& operation, Way way);
@@ -110,6 +117,7 @@ class Engine {
   cuda::Device device_ = 0;
   cuda::Context context_ = nullptr;
   int processors_ = 0;
+  bool overlaps_ = false;  // a kernel may be got ready while the one before runs
   Status* status_ = nullptr;
   cuda::Pointer memory_ = 0;  // the kernels' own: Memory, channels and their orders
   std::optional<cuda::Clock> clock_;

@@ -2,7 +2,7 @@
 // Large messages, pushed through slots in the receiver's memory: NVLink carries writes better than
 // reads. Each block has a part of every transfer and three groups of warps, which work at the same
 // time: senders give inputs to the peers, reducers take them in and share the result, takers take
-// results.
+// results, and put the own input in its place where nothing is reduced.
 #pragma once
 
 #include "connection.cuh"
@@ -48,6 +48,12 @@ class Connections {
   Connection::Kind kind_;
 };
 
+// Whether the own input only goes to its place, which takes no peer.
+__device__ inline bool keeps(const Arguments& a) {
+  const Exchange& e = a.exchange;
+  return a.ranks > 1 && e.own && !e.reduce_from && !e.share_with;
+}
+
 template <class T>
 __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& stop) {
   const Exchange& e = a.exchange;
@@ -86,8 +92,9 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
   const Exchange& e = a.exchange;
   const Connections give(a, Connection::kGive);
   const Connections share(a, Connection::kShare);
-  const Part<T> own(e.own, e.reduce_count, a.base.chunk_bytes),
-      result(e.result, e.reduce_count, a.base.chunk_bytes);
+  const std::size_t reduced = keeps(a) ? 0 : e.reduce_count;
+  const Part<T> own(e.own, reduced, a.base.chunk_bytes),
+      result(e.result, reduced, a.base.chunk_bytes);
   const int mine = crew.thread;
   const bool attends = mine < a.ranks && mine != a.rank;
   const bool reduces = attends && e.reduce_from >> mine & 1,
@@ -182,6 +189,18 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
 }
 
 template <class T, class Op>
+__device__ void keep(const Arguments& a, const Crew& crew) {
+  const Exchange& e = a.exchange;
+  const Part<T> own(e.own, e.reduce_count, a.base.chunk_bytes),
+      result(e.result, e.reduce_count, a.base.chunk_bytes);
+  for (std::uint32_t number = 0; number < own.chunks(); ++number) {
+    const T* inputs[] = {own.chunk(number)};
+    T* targets[] = {result.chunk(number)};
+    reduce_chunk<T, Op>(crew, inputs, 1, targets, 1, own.count(number), e.divide_by);
+  }
+}
+
+template <class T, class Op>
 __device__ void push(const Arguments& a) {
   __shared__ int stops[3];
   if (threadIdx.x < 3) stops[threadIdx.x] = 0;
@@ -191,6 +210,7 @@ __device__ void push(const Arguments& a) {
   thread -= kSenders;
   if (thread < kReducers) return take_in_and_share<T, Op>(a, {2, kReducers, thread}, stops[1]);
   thread -= kReducers;
+  if (keeps(a)) keep<T, Op>(a, {3, kTakers, thread});
   take_results<T>(a, {3, kTakers, thread}, stops[2]);
 }
 

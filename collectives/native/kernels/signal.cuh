@@ -6,6 +6,15 @@
 
 namespace railgauge::gpu {
 
+// To be called first: until the kernels before on the stream have ended, whatever they wrote; the
+// next one may be got ready meanwhile, which takes a microsecond (programmatic dependent launch).
+__device__ inline void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
 __device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
   std::uint32_t value;
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");

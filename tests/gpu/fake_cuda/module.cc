@@ -65,11 +65,16 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
 
 Result cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                       unsigned, Stream stream, void** parameters, void**) {
-  const Result told = fault(__func__);
+  const Result told = fault("cuLaunchKernel");
   if (told == kHang) {
     return put(stream, [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
   }
   return told ? told : put(stream, (*function->kernel)(function->dtype, parameters));
+}
+
+Result cuLaunchKernelEx(const LaunchConfig* config, Function function, void** parameters,
+                        void** extra) {
+  return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, config->stream, parameters, extra);
 }
 
 }  // extern "C"

@@ -25,6 +25,22 @@ struct IpcHandle {
   char bytes[64];
 };
 
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id;
+  int padding;
+  union {
+    int number;
+    char bytes[64];
+  } value;
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  Stream stream;
+  LaunchAttribute* attributes;
+  unsigned n_attributes;
+};
+
 // Each is a member of Driver: X(name there, symbol, parameters).
 #define RAILGAUGE_CUDA_FUNCTIONS(X)                                                          \
   X(init, cuInit, (unsigned))                                                                \
@@ -62,6 +78,7 @@ struct IpcHandle {
   X(launch, cuLaunchKernel,                                                                  \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, \
      void**, void**))                                                                        \
+  X(launch_with, cuLaunchKernelEx, (const LaunchConfig*, Function, void**, void**))          \
   X(memory_copy, cuMemcpyAsync, (Pointer, Pointer, std::size_t, Stream))                     \
   X(memory_copy_peer, cuMemcpyPeerAsync,                                                     \
     (Pointer, Context, Pointer, Context, std::size_t, Stream))                               \
