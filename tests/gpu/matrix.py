@@ -32,7 +32,7 @@ TIMEOUT_S = 40
 def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = False) -> str:
     """One rank's part."""
     comm = connected(bootstrap, hosts, shared=shared)
-    cases = oracle.cases(NUMBERS, seed)
+    cases = oracle.cases([*NUMBERS, oracle.ALL_TO_ALL_V], seed)
     for number, case in enumerate(cases):
         oracle.run(OnGpu(comm), case, seed * 10000 + number)  # type: ignore[arg-type]
     told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
