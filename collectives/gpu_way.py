@@ -85,7 +85,7 @@ class Layout:
         if any(Via.NET in row for row in vias):
             return cls(16, 128 << 10, 1, 0)
         if any(Via.SHM in row for row in vias):
-            return cls(128, 32 << 10, 128, 0)
+            return cls(64, 32 << 10, 64, 0)
         slot = min(64 << 10, max(16 << 10, SLOTS_BYTES // ranks // PAGE * PAGE))
         return cls(128, slot, 128, (80 << 10) // ranks if nvlink else 0)
 

@@ -35,6 +35,8 @@ def arguments(description: str) -> argparse.Namespace:
     options.contenders = options.contenders.split(",")
     if unknown := {*options.collectives} - {*COLLECTIVES} | {*options.contenders} - {*CONTENDERS}:
         parser.error(f"there is no {', '.join(sorted(unknown))}; --help lists what there is")
+    if options.p2p_off:  # NCCL 2.28's symmetric kernels go over NVLink all the same
+        options.contenders = [name for name in options.contenders if name != "nccl-symmetric"]
     if options.gpus < 2 or options.factor < 2 or options.begin < 4 or options.repetitions < 1:
         parser.error("there are at least 2 GPUs, the factor is at least 2, sizes are from 4 bytes, repetitions from 1")
     if options.two_hosts and options.gpus % 2:

@@ -18,7 +18,9 @@ constexpr int kOverlap = 6;             // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STRE
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
 constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
-constexpr std::size_t kLowLatencyBytesOnHost = 512 << 10;  // through memory of the host
+// Through memory of the host, where a hand-over takes several microseconds: all_reduces of these
+// sizes go around rings, which have the fewest at a time.
+constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
@@ -195,8 +197,11 @@ Choice Engine::choice(const Operation& operation) const {
                                          " GPUs at most");
   }
   if (!direct) return {Way::kRing};
-  const std::size_t lines = all_in_gpus_ ? kLowLatencyBytes : kLowLatencyBytesOnHost;
-  if (bytes <= std::min(lines, layout_.line_blocks * kLineBytes)) {
+  if (!all_in_gpus_ && n_channels_ && operation.collective == Collective::kAllReduce &&
+      bytes >= kRingFromOnHost && bytes <= kRingUpToOnHost) {
+    return {Way::kRing, layout_.blocks};
+  }
+  if (bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes)) {
     return {Way::kLowLatency};
   }
   const bool fits = longest(operation, ranks(), true) <= layout_.full_lines * kFullLineData;
