@@ -95,6 +95,14 @@ class Layout:
         return self.blocks, self.slot_bytes, self.line_blocks, self.full_lines
 
 
+def between_gpus(collective: Collective, *, network: bool) -> list[Algorithm]:
+    """What the engine has for it between GPUs."""
+    found = [Algorithm.TWO_SHOT] if network else [*EXCHANGES]
+    if collective.in_pairs:
+        return found
+    return [*found, Algorithm.RING, *[Algorithm.TREE] * (collective is Collective.ALL_REDUCE)]
+
+
 def allowed_ways(settings: Mapping[str, str], *, in_channels: bool) -> dict[Collective, list[int]]:
     """By collective the ways that NCCL_ALGO and NCCL_PROTO leave, those that are tried first before the others; nothing
     of one that they leave alone. Exchanges of each with each count as NCCL's ring.

@@ -11,6 +11,7 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge.collectives.device import Device, why_no_gpu
 from railgauge.collectives.dtype import Dtype, Redop
+from railgauge.collectives.gpu_way import between_gpus
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, REDUCING, ROOTED
 from railgauge.collectives.tuning import ALGORITHMS
 from railgauge.topo.algorithm import Algorithm, Collective
@@ -70,7 +71,12 @@ def reductions() -> dict[Dtype, list[Redop]]:
 
 def _support(collective: Collective, device: Device, transport: Available) -> Support:
     why_not = (why_no_gpu() if device is Device.CUDA else None) or transport.why_not
-    algorithms = [] if why_not else _algorithms(collective, ONE_HOST if transport.name == SHM else TWO_HOSTS)
+    if why_not:
+        algorithms = []
+    elif device is Device.CUDA:
+        algorithms = between_gpus(collective, network=transport.name.startswith("NET/"))
+    else:
+        algorithms = _algorithms(collective, ONE_HOST if transport.name == SHM else TWO_HOSTS)
     return Support(
         collective=collective,
         device=device,

@@ -39,17 +39,16 @@ def available(environ: Mapping[str, str] = os.environ) -> list[Available]:
     gpus = gpu_bus_ids(LiveReader())
     rdma = tuple(device.name for device in read_rdma(LiveReader(), gids=False))
     found = {
-        P2P: Available(P2P, _no_code(P2P, "NVIDIA GPU", gpus), gpus),
+        P2P: Available(P2P, None if len(gpus) > 1 else _here("NVIDIA GPU", gpus), gpus),
         SHM: Available(SHM, _why_not_shm(environ)),
         NET_SOCKET: _socket(environ),
-        NET_IB: Available(NET_IB, _no_code(NET_IB, "RDMA device", rdma), rdma),
+        NET_IB: Available(NET_IB, f"this version has no {NET_IB}; {_here('RDMA device', rdma)}", rdma),
     }
     return [found[name] for name in NAMES]
 
 
-def _no_code(name: str, what: str, found: tuple[str, ...]) -> str:
-    """Of a transport that the engine does not have; what is here tells whether it would be of use."""
-    return f"this version has no {name}; this machine has {len(found) or 'no'} {what}{'s' * (len(found) > 1)}"
+def _here(what: str, found: tuple[str, ...]) -> str:
+    return f"this machine has {len(found) or 'no'} {what}{'s' * (len(found) > 1)}"
 
 
 def _why_not_shm(environ: Mapping[str, str]) -> str | None:

@@ -9,7 +9,7 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.support import reductions, supported
 from railgauge.topo.algorithm import Algorithm, Collective
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.transports.available import Available
 
 HERE = [
@@ -37,7 +37,18 @@ def test_host_memory_works_over_what_is_there():
         assert found()[collective, Device.CPU, "SHM"].why_not is None
         assert found()[collective, Device.CPU, "NET/Socket"].why_not is None
         assert found()[collective, Device.CPU, "NET/IB"].why_not == "no card"
-        assert "no GPU engine" in found()[collective, Device.CUDA, "SHM"].why_not
+
+
+def test_gpus_work_over_what_is_there(monkeypatch):
+    monkeypatch.setattr(support, "why_no_gpu", lambda: None)
+    listed = found()
+    assert listed[Collective.ALL_REDUCE, Device.CUDA, "SHM"].algorithms == ("one-shot", "two-shot", "ring", "tree")
+    assert listed[Collective.ALL_TO_ALL, Device.CUDA, "NET/Socket"].algorithms == ("two-shot",)
+
+
+def test_without_a_gpu_nothing_works_there(monkeypatch):
+    monkeypatch.setattr(support, "why_no_gpu", lambda: "no driver")
+    assert {one.why_not for key, one in found().items() if key[1] == Device.CUDA} == {"no driver"}
 
 
 def test_what_is_missing_takes_everything_over_it():
@@ -80,7 +91,6 @@ def test_a_kernel_that_is_wrong_is_not_listed(monkeypatch):
 def test_devices():
     check_device("auto")
     check_device("cpu")
-    with pytest.raises(UnavailableError, match="no GPU engine yet"):
-        check_device("cuda")
+    check_device("cuda")
     with pytest.raises(UsageError, match="auto, cpu or cuda"):
         check_device("tpu")

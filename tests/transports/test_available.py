@@ -51,8 +51,15 @@ def test_memory_that_cannot_be_had_is_missing(monkeypatch):
     assert "memfd_create" in found()["SHM"].why_not
 
 
-def test_what_this_version_lacks_says_what_the_machine_has(monkeypatch):
-    monkeypatch.setattr(module, "gpu_bus_ids", lambda _reader: ("0000:1b:00.0", "0000:1c:00.0"))
-    p2p = found()["P2P"]
-    assert p2p.why_not == "this version has no P2P; this machine has 2 NVIDIA GPUs"
-    assert p2p.by == ("0000:1b:00.0", "0000:1c:00.0")
+@pytest.mark.parametrize(
+    ("gpus", "why_not"),
+    [
+        ((), "this machine has no NVIDIA GPU"),
+        (("0000:1b:00.0",), "this machine has 1 NVIDIA GPU"),
+        (("0000:1b:00.0", "0000:1c:00.0"), None),
+    ],
+)
+def test_p2p_takes_two_gpus(monkeypatch, gpus, why_not):
+    monkeypatch.setattr(module, "gpu_bus_ids", lambda _reader: gpus)
+    assert found()["P2P"].why_not == why_not
+    assert "this version has no NET/IB" in found()["NET/IB"].why_not
