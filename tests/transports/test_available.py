@@ -3,6 +3,8 @@
 
 import os
 
+import pytest
+
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports import available as module
 from railgauge.transports.available import NAMES, available
