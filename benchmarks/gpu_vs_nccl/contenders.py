@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs the operations in turns: our engine, and NCCL on memory that it knows more or less of."""
 
-import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from railgauge._native import collectives as native
@@ -63,10 +63,10 @@ class Contender:
         """
         self.name, self.rank, self.ranks = name, bootstrap.rank, bootstrap.world_size
         self._comm: GpuCommunicator | NcclCommunicator
+        allocate: Callable[[int], native.GpuMemory] | None = None
         if name == OWN:
             log = NcclLog(bootstrap.rank)
             self._comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), gpu.device, log)
-            allocate = functools.partial(native.GpuMemory, gpu.device)
             self.version = ""
         else:
             nccl = NcclCommunicator(bootstrap, gpu.device, register=REGISTRATION[name])

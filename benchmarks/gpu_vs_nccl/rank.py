@@ -103,7 +103,8 @@ class Rank:
     def _slowest(self, one: Contender, case: Case, plan: Plan) -> float:
         """Seconds on the slowest rank."""
         self._bootstrap.barrier()
-        return max(self._bootstrap.all_gather(one.seconds(case, plan)))
+        seconds: list[float] = self._bootstrap.all_gather(one.seconds(case, plan))
+        return max(seconds)
 
     def _copies(self) -> None:
         """Copies between the first two GPUs, both ways at once: the limit of what goes from peer to peer."""

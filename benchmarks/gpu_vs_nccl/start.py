@@ -83,7 +83,7 @@ def _processes(
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "benchmarks.gpu_vs_nccl.rank", json.dumps(asdict(job))]
     for rank in range(gpus):
-        place = {"RANK": rank, "WORLD_SIZE": gpus, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": gpus}
+        place: dict[str, int | str] = {"RANK": rank, "WORLD_SIZE": gpus, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": gpus}
         place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         host = {"NCCL_HOSTID": f"host-{rank * 2 // gpus}"} if two_hosts else {}
         env = os.environ | settings | host | {name: str(value) for name, value in place.items()}

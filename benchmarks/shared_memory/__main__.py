@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from benchmarks.machine import describe, load
 
+from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
-from railgauge.collectives.measure import Buffer
 from railgauge.collectives.operation import NUMBERS, count_of
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.zero_copy import NEVER

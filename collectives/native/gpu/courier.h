@@ -58,10 +58,10 @@ class Courier {
 
   const Layout layout_;
   std::vector<Route> routes_;
-  int of_kind_;                  // streams, of one route
   std::vector<Stream> streams_;  // by route, kind and block
   std::shared_ptr<Doorbell> doorbell_;
   Status* status_;
+  int of_kind_;  // streams, of one route
   std::string problem_;
   std::atomic<bool> stop_{false}, woken_{false};
   std::thread thread_;
