@@ -66,7 +66,6 @@ class HostBench(Bench):
             return None
         lies = extent(case.collective, case.count, self.rank, self.size, case.root)
         sizes = lies.source * case.dtype.bytes, lies.destination * case.dtype.bytes
-        self._comm.barrier()
         return native.memory_floor(self._source.memory, sizes[0], self._destination.memory, sizes[1], times)
 
     def _view(self, case: Case, in_place: bool) -> tuple[Any, Any]:

@@ -89,6 +89,7 @@ class Meter:
         count = count_of(collective, size, dtype.bytes, ranks)
         case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
+        self._bootstrap.barrier()
         floor = self._bench.floor_s(case, self._job.iterations * self._job.aggregate)
         told = self._bootstrap.all_gather([floor, *(asdict(way) for way in ways)])
         everybody = [[Sample.received(way) for way in each[1:]] for each in told]

@@ -51,7 +51,12 @@ def test_two_ranks_on_one_gpu_are_named():
     gpu = {"bus_id": "0000:1b:00.0"}
     with pytest.raises(UsageError, match="Duplicate GPU detected: rank 2 and rank 0 both on bus 1b000 of host gpu-2"):
         check(peers(gpu, {"bus_id": "0000:1c:00.0"}, gpu))
-    check(peers(gpu, gpu | {"host_hash": "0x1"}, {}, {}))  # one each on two hosts, and ranks without
+    check(peers(gpu, gpu | {"host_hash": "0x1"}))  # one each on two hosts
+
+
+def test_gpus_and_host_memory_in_one_run_are_named():
+    with pytest.raises(MismatchError, match="rank 1 on gpu-1 uses host memory, rank 0 does not: say --device cpu"):
+        check(peers({"bus_id": "0000:1b:00.0"}, {}))
 
 
 def test_another_version_is_named():
