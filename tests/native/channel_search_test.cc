@@ -6,19 +6,12 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tests/native/require.h"
 #include "topo/native/best_channels.h"
 #include "topo/native/nccl_search.h"
 
 namespace railgauge::topo {
 namespace {
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 constexpr float NVLINK = 20, NIC = 12;
 constexpr double TOP = 48;

@@ -10,16 +10,10 @@
 #include <cstdlib>
 #include <vector>
 
+#include "tests/native/require.h"
+
 namespace railgauge::gpu {
 namespace {
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 using Array = std::vector<std::int64_t>;
 

@@ -7,17 +7,10 @@
 #include <vector>
 
 #include "collectives/native/pattern_data.h"
+#include "tests/native/require.h"
 
 namespace railgauge {
 namespace {
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 constexpr std::size_t kCount = kPatternBlock + 5;
 constexpr std::uint64_t kFirst = 4 * kPatternBlock - 2;

@@ -14,17 +14,10 @@
 #include "collectives/native/pattern.h"
 #include "collectives/native/reduce_table.h"
 #include "collectives/native/reduced_float.h"
+#include "tests/native/require.h"
 
 namespace railgauge {
 namespace {
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 using Bytes = std::vector<unsigned char>;
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/native/require.h"
 #include "transports/native/error.h"
 #include "transports/native/socket/connection.h"
 
@@ -25,14 +26,6 @@ using socket::End;
 using socket::Proxy;
 using socket::SocketReceiver;
 using socket::SocketSender;
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 // How the connections of a test are made.
 struct Shape {

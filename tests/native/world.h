@@ -12,18 +12,11 @@
 
 #include "collectives/native/communicator.h"
 #include "collectives/native/pattern.h"
+#include "tests/native/require.h"
 #include "transports/native/error.h"
 #include "transports/native/fault.h"
 #include "transports/native/shm/connection.h"
 #include "transports/native/socket/connection.h"
-
-#define REQUIRE(condition)                                                 \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                        \
-    }                                                                      \
-  } while (0)
 
 namespace railgauge {
 
