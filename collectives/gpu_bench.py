@@ -48,7 +48,7 @@ class GpuBench(Bench):
 
     def ran(self, case: Case) -> Ran:
         """As in Bench."""
-        return self._comm.ran(case)
+        return self._comm.ran(case, *self._arrays.pointers(case, in_place=False))
 
     def floor_s(self, case: Case, times: int) -> float | None:
         """As in Bench: links are the limit."""

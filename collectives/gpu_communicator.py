@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives on arrays in the memory of GPUs: a GPU for each rank, over the channels of a plan."""
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.gpu_memory import Registered, SymmetricArray
 from railgauge.collectives.gpu_way import (
     DUE,
     WAYS,
@@ -176,10 +178,10 @@ class GpuCommunicator(Collectives):
             )
         )
 
-    def ran(self, case: Case) -> Ran:
-        """How such an operation is run."""
+    def ran(self, case: Case, source: int = 0, destination: int = 0) -> Ran:
+        """How such an operation is run on raw pointers; without them, on arrays that are not registered."""
         way = self._way(case.collective, case.count, case.dtype)
-        due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype))
+        due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype), source, destination)
         algorithm, protocol = WAYS[due if way == DUE else way]
         in_channels = algorithm in (Algorithm.RING, Algorithm.TREE)
         predicted = self._predicted(case, algorithm, protocol)
@@ -192,6 +194,44 @@ class GpuCommunicator(Collectives):
         between = [rate for rate in self.plan.pair_gb_per_s[self.rank] if rate > 0]
         where = GpuRanks(ranks=self.size, gb_per_s=min(between, default=0.0))
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
+
+    def register(self, array: Any) -> Registered:
+        """Let the peers map an array, for operations on it; by all ranks together, of arrays that may differ in length.
+
+        Raises:
+            UnavailableError: on any rank, that memory cannot be mapped by others: what cudaMalloc gave can (of PyTorch
+                without expandable segments).
+            RunError: a rank was lost meanwhile.
+        """
+        told = cuda_array(array)
+        return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
+
+    def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:
+        """Take memory that all ranks map; by all ranks together, of one shape.
+
+        Raises:
+            UnavailableError: on any rank, there is not so much left.
+            RunError: a rank was lost meanwhile.
+        """
+        shape = (shape,) if isinstance(shape, int) else shape
+        size = math.prod(shape) * dtype.bytes
+        memory = self._together(lambda: native.GpuMemory(self.device, max(size, 1)))
+        return SymmetricArray(memory, shape, dtype, self._open(memory.pointer, size, symmetric=True), self._close)
+
+    def registered_memory(self, size: int, *, symmetric: bool) -> native.GpuMemory:
+        """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
+
+        Raises:
+            UnavailableError: on any rank, there is not so much left. RunError: a rank was lost meanwhile.
+        """
+        memory = self._together(lambda: native.GpuMemory(self.device, size))
+        self._open(memory.pointer, size, symmetric=symmetric)
+        return memory
+
+    @property
+    def maps_all(self) -> bool:
+        """Whether all GPUs map each other's memory, so that registering it has an effect."""
+        return self._engine.has_windows
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all that is on a stream (CUDA's handle) is done, of this rank.
@@ -216,6 +256,20 @@ class GpuCommunicator(Collectives):
                 connector.proxy.close()
         self._job.dismiss(self._watch)
         self._group.leave()
+
+    def _open(self, pointer: int, size: int, *, symmetric: bool = False) -> int | None:
+        """Register memory of this rank; None where not all GPUs map each other's."""
+        if not self.maps_all:
+            return None
+        lent = self._together(lambda: [self._engine.lend_window(rank, pointer).hex() for rank in range(self.size)])
+        told = [bytes.fromhex(one[self.rank]) for one in self._group.all_gather(lent)]
+        return self._together(lambda: self._engine.open_window(pointer, size, symmetric, told))
+
+    def _close(self, window: int) -> None:
+        """Unregister memory; when this returns, nobody maps it any more."""
+        self._group.barrier()
+        self._engine.close_window(window)
+        self._group.barrier()
 
     def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
         """The way that settings leave, by its number; DUE: the engine chooses."""

@@ -20,6 +20,8 @@ WAYS = (
     (Algorithm.TWO_SHOT, Protocol.LL128),
     (Algorithm.RING, Protocol.SIMPLE),
     (Algorithm.TREE, Protocol.SIMPLE),
+    (Algorithm.ZERO_COPY, Protocol.SIMPLE),
+    (Algorithm.COPY_ENGINE, Protocol.SIMPLE),
 )
 """In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
 EXCHANGES = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)

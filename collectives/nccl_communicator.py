@@ -66,7 +66,7 @@ class NcclCommunicator:
         how = NUMBERS[c.collective], source, destination, c.count, int(c.dtype), int(c.op), c.root
         return self._native.repeat(*how, ahead, times, replays)
 
-    def ran(self, case: Case) -> Ran:
+    def ran(self, case: Case, source: int, destination: int) -> Ran:
         """How the last operation was run, as far as NCCL tells (`NcclDebugFile.last_choice`)."""
         told = None
         if self._log:

@@ -36,7 +36,8 @@ class Algorithm(StrEnum):
     `direct` is a message to each peer; in memory that all share it is done in one step or two. `pairs` is a connection
     with each peer. `recursive_doubling` and `recursive_halving` go by twice as many peers, or half as much data, with
     every step; `hierarchical` is within each host, then across hosts, then within each host;
-    `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory.
+    `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory; `copy-engine` likewise,
+    moved by the GPUs' engines for it in place of kernels.
     """
 
     RING = "ring"
@@ -49,6 +50,7 @@ class Algorithm(StrEnum):
     RECURSIVE_HALVING = "recursive_halving"
     HIERARCHICAL = "hierarchical"
     ZERO_COPY = "zero-copy"
+    COPY_ENGINE = "copy-engine"
 
 
 class Protocol(StrEnum):

@@ -35,14 +35,28 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   return lent;
 }
 
+nb::bytes told(const gpu::Lent& lent) {
+  return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
+}
+
+std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
+  std::vector<gpu::Lent> read;
+  for (const nb::bytes& one : lent) read.push_back(read_lent(one));
+  return read;
+}
+
+gpu::Windows& windows(Engine& engine) {
+  if (!engine.windows()) throw Error(ErrorCode::kInvalid, "not all GPUs map each other's memory");
+  return *engine.windows();
+}
+
 gpu::Via read_via(int number) {
   if (number < 0 || number >= gpu::kVias) throw Error(ErrorCode::kInvalid, "no such way to a rank");
   return static_cast<gpu::Via>(number);
 }
 
 gpu::Way read_way(int number) {
-  if (number < 0 || number > static_cast<int>(gpu::Way::kTree))
-    throw Error(ErrorCode::kInvalid, "no such way");
+  if (number < 0 || number >= gpu::kWays) throw Error(ErrorCode::kInvalid, "no such way");
   return static_cast<gpu::Way>(number);
 }
 
@@ -94,21 +108,40 @@ void bind_gpu(nb::module_& m) {
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines.")
       .def(
-          "lent",
-          [](const Engine& engine, int rank) {
-            const gpu::Lent lent = engine.lent(rank);
-            return nb::bytes(reinterpret_cast<const char*>(&lent), sizeof lent);
-          },
-          "rank"_a)
+          "lent", [](const Engine& engine, int rank) { return told(engine.lent(rank)); }, "rank"_a)
       .def(
           "connect",
           [](Engine& engine, const std::vector<nb::bytes>& lent) {
-            std::vector<gpu::Lent> read;
-            for (const nb::bytes& one : lent) read.push_back(read_lent(one));
+            const std::vector<gpu::Lent> read = read_all_lent(lent);
             nb::gil_scoped_release release;
             engine.connect(read);
           },
           "lent"_a)
+      .def_prop_ro(
+          "has_windows", [](Engine& engine) { return engine.windows() != nullptr; },
+          "Whether memory can be registered: all GPUs map each other's.")
+      .def(
+          "lend_window",
+          [](Engine& engine, int rank, std::uintptr_t pointer) {
+            if (rank < 0 || rank >= engine.ranks())
+              throw Error(ErrorCode::kInvalid, "no such rank");
+            return told(windows(engine).lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+          },
+          "rank"_a, "pointer"_a, "What a rank needs to open memory of this GPU from there on.")
+      .def(
+          "open_window",
+          [](Engine& engine, std::uintptr_t pointer, std::size_t bytes, bool symmetric,
+             const std::vector<nb::bytes>& lent) {
+            const std::vector<gpu::Lent> read = read_all_lent(lent);
+            nb::gil_scoped_release release;
+            return windows(engine).open(reinterpret_cast<const std::byte*>(pointer), bytes,
+                                        symmetric, read);
+          },
+          "pointer"_a, "bytes"_a, "symmetric"_a, "lent"_a,
+          "Register memory, all ranks in one order; the number of the window.")
+      .def(
+          "close_window", [](Engine& engine, int window) { windows(engine).close(window); },
+          "window"_a)
       .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
       .def("start", &Engine::start, "doorbells"_a)
       .def(
@@ -171,15 +204,18 @@ void bind_gpu(nb::module_& m) {
           "By growing length: up to how many bytes, way, blocks, bytes of a chunk.")
       .def(
           "way",
-          [](const Engine& engine, int collective, std::size_t count, int dtype) {
-            const Operation operation = read_operation(collective, 0, 0, count, dtype, 0, 0);
+          [](const Engine& engine, int collective, std::size_t count, int dtype,
+             std::uintptr_t source, std::uintptr_t destination) {
+            const Operation operation =
+                read_operation(collective, source, destination, count, dtype, 0, 0);
             return static_cast<int>(engine.choice(operation).way);
           },
-          "collective"_a, "count"_a, "dtype"_a)
+          "collective"_a, "count"_a, "dtype"_a, "source"_a = 0, "destination"_a = 0,
+          "The way that is due; of arrays that are not given, as of unregistered ones.")
       .def(
           "can",
           [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
-            if (way < 0 || way > static_cast<int>(gpu::Way::kTree)) return false;
+            if (way < 0 || way >= gpu::kWays) return false;
             return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
                               static_cast<gpu::Way>(way));
           },

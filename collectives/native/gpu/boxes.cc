@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/gpu/boxes.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <string>
 
@@ -10,18 +8,15 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr unsigned kEnablePeerAccess = 1;      // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP
-constexpr cuda::Result kPeerAccessAlreadyEnabled = 704;
 
-bool in_gpu(Via via) { return via == Via::kDirect || via == Via::kIpc; }
 bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 
 }  // namespace
 
-Boxes::Boxes(cuda::Context context, cuda::Device device, const Layout& layout, std::vector<Via> via)
+Boxes::Boxes(cuda::Context context, PeerMemory& peers, const Layout& layout, std::vector<Via> via)
     : context_(context),
-      device_(device),
+      peers_(peers),
       via_(std::move(via)),
       at_(via_.size()),
       in_(via_.size()),
@@ -59,10 +54,8 @@ Boxes::Boxes(cuda::Context context, cuda::Device device, const Layout& layout, s
 
 Boxes::~Boxes() {
   const cuda::Current current(context_);
-  for (const cuda::Pointer one : mapped_) cuda_.ipc_close(one);
   for (void* one : registered_) cuda_.host_unregister(one);
   if (here_) cuda_.memory_free(here_);
-  for (const cuda::Device one : retained_) cuda_.context_release(one);
 }
 
 char* Boxes::register_memory(shm::Segment& segment) {
@@ -75,18 +68,8 @@ char* Boxes::register_memory(shm::Segment& segment) {
 }
 
 Lent Boxes::lent(int rank) const {
-  const cuda::Current current(context_);
-  Lent lent{};
-  lent.process = getpid();
+  Lent lent = peers_.lent(via_[rank], here_);
   lent.at = at_[rank];
-  lent.device = here_;
-  cuda_.check(cuda_.device_bus_id(lent.bus_id, sizeof lent.bus_id, device_),
-              "asking a GPU for its bus id");
-  if (via_[rank] == Via::kIpc) {
-    cuda_.check(cuda_.ipc_export(&lent.handle, here_),
-                "lending memory of a GPU to other processes (CUDA IPC: containers need one IPC "
-                "and pid namespace; NCCL_P2P_DISABLE=1 goes through host memory)");
-  }
   if (via_[rank] == Via::kShm) {
     const std::string descriptor = shared_->descriptor();
     std::strncpy(lent.shared, descriptor.c_str(), sizeof lent.shared - 1);
@@ -106,29 +89,9 @@ void Boxes::open(const std::vector<Lent>& lent) {
 }
 
 char* Boxes::opened(int rank, const Lent& lent) {
-  const std::string whom = "the GPU of rank " + std::to_string(rank) + " (" + lent.bus_id + ")";
-  if (via_[rank] == Via::kShm) {
-    opened_.push_back(shm::Segment::open(lent.shared));
-    return register_memory(*opened_.back());
-  }
-  if (via_[rank] == Via::kIpc) {
-    cuda::Pointer there;
-    cuda_.check(cuda_.ipc_import(&there, lent.handle, kEnablePeerAccess),
-                "mapping memory of " + whom +
-                    " (CUDA IPC: containers need one IPC and pid namespace; NCCL_P2P_DISABLE=1 "
-                    "goes through host memory)");
-    mapped_.push_back(there);
-    return reinterpret_cast<char*>(there);
-  }
-  cuda::Device device;
-  cuda::Context context;
-  cuda_.check(cuda_.device_by_bus_id(&device, lent.bus_id), "finding " + whom);
-  if (device == device_) return reinterpret_cast<char*>(lent.device);
-  cuda_.check(cuda_.context_retain(&context, device), "opening " + whom);
-  retained_.push_back(device);
-  const cuda::Result result = cuda_.enable_peer_access(context, 0);
-  if (result != kPeerAccessAlreadyEnabled) cuda_.check(result, "reaching " + whom);
-  return reinterpret_cast<char*>(lent.device);
+  if (in_gpu(via_[rank])) return peers_.open(rank, via_[rank], lent);
+  opened_.push_back(shm::Segment::open(lent.shared));
+  return register_memory(*opened_.back());
 }
 
 }  // namespace railgauge::gpu

@@ -6,37 +6,18 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/native/gpu/peer_memory.h"
 #include "collectives/native/kernels/arguments.h"
 #include "transports/native/cuda/driver.h"
 #include "transports/native/shm/segment.h"
 
 namespace railgauge::gpu {
 
-// How two ranks reach each other; the numbers are part of the Python binding
-// (collectives/gpu_way.py).
-enum class Via : int {
-  kNone,    // not at all: itself, or a rank that it has nothing to do with
-  kDirect,  // memory of the peer's GPU: one process has both
-  kIpc,     // the same, mapped from another process
-  kShm,     // memory of the host that both GPUs map
-  kNet,     // a box at each end, and couriers between them
-};
-inline constexpr int kVias = 5;
-
-// A box as its owner tells the peer that writes into it.
-struct Lent {
-  std::int64_t process;
-  char bus_id[16];
-  std::size_t at;          // of the box, from the start of what follows
-  cuda::Pointer device;    // for kDirect
-  cuda::IpcHandle handle;  // for kIpc
-  char shared[96];         // for kShm: a Segment's descriptor
-};
-
 class Boxes {
  public:
   // Makes the boxes for what comes from each rank. Error (kSystem): not enough memory.
-  Boxes(cuda::Context context, cuda::Device device, const Layout& layout, std::vector<Via> via);
+  // `peers` outlives it.
+  Boxes(cuda::Context context, PeerMemory& peers, const Layout& layout, std::vector<Via> via);
   ~Boxes();
   Boxes(const Boxes&) = delete;
   Boxes& operator=(const Boxes&) = delete;
@@ -60,7 +41,7 @@ class Boxes {
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   cuda::Context context_;
-  cuda::Device device_;
+  PeerMemory& peers_;
   std::vector<Via> via_;
   std::vector<std::size_t> at_;  // of each rank's box, in the memory of its kind
   std::vector<char*> in_, out_;
@@ -70,8 +51,6 @@ class Boxes {
   char* leaving_here_ = nullptr;           // as this GPU maps it
   std::vector<std::unique_ptr<shm::Segment>> opened_;
   std::vector<void*> registered_;
-  std::vector<cuda::Pointer> mapped_;   // of other processes
-  std::vector<cuda::Device> retained_;  // of this process, beside the own one
 };
 
 }  // namespace railgauge::gpu

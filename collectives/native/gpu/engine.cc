@@ -21,6 +21,8 @@ constexpr std::size_t kLowLatencyBytes = 256 << 10;
 // Through memory of the host, where a hand-over takes several microseconds: all_reduces of these
 // sizes go around rings, which have the fewest at a time.
 constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
+// Of operations on registered memory, NCCL's count in bytes.
+constexpr std::size_t kRegisteredFrom = 4 << 20, kCopiesFrom = 8 << 20;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
@@ -91,13 +93,18 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
   status_ = static_cast<Status*>(status);
   *status_ = {};
   clock_.emplace(context_);
-  boxes_.emplace(context_, device_, layout, via);
+  peers_.emplace(context_, device_);
+  boxes_.emplace(context_, *peers_, layout, via);
+  if (all_in_gpus_ && ranks() > 1 && ranks() <= kMostRanks)
+    windows_.emplace(context_, *peers_, via_, rank_);
 }
 
 Engine::~Engine() {
   const cuda::Current current(context_);
   couriers_.clear();
+  windows_.reset();
   boxes_.reset();
+  peers_.reset();
   clock_.reset();
   cuda_.memory_free(memory_);
   if (channels_) cuda_.memory_free(channels_);
@@ -182,6 +189,8 @@ void Engine::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
 
 Choice Engine::choice(const Operation& operation) const {
   const std::size_t size = operation.count * operation.element_bytes();
+  if (size >= kCopiesFrom && can(operation, Way::kCopies)) return {Way::kCopies};
+  if (size >= kRegisteredFrom && can(operation, Way::kRegistered)) return {Way::kRegistered};
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
     if (size <= one.bytes) return one.choice;
   }
@@ -214,6 +223,8 @@ bool Engine::can(const Operation& operation, Way way) const {
            (way == Way::kRing || operation.collective == Collective::kAllReduce);
   }
   if (ranks() > kMostRanks) return false;
+  if (way == Way::kRegistered) return on_registered_memory(operation);
+  if (way == Way::kCopies) return can_copy(operation);
   if (way == Way::kPush) return true;
   if (has_net_) return false;
   const std::size_t one = longest(operation, ranks(), false),
@@ -232,8 +243,20 @@ void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choi
   check();
   if (operation.count == 0) return;
   const cuda::Current current(context_);
-  over_channels(choice) ? run_channels(operation, stream, choice)
-                        : run_exchange(operation, stream, choice);
+  switch (choice.way) {
+    case Way::kRing:
+    case Way::kTree:
+      run_channels(operation, stream, choice);
+      break;
+    case Way::kRegistered:
+      run_registered(operation, stream, choice);
+      break;
+    case Way::kCopies:
+      run_copies(operation, stream);
+      break;
+    default:
+      run_exchange(operation, stream, choice);
+  }
   for (auto& courier : couriers_) courier->wake();
 }
 
@@ -281,6 +304,7 @@ void Engine::count_channels(const Operation& operation, std::uint64_t times) {
 }
 
 bool Engine::in_steps(const Operation& operation, const Choice& choice) const {
+  if (choice.way == Way::kRegistered || choice.way == Way::kCopies) return operation.reduces();
   const bool far = has_net_ && longest(operation, ranks(), false) <= kOneStepBytes;
   return choice.way != Way::kLowLatency && !far;
 }
@@ -421,6 +445,12 @@ void Engine::check() const {
       problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
     throw PeerLost(problem, rank);
   }
+  if (const std::uint32_t elsewhere = status->elsewhere) {
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(elsewhere - 1) +
+                                          " passed another place of its symmetric memory than "
+                                          "rank " +
+                                          std::to_string(rank_));
+  }
   if (status->abort) throw Error(ErrorCode::kAborted, "this rank was told to stop");
 }
 
@@ -441,7 +471,8 @@ cuda::Function Engine::function(const Operation& operation, Way way) {
                 std::string("loading the kernels for ") + dtype_name(dtype));
   }
   static constexpr const char* kOps[kRedops] = {"sum", "prod", "min", "max", "sum"};
-  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_", "ring_", "tree_"};
+  static constexpr const char* kWays[] = {"low_latency_", "push_", "full_lines_",
+                                          "ring_",        "tree_", "registered_"};
   const std::string name =
       std::string(kWays[static_cast<int>(way)]) + kOps[static_cast<int>(operation.op)];
   cuda::Function function = nullptr;

@@ -11,6 +11,7 @@
 
 #include "collectives/native/gpu/boxes.h"
 #include "collectives/native/gpu/courier.h"
+#include "collectives/native/gpu/windows.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 #include "transports/native/cuda/clock.h"
@@ -19,7 +20,8 @@
 namespace railgauge::gpu {
 
 // The numbers are part of the Python binding (collectives/gpu_way.py).
-enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree };
+enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree, kRegistered, kCopies };
+inline constexpr int kWays = 7;
 
 // A way, and what its kernel is started with; 0: as fits. All ranks take the same.
 struct Choice {
@@ -63,6 +65,8 @@ class Engine {
   // After connect(), and carry() for all of them: a courier sets out for each lane, with its
   // doorbell.
   void start(const std::vector<std::shared_ptr<Doorbell>>& doorbells);
+  // Registered memory; null where not all GPUs map each other's.
+  Windows* windows() { return windows_ ? &*windows_ : nullptr; }
   // The channels that rings and trees run on.
   void channels(const std::vector<PlannedChannel>& planned);
 
@@ -92,14 +96,21 @@ class Engine {
   // Until all that is on a stream is done.
   void synchronize(cuda::Stream stream) const;
 
- private:
   int ranks() const { return static_cast<int>(via_.size()); }
+
+ private:
   Base base(std::uint32_t chunk_bytes) const;
   void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
   void count(const Operation& asked, const Choice& choice, std::uint64_t times);
   void count_channels(const Operation& operation, std::uint64_t times);
   void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
   void run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  // In gpu/registered.cc.
+  bool on_registered_memory(const Operation& operation) const;
+  bool can_copy(const Operation& operation) const;
+  RegisteredArguments registered_arguments(const Operation& operation) const;
+  void run_registered(const Operation& operation, cuda::Stream stream, const Choice& choice);
+  void run_copies(const Operation& operation, cuda::Stream stream);
   // Whether it goes in two steps, with a choice.
   bool in_steps(const Operation& operation, const Choice& choice) const;
   void launch_exchange(const Operation& operation, Way way, unsigned blocks, unsigned threads,
@@ -121,7 +132,9 @@ class Engine {
   Status* status_ = nullptr;
   cuda::Pointer memory_ = 0;  // the kernels' own: Memory, channels and their orders
   std::optional<cuda::Clock> clock_;
+  std::optional<PeerMemory> peers_;
   std::optional<Boxes> boxes_;
+  std::optional<Windows> windows_;
   std::vector<std::vector<Route>> routes_;  // by lane
   std::vector<std::unique_ptr<Courier>> couriers_;
   int n_channels_ = 0;

@@ -187,6 +187,34 @@ Exchange in_two_steps(const Operation& o, int rank, int ranks) {
   }
 }
 
+void on_registered(const Operation& o, int rank, int ranks, RegisteredArguments& a) {
+  // What reduces is read by the owners of parts; what is only moved is written where it has to be.
+  const auto transfers = o.reduces() ? in_two_steps : in_one_step;
+  const Exchange own = transfers(o, rank, ranks);
+  a.own = own.own;
+  a.result = own.result;
+  a.reduce_count = own.reduce_count;
+  a.reduce_from = own.reduce_from;
+  a.share_with = own.share_with;
+  a.divide_by = own.divide_by;
+  Operation there = o;  // as a peer sees it: places from the beginning of its arrays on
+  std::byte* const beginning = reinterpret_cast<std::byte*>(kPartBytes);
+  there.source = there.destination = beginning;
+  const auto at = [&](const void* place) {
+    return place ? static_cast<const std::byte*>(place) - beginning : 0;
+  };
+  for (int peer = 0; peer < ranks; ++peer) {
+    if (peer == rank) continue;
+    const Exchange theirs = transfers(there, peer, ranks);
+    a.reduce_at[peer] = at(theirs.give[rank]);
+    a.share_at[peer] = at(theirs.take[rank]);
+    if (o.reduces()) continue;
+    a.put[peer] = own.give[peer];
+    a.put_count[peer] = own.give_count[peer];
+    a.put_at[peer] = at(theirs.land[rank]);
+  }
+}
+
 std::size_t longest(const Operation& o, int ranks, bool two_steps) {
   if (!two_steps || ranks == 1) return o.count * o.element_bytes();
   switch (o.collective) {

@@ -15,6 +15,10 @@ Exchange in_one_step(const Operation& operation, int rank, int ranks);
 // given to their owners, which share the results. The others as in one step.
 Exchange in_two_steps(const Operation& operation, int rank, int ranks);
 
+// On registered memory: what a rank writes into its peers' destinations, and what it reads of their
+// sources. Fills all but who they are and where they meet.
+void on_registered(const Operation& operation, int rank, int ranks, RegisteredArguments& a);
+
 // The longest transfer between two ranks, in bytes; the same on every rank.
 std::size_t longest(const Operation& operation, int ranks, bool two_steps);
 

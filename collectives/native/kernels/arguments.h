@@ -31,6 +31,15 @@ struct Progress {
   std::uint32_t bytes[kSlots];  // of the messages that are there
 };
 
+// What kernels on registered memory tell each other in a box, for one block: all of it is written
+// by the owner's peer. A number of a launch stands beside each place, so that both are seen at
+// once.
+struct alignas(16) Meeting {
+  std::uint64_t source, source_round;  // Place::word() of the peer's arrays
+  std::uint64_t destination, destination_round;
+  std::uint32_t done;  // the launch whose transfers the peer has ended
+};
+
 // What the boxes of a communicator hold.
 struct Layout {
   std::uint32_t blocks;      // with connections
@@ -52,8 +61,11 @@ struct Layout {
   RAILGAUGE_ON_BOTH std::size_t full_lines_at() const {
     return lines_at() + std::size_t(line_blocks) * 2 * 2 * kLineBytes;
   }
-  RAILGAUGE_ON_BOTH std::size_t box_bytes() const {
+  RAILGAUGE_ON_BOTH std::size_t meetings_at() const {
     return full_lines_at() + std::size_t(full_lines) * 2 * 2 * kFullLineBytes;
+  }
+  RAILGAUGE_ON_BOTH std::size_t box_bytes() const {
+    return (meetings_at() + blocks * sizeof(Meeting) + 127) / 128 * 128;
   }
 };
 
@@ -61,12 +73,14 @@ struct Layout {
 struct Memory {
   std::uint32_t round[kMostBlocks];       // of low_latency
   std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended
+  std::uint32_t meeting[kMostBlocks];     // of registered
 };
 
 // In pinned memory of the host: how an operation ended.
 struct Status {
-  std::uint32_t abort;   // set by the host: leave, whatever is awaited
-  std::uint32_t failed;  // set by a kernel that waited too long: 1 + the rank that it waited for
+  std::uint32_t abort;      // set by the host: leave, whatever is awaited
+  std::uint32_t failed;     // set by a kernel that waited too long: 1 + the rank that it waited for
+  std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another place in it
 };
 
 // One collective, as transfers between a rank and its peers. Pointers are on the rank's own GPU,
@@ -102,6 +116,43 @@ struct Arguments {
   int rank, ranks;
   char* in[kMostRanks];   // by rank: what it writes for this one
   char* out[kMostRanks];  // what this one writes for it
+};
+
+// Registered memory of all ranks: where each rank's begins, as this GPU maps it.
+struct Window {
+  char* begin[kMostRanks];
+};
+inline constexpr int kMostWindows = 256;
+
+// Where an array of a rank begins in a window.
+struct Place {
+  std::uint64_t window, at;
+  RAILGAUGE_ON_BOTH std::uint64_t word() const { return window << 48 | at; }
+  RAILGAUGE_ON_BOTH static Place of(std::uint64_t word) {
+    return {word >> 48, word & ((std::uint64_t(1) << 48) - 1)};
+  }
+};
+
+// Of the kernel on registered memory: a rank reads its peers' sources and writes into their
+// destinations. Places there are bytes from the peer's array on.
+struct RegisteredArguments {
+  Base base;
+  int rank, ranks;
+  char* in[kMostRanks];  // boxes, as in Arguments
+  char* out[kMostRanks];
+  const Window* windows;
+  Place source, destination;    // this rank's
+  bool symmetric;               // every rank's destination is at one place of its memory
+  const void* put[kMostRanks];  // what goes to each peer as it is
+  std::size_t put_at[kMostRanks], put_count[kMostRanks];
+  const void* own;            // this rank's part of what is reduced; null: none
+  void* result;               // null: only shared
+  std::size_t reduce_count;   // of elements
+  std::uint32_t reduce_from;  // bits: the peers whose sources are reduced
+  std::size_t reduce_at[kMostRanks];
+  std::uint32_t share_with;  // bits: the peers that get the result
+  std::size_t share_at[kMostRanks];
+  std::uint32_t divide_by;  // of averages; 0: none
 };
 
 inline constexpr int kMostChildren = 3;  // of a tree

@@ -3,36 +3,42 @@
 #include "full_lines.cuh"
 #include "low_latency.cuh"
 #include "push.cuh"
+#include "registered.cuh"
 #include "ring.cuh"
 #include "tree.cuh"
 
 using namespace railgauge::gpu;
 
-#define KERNELS(name, Op)                                       \
-  extern "C" __global__ void __launch_bounds__(512)             \
-      low_latency_##name(const __grid_constant__ Arguments a) { \
-    begin_kernel();                                             \
-    low_latency<RAILGAUGE_ELEMENT, Op>(a);                      \
-  }                                                             \
-  extern "C" __global__ void __launch_bounds__(512)             \
-      full_lines_##name(const __grid_constant__ Arguments a) {  \
-    begin_kernel();                                             \
-    FullLines<RAILGAUGE_ELEMENT>(a).run<Op>();                  \
-  }                                                             \
-  extern "C" __global__ void __launch_bounds__(kPushThreads)    \
-      push_##name(const __grid_constant__ Arguments a) {        \
-    begin_kernel();                                             \
-    push<RAILGAUGE_ELEMENT, Op>(a);                             \
-  }                                                             \
-  extern "C" __global__ void __launch_bounds__(kRingThreads)    \
-      ring_##name(const __grid_constant__ ChannelArguments a) { \
-    begin_kernel();                                             \
-    ring<RAILGAUGE_ELEMENT, Op>(a);                             \
-  }                                                             \
-  extern "C" __global__ void __launch_bounds__(kTreeThreads)    \
-      tree_##name(const __grid_constant__ ChannelArguments a) { \
-    begin_kernel();                                             \
-    tree<RAILGAUGE_ELEMENT, Op>(a);                             \
+#define KERNELS(name, Op)                                                \
+  extern "C" __global__ void __launch_bounds__(512)                      \
+      low_latency_##name(const __grid_constant__ Arguments a) {          \
+    begin_kernel();                                                      \
+    low_latency<RAILGAUGE_ELEMENT, Op>(a);                               \
+  }                                                                      \
+  extern "C" __global__ void __launch_bounds__(512)                      \
+      full_lines_##name(const __grid_constant__ Arguments a) {           \
+    begin_kernel();                                                      \
+    FullLines<RAILGAUGE_ELEMENT>(a).run<Op>();                           \
+  }                                                                      \
+  extern "C" __global__ void __launch_bounds__(kPushThreads)             \
+      push_##name(const __grid_constant__ Arguments a) {                 \
+    begin_kernel();                                                      \
+    push<RAILGAUGE_ELEMENT, Op>(a);                                      \
+  }                                                                      \
+  extern "C" __global__ void __launch_bounds__(kRingThreads)             \
+      ring_##name(const __grid_constant__ ChannelArguments a) {          \
+    begin_kernel();                                                      \
+    ring<RAILGAUGE_ELEMENT, Op>(a);                                      \
+  }                                                                      \
+  extern "C" __global__ void __launch_bounds__(kTreeThreads)             \
+      tree_##name(const __grid_constant__ ChannelArguments a) {          \
+    begin_kernel();                                                      \
+    tree<RAILGAUGE_ELEMENT, Op>(a);                                      \
+  }                                                                      \
+  extern "C" __global__ void __launch_bounds__(kRegisteredThreads)       \
+      registered_##name(const __grid_constant__ RegisteredArguments a) { \
+    begin_kernel();                                                      \
+    registered<RAILGAUGE_ELEMENT, Op>(a);                                \
   }
 KERNELS(sum, Sum)
 KERNELS(prod, Prod)

@@ -6,34 +6,12 @@
 #pragma once
 
 #include "connection.cuh"
+#include "part.cuh"
 
 namespace railgauge::gpu {
 
 inline constexpr int kSenders = 256, kReducers = 256, kTakers = 128;  // threads
 inline constexpr int kPushThreads = kSenders + kReducers + kTakers;
-
-// The part of a transfer that this block moves, cut into chunks.
-template <class T>
-class Part {
- public:
-  __device__ Part(const void* data, std::size_t count, std::uint32_t chunk_bytes)
-      : chunk_(chunk_bytes / sizeof(T)) {
-    const std::size_t step = 128 / sizeof(T);
-    const std::size_t each = ((count + gridDim.x - 1) / gridDim.x + step - 1) / step * step;
-    const std::size_t begin = min(count, blockIdx.x * each);
-    data_ = static_cast<T*>(const_cast<void*>(data)) + begin;
-    count_ = min(count, begin + each) - begin;
-  }
-  __device__ std::uint32_t chunks() const { return (count_ + chunk_ - 1) / chunk_; }
-  __device__ T* chunk(std::uint32_t number) const { return data_ + number * chunk_; }
-  __device__ std::size_t count(std::uint32_t number) const {
-    return min(chunk_, count_ - number * chunk_);
-  }
-
- private:
-  T* data_;
-  std::size_t count_, chunk_;
-};
 
 // The connections of one kind with all peers.
 class Connections {

@@ -63,6 +63,7 @@ struct LaunchConfig {
   X(memory_left, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                              \
   X(memory_allocate, cuMemAlloc_v2, (Pointer*, std::size_t))                                 \
   X(memory_free, cuMemFree_v2, (Pointer))                                                    \
+  X(memory_range, cuMemGetAddressRange_v2, (Pointer*, std::size_t*, Pointer))                \
   X(memory_set, cuMemsetD8_v2, (Pointer, unsigned char, std::size_t))                        \
   X(host_allocate, cuMemHostAlloc, (void**, std::size_t, unsigned))                          \
   X(host_free, cuMemFreeHost, (void*))                                                       \

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/windows.h"
+
+#include <algorithm>
+#include <string>
+
+namespace railgauge::gpu {
+
+Windows::Windows(cuda::Context context, PeerMemory& peers, std::vector<Via> via, int rank)
+    : context_(context), peers_(peers), via_(std::move(via)), rank_(rank) {
+  const cuda::Current current(context_);
+  cuda_.check(cuda_.memory_allocate(&table_, kMostWindows * sizeof(Window)),
+              "taking memory of a GPU");
+}
+
+Windows::~Windows() {
+  const cuda::Current current(context_);
+  cuda_.memory_free(table_);
+}
+
+Lent Windows::lend(int rank, const std::byte* data) const {
+  const auto pointer = reinterpret_cast<cuda::Pointer>(data);
+  cuda::Pointer allocation = 0;
+  std::size_t bytes = 0;
+  {
+    const cuda::Current current(context_);
+    cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer),
+                "registering memory that is to be in this GPU");
+  }
+  Lent lent = peers_.lent(via_[rank], allocation);
+  lent.at = pointer - allocation;
+  return lent;
+}
+
+int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
+                  const std::vector<Lent>& lent) {
+  if (lent.size() != via_.size())
+    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
+  auto place = std::ranges::find(opened_, nullptr, &Opened::data);
+  if (place == opened_.end()) {
+    if (opened_.size() == kMostWindows) {
+      throw Error(ErrorCode::kInvalid, "there are " + std::to_string(kMostWindows) +
+                                           " registered arrays, as many as there can be: close "
+                                           "some, or register what they are parts of");
+    }
+    place = opened_.insert(place, {});
+  }
+  Opened window{data, bytes, symmetric, {}, lent};
+  window.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
+  for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
+    if (rank != rank_)
+      window.at.begin[rank] = peers_.open(rank, via_[rank], lent[rank]) + lent[rank].at;
+  }
+  const int number = static_cast<int>(place - opened_.begin());
+  const cuda::Current current(context_);
+  cuda_.check(cuda_.memory_write(table_ + number * sizeof(Window), &window.at, sizeof(Window)),
+              "writing memory of a GPU");
+  *place = std::move(window);
+  return number;
+}
+
+void Windows::close(int window) {
+  for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
+    if (via_[rank] == Via::kIpc) peers_.close(opened_.at(window).lent[rank]);
+  }
+  opened_.at(window) = {};
+}
+
+std::optional<Place> Windows::find(const void* array) const {
+  const auto* data = static_cast<const std::byte*>(array);
+  for (std::size_t window = 0; window < opened_.size(); ++window) {
+    const Opened& one = opened_[window];
+    if (one.data && data >= one.data && data < one.data + one.bytes)
+      return Place{window, static_cast<std::size_t>(data - one.data)};
+  }
+  return {};
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives on registered memory: no boxes between the arrays, whose places the ranks tell each
+// other first. A rank reads what it reduces where it lies, and writes what it gives or shares where
+// it has to be. Blocks of one number meet, before and after: by then every rank's kernel has begun,
+// and all that was meant for it is there.
+#pragma once
+
+#include "connection.cuh"
+#include "part.cuh"
+
+namespace railgauge::gpu {
+
+inline constexpr int kRegisteredThreads = 512;
+
+// A place, and the launch it is of: nobody sees one without the other.
+__device__ inline void tell_place(std::uint64_t* to, std::uint64_t place, std::uint64_t round) {
+  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(place), "l"(round)
+               : "memory");
+}
+__device__ inline bool hear_place(const std::uint64_t* from, std::uint64_t round, int peer,
+                                  Patience& patience, Place& place) {
+  while (true) {
+    std::uint64_t word, of;
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(word), "=l"(of)
+                 : "l"(from)
+                 : "memory");
+    place = Place::of(word);
+    if (of == round) return true;
+    if (!patience.goes_on(peer)) return false;
+  }
+}
+
+template <class T>
+class Registered {
+ public:
+  __device__ explicit Registered(const RegisteredArguments& a)
+      : a_(a), round_(a.base.memory->meeting[blockIdx.x] + 1) {}
+
+  // The peers' arrays are `source` and `destination` of the block's shared memory, by rank.
+  template <class Op>
+  __device__ void run(char** source, char** destination, int& stop) {
+    const Crew crew{0, kRegisteredThreads, static_cast<int>(threadIdx.x)};
+    const int peer = threadIdx.x;
+    const bool meets = peer < a_.ranks && peer != a_.rank;
+    Patience patience(a_.base);
+    if (!threadIdx.x) stop = 0;
+    __syncthreads();
+    if (meets && !meet(peer, patience, source[peer], destination[peer])) stop = 1;
+    __syncthreads();
+    if (stop) return;
+    for (int step = 1; step < a_.ranks; ++step) put((a_.rank + step) % a_.ranks, crew, destination);
+    reduce<Op>(crew, source, destination);
+    __syncthreads();
+    if (meets) {
+      store_release(&meeting(a_.out[peer])->done, round_);
+      await(&meeting(a_.in[peer])->done, round_, peer, patience);
+    }
+    if (!threadIdx.x) a_.base.memory->meeting[blockIdx.x] = round_;
+  }
+
+ private:
+  __device__ Meeting* meeting(char* box) const {
+    return reinterpret_cast<Meeting*>(box + a_.base.layout.meetings_at()) + blockIdx.x;
+  }
+  // This block's part of an array.
+  __device__ static T* part(const void* data, std::size_t count) {
+    return Part<T>(data, count, 0).chunk(0);
+  }
+
+  __device__ bool meet(int peer, Patience& patience, char*& source, char*& destination) const {
+    Meeting* theirs = meeting(a_.out[peer]);
+    const Meeting* own = meeting(a_.in[peer]);
+    __threadfence_system();  // what kernels before have written here is there for the peer
+    tell_place(&theirs->source, a_.source.word(), round_);
+    tell_place(&theirs->destination, a_.destination.word(), round_);
+    Place from, to;
+    if (!hear_place(&own->source, round_, peer, patience, from)) return false;
+    if (!hear_place(&own->destination, round_, peer, patience, to)) return false;
+    __threadfence_system();
+    if (a_.symmetric && to.word() != a_.destination.word()) {
+      a_.base.status->elsewhere = 1 + peer;
+      return false;
+    }
+    source = a_.windows[from.window].begin[peer] + from.at;
+    destination = a_.windows[to.window].begin[peer] + to.at;
+    return true;
+  }
+
+  __device__ void put(int peer, const Crew& crew, char* const* destination) const {
+    const std::size_t count = a_.put_count[peer];
+    const Part<T> from(a_.put[peer], count, 0);
+    copy(crew, part(destination[peer] + a_.put_at[peer], count), from.chunk(0), from.count(0));
+  }
+
+  template <class Op>
+  __device__ void reduce(const Crew& crew, char* const* source, char* const* destination) const {
+    const T* inputs[kMostRanks];
+    T* targets[kMostRanks];
+    int n_inputs = 0, n_targets = 0;
+    const std::size_t count = a_.reduce_count;
+    if (a_.result) targets[n_targets++] = part(a_.result, count);
+    for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
+      if (rank == a_.rank && a_.own) inputs[n_inputs++] = part(a_.own, count);
+      if (a_.reduce_from >> rank & 1)
+        inputs[n_inputs++] = part(source[rank] + a_.reduce_at[rank], count);
+    }
+    for (int step = 1; step < a_.ranks; ++step) {
+      const int peer = (a_.rank + step) % a_.ranks;
+      if (a_.share_with >> peer & 1)
+        targets[n_targets++] = part(destination[peer] + a_.share_at[peer], count);
+    }
+    reduce_chunk<T, Op>(crew, inputs, n_inputs, targets, n_targets,
+                        Part<T>(a_.own, count, 0).count(0), a_.divide_by);
+  }
+
+  const RegisteredArguments& a_;
+  const std::uint32_t round_;
+};
+
+template <class T, class Op>
+__device__ void registered(const RegisteredArguments& a) {
+  __shared__ char *source[kMostRanks], *destination[kMostRanks];
+  __shared__ int stop;
+  Registered<T>(a).template run<Op>(source, destination, stop);
+}
+
+}  // namespace railgauge::gpu
