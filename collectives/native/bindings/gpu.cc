@@ -49,7 +49,7 @@ gpu::Way read_way(int number) {
 // A way below 0: the one that is due.
 gpu::Choice read_choice(const Engine& engine, const Operation& operation, int way, unsigned blocks,
                         std::uint32_t chunk_bytes) {
-  if (way < 0) return engine.choice(operation);
+  if (way < 0) return engine.choices().due(operation);
   return {read_way(way), blocks, chunk_bytes};
 }
 
@@ -165,7 +165,8 @@ void bind_gpu(nb::module_& m) {
             for (const auto& [bytes, way, blocks, chunk_bytes] : choices) {
               read.push_back({bytes, {read_way(way), blocks, chunk_bytes}});
             }
-            engine.choose(read_operation(collective, 0, 0, 0, 0, 0, 0).collective, std::move(read));
+            engine.choices().choose(read_operation(collective, 0, 0, 0, 0, 0, 0).collective,
+                                    std::move(read));
           },
           "collective"_a, "choices"_a,
           "By growing length: up to how many bytes, way, blocks, bytes of a chunk.")
@@ -173,15 +174,15 @@ void bind_gpu(nb::module_& m) {
           "way",
           [](const Engine& engine, int collective, std::size_t count, int dtype) {
             const Operation operation = read_operation(collective, 0, 0, count, dtype, 0, 0);
-            return static_cast<int>(engine.choice(operation).way);
+            return static_cast<int>(engine.choices().due(operation).way);
           },
           "collective"_a, "count"_a, "dtype"_a)
       .def(
           "can",
           [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
             if (way < 0 || way > static_cast<int>(gpu::Way::kTree)) return false;
-            return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
-                              static_cast<gpu::Way>(way));
+            return engine.choices().can(read_operation(collective, 0, 0, count, dtype, 0, 0),
+                                        static_cast<gpu::Way>(way));
           },
           "collective"_a, "count"_a, "dtype"_a, "way"_a)
       .def(
