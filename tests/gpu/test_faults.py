@@ -24,7 +24,7 @@ def run(*args, **env):
         ("cuInit=100", THREADS, 3, "--device cpu runs host ranks"),
         ("cuInit=803", THREADS, 3, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
         ("cuDevicePrimaryCtxRetain@1=2", THREADS, 3, "rank 1: opening GPU 1: CUDA_ERROR_OUT_OF_MEMORY"),
-        ("cuMemAlloc_v2@1=2", THREADS, 3, "rank 1: taking memory of GPU 1: CUDA_ERROR_OUT_OF_MEMORY"),
+        ("cuMemAlloc_v2@1=2", THREADS, 3, "bytes of GPU 1: CUDA_ERROR_OUT_OF_MEMORY"),
         ("cuMemHostAlloc=2", THREADS, 3, "rank 0: pinning host memory: CUDA_ERROR_OUT_OF_MEMORY"),
         ("cuModuleLoadData@1=209", THREADS, 3, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
         ("cuLaunchKernel=700", THREADS, 3, "CUDA_ERROR_ILLEGAL_ADDRESS"),
@@ -46,7 +46,7 @@ def test_memory_that_is_too_small_for_the_messages(fake_gpus):
     asked = ("-b", "1G", "-e", "1G", "--json")
     result = run(*THREADS, *asked, **fake_gpus(2, memory=600 << 20))
     assert result.returncode == 3, result.stderr
-    assert "taking 1073741824 bytes of a GPU: CUDA_ERROR_OUT_OF_MEMORY" in result.stderr
+    assert "taking 1073741824 bytes of GPU 0: CUDA_ERROR_OUT_OF_MEMORY" in result.stderr
     assert json.loads(result.stdout)["status"] == "failed"
 
 

@@ -45,11 +45,6 @@ std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
   return read;
 }
 
-gpu::Windows& windows(Engine& engine) {
-  if (!engine.windows()) throw Error(ErrorCode::kInvalid, "not all GPUs map each other's memory");
-  return *engine.windows();
-}
-
 gpu::Via read_via(int number) {
   if (number < 0 || number >= gpu::kVias) throw Error(ErrorCode::kInvalid, "no such way to a rank");
   return static_cast<gpu::Via>(number);
@@ -63,7 +58,7 @@ gpu::Way read_way(int number) {
 // A way below 0: the one that is due.
 gpu::Choice read_choice(const Engine& engine, const Operation& operation, int way, unsigned blocks,
                         std::uint32_t chunk_bytes) {
-  if (way < 0) return engine.choice(operation);
+  if (way < 0) return engine.choices().due(operation);
   return {read_way(way), blocks, chunk_bytes};
 }
 
@@ -118,14 +113,14 @@ void bind_gpu(nb::module_& m) {
           },
           "lent"_a)
       .def_prop_ro(
-          "has_windows", [](Engine& engine) { return engine.windows() != nullptr; },
+          "has_windows", [](Engine& engine) { return engine.windows().allowed(); },
           "Whether memory can be registered: all GPUs map each other's.")
       .def(
           "lend_window",
           [](Engine& engine, int rank, std::uintptr_t pointer) {
             if (rank < 0 || rank >= engine.ranks())
               throw Error(ErrorCode::kInvalid, "no such rank");
-            return told(windows(engine).lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+            return told(engine.windows().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
           },
           "rank"_a, "pointer"_a, "What a rank needs to open memory of this GPU from there on.")
       .def(
@@ -134,13 +129,13 @@ void bind_gpu(nb::module_& m) {
              const std::vector<nb::bytes>& lent) {
             const std::vector<gpu::Lent> read = read_all_lent(lent);
             nb::gil_scoped_release release;
-            return windows(engine).open(reinterpret_cast<const std::byte*>(pointer), bytes,
-                                        symmetric, read);
+            return engine.windows().open(reinterpret_cast<const std::byte*>(pointer), bytes,
+                                         symmetric, read);
           },
           "pointer"_a, "bytes"_a, "symmetric"_a, "lent"_a,
           "Register memory, all ranks in one order; the number of the window.")
       .def(
-          "close_window", [](Engine& engine, int window) { windows(engine).close(window); },
+          "close_window", [](Engine& engine, int window) { engine.windows().close(window); },
           "window"_a)
       .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
       .def("start", &Engine::start, "doorbells"_a)
@@ -198,7 +193,8 @@ void bind_gpu(nb::module_& m) {
             for (const auto& [bytes, way, blocks, chunk_bytes] : choices) {
               read.push_back({bytes, {read_way(way), blocks, chunk_bytes}});
             }
-            engine.choose(read_operation(collective, 0, 0, 0, 0, 0, 0).collective, std::move(read));
+            engine.choices().choose(read_operation(collective, 0, 0, 0, 0, 0, 0).collective,
+                                    std::move(read));
           },
           "collective"_a, "choices"_a,
           "By growing length: up to how many bytes, way, blocks, bytes of a chunk.")
@@ -208,7 +204,7 @@ void bind_gpu(nb::module_& m) {
              std::uintptr_t source, std::uintptr_t destination) {
             const Operation operation =
                 read_operation(collective, source, destination, count, dtype, 0, 0);
-            return static_cast<int>(engine.choice(operation).way);
+            return static_cast<int>(engine.choices().due(operation).way);
           },
           "collective"_a, "count"_a, "dtype"_a, "source"_a = 0, "destination"_a = 0,
           "The way that is due; of arrays that are not given, as of unregistered ones.")
@@ -216,8 +212,8 @@ void bind_gpu(nb::module_& m) {
           "can",
           [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
             if (way < 0 || way >= gpu::kWays) return false;
-            return engine.can(read_operation(collective, 0, 0, count, dtype, 0, 0),
-                              static_cast<gpu::Way>(way));
+            return engine.choices().can(read_operation(collective, 0, 0, count, dtype, 0, 0),
+                                        static_cast<gpu::Way>(way));
           },
           "collective"_a, "count"_a, "dtype"_a, "way"_a)
       .def(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/native/gpu/boxes.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <string>
 
@@ -8,20 +10,17 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP
-
 bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 
 }  // namespace
 
-Boxes::Boxes(cuda::Context context, PeerMemory& peers, const Layout& layout, std::vector<Via> via)
-    : context_(context),
+Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via)
+    : gpu_(device),
       peers_(peers),
       via_(std::move(via)),
       at_(via_.size()),
       in_(via_.size()),
       out_(via_.size()) {
-  const cuda::Current current(context_);
   std::size_t in_this_gpu = 0, in_host = 0;
   bool has_net = false;
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
@@ -32,43 +31,33 @@ Boxes::Boxes(cuda::Context context, PeerMemory& peers, const Layout& layout, std
     has_net |= via_[rank] == Via::kNet;
   }
   if (in_this_gpu) {
-    cuda_.check(cuda_.memory_allocate(&here_, in_this_gpu),
-                "taking " + std::to_string(in_this_gpu) + " bytes of a GPU");
-    cuda_.check(cuda_.memory_set(here_, 0, in_this_gpu), "clearing memory of a GPU");
+    here_.emplace(device, in_this_gpu);
+    here_->set(0, in_this_gpu);
   }
-  char* shared = nullptr;
+  char *shared = nullptr, *leaving = nullptr;
   if (in_host) {
     shared_ = shm::Segment::create_resident(in_host);
     shared = register_memory(*shared_);
   }
   if (has_net) {
     leaving_ = shm::Segment::create_resident(in_host);
-    leaving_here_ = register_memory(*leaving_);
+    leaving = register_memory(*leaving_);
   }
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
-    if (in_gpu(via_[rank])) in_[rank] = reinterpret_cast<char*>(here_) + at_[rank];
+    if (in_gpu(via_[rank])) in_[rank] = reinterpret_cast<char*>(here_->pointer()) + at_[rank];
     if (on_host(via_[rank])) in_[rank] = shared + at_[rank];
-    if (via_[rank] == Via::kNet) out_[rank] = leaving_here_ + at_[rank];
+    if (via_[rank] == Via::kNet) out_[rank] = leaving + at_[rank];
   }
-}
-
-Boxes::~Boxes() {
-  const cuda::Current current(context_);
-  for (void* one : registered_) cuda_.host_unregister(one);
-  if (here_) cuda_.memory_free(here_);
 }
 
 char* Boxes::register_memory(shm::Segment& segment) {
-  cuda_.check(cuda_.host_register(segment.data(), segment.size(), kMappedEverywhere),
-              "pinning " + std::to_string(segment.size()) + " bytes of host memory");
-  registered_.push_back(segment.data());
-  cuda::Pointer there = 0;
-  cuda_.check(cuda_.host_pointer(&there, segment.data(), 0), "mapping host memory into a GPU");
-  return reinterpret_cast<char*>(there);
+  registered_.push_back(
+      std::make_unique<cuda::Registered>(gpu_.context(), segment.data(), segment.size()));
+  return registered_.back()->there();
 }
 
 Lent Boxes::lent(int rank) const {
-  Lent lent = peers_.lent(via_[rank], here_);
+  Lent lent = peers_.lent(via_[rank], here_ ? here_->pointer() : 0);
   lent.at = at_[rank];
   if (via_[rank] == Via::kShm) {
     const std::string descriptor = shared_->descriptor();
@@ -81,7 +70,7 @@ void Boxes::open(const std::vector<Lent>& lent) {
   if (lent.size() != via_.size()) {
     throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
   }
-  const cuda::Current current(context_);
+  const cuda::Current current(gpu_.context());
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
     if (via_[rank] == Via::kNone || via_[rank] == Via::kNet) continue;
     out_[rank] = opened(static_cast<int>(rank), lent[rank]) + lent[rank].at;

@@ -4,29 +4,30 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/native/gpu/peer_memory.h"
 #include "collectives/native/kernels/arguments.h"
-#include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/cuda/memory.h"
+#include "transports/native/cuda/pinned.h"
 #include "transports/native/shm/segment.h"
 
 namespace railgauge::gpu {
 
 class Boxes {
  public:
-  // Makes the boxes for what comes from each rank. Error (kSystem): not enough memory.
-  // `peers` outlives it.
-  Boxes(cuda::Context context, PeerMemory& peers, const Layout& layout, std::vector<Via> via);
-  ~Boxes();
-  Boxes(const Boxes&) = delete;
-  Boxes& operator=(const Boxes&) = delete;
+  // Makes the boxes for what comes from each rank, on a GPU by CUDA's number; `peers` is its way to
+  // the others', and outlives it. Error (kSystem): not enough memory.
+  Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via);
 
   // What a rank needs to write into its box here.
   Lent lent(int rank) const;
   // What all ranks lent this one, by rank. Error (kSystem): one cannot be reached.
   void open(const std::vector<Lent>& lent);
 
+  int ranks() const { return static_cast<int>(via_.size()); }
   Via via(int rank) const { return via_[rank]; }
   // As kernels on this GPU address them; null where there are none.
   char* in(int rank) const { return in_[rank]; }
@@ -39,18 +40,16 @@ class Boxes {
   char* register_memory(shm::Segment& segment);
   char* opened(int rank, const Lent& lent);
 
-  const cuda::Driver& cuda_ = cuda::Driver::get();
-  cuda::Context context_;
+  const cuda::Gpu gpu_;
   PeerMemory& peers_;
   std::vector<Via> via_;
   std::vector<std::size_t> at_;  // of each rank's box, in the memory of its kind
   std::vector<char*> in_, out_;
-  cuda::Pointer here_ = 0;                 // boxes in this GPU
+  std::optional<cuda::Memory> here_;       // boxes in this GPU
   std::unique_ptr<shm::Segment> shared_;   // boxes on the host
   std::unique_ptr<shm::Segment> leaving_;  // of kNet, what goes out
-  char* leaving_here_ = nullptr;           // as this GPU maps it
   std::vector<std::unique_ptr<shm::Segment>> opened_;
-  std::vector<void*> registered_;
+  std::vector<std::unique_ptr<cuda::Registered>> registered_;
 };
 
 }  // namespace railgauge::gpu

@@ -10,16 +10,17 @@
 #include "collectives/native/gpu/patterns.h"
 #include "collectives/native/kernels/arguments.h"
 #include "transports/native/cuda/clock.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/memory.h"
 
 namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kProcessorCount = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-constexpr unsigned kUntimed = 2;               // CU_EVENT_DISABLE_TIMING
-constexpr unsigned kMappedEverywhere = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP
-constexpr double kPatience = 5;  // s: kernels end by themselves once the timeout is over
+constexpr int kProcessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr unsigned kUntimed = 2;     // CU_EVENT_DISABLE_TIMING
+constexpr double kPatience = 5;      // s: kernels end by themselves once the timeout is over
 constexpr unsigned kThreads = 512, kBlocksOfAProcessor = 2;
 constexpr unsigned char kPoison = 0xa5;  // what no message is full of
 // So much is put on a stream at a time: in between the host hears that it is to stop, and one that
@@ -61,7 +62,6 @@ struct Link::Side {
   cuda::Context context() const { return source.context(); }
   cuda::Stream stream() const { return clock.stream(); }
   std::string name() const { return "GPU " + std::to_string(gpu); }
-  cuda::Function function(const char* kernel) const;
   // Each puts something on the stream.
   void launch(cuda::Function kernel, unsigned blocks, unsigned threads,
               std::initializer_list<const void*> parameters);
@@ -76,7 +76,7 @@ struct Link::Side {
   Patterns patterns;
   cuda::Clock clock;
   unsigned processors;
-  cuda::Module module = nullptr;
+  cuda::Kernels kernels;
   cuda::Function copy, hand_over;
   cuda::Event reached = nullptr;
 };
@@ -86,33 +86,18 @@ Link::Side::Side(int number, std::size_t room)
       source(number, room),
       destination(number, room),
       patterns(number),
-      clock(source.context()) {
-  const void* image = copy_fatbin();
-  if (!image)
-    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
-  cuda::Device device;
-  int count;
-  cuda.check(cuda.device_get(&device, gpu), name());
-  cuda.check(cuda.device_attribute(&count, kProcessorCount, device), "asking " + name());
-  processors = static_cast<unsigned>(count);
+      clock(source.context()),
+      processors(cuda::Gpu(number).attribute(kProcessorCount)),
+      kernels(source.context(), copy_fatbin(), "of copies") {
   const cuda::Current current(context());
+  copy = kernels.function("copy");
+  hand_over = kernels.function("hand_over");
   cuda.check(cuda.event_create(&reached, kUntimed), "making an event");
-  cuda.check(cuda.module_load(&module, image), "loading the kernels of copies");
-  copy = function("copy");
-  hand_over = function("hand_over");
 }
 
 Link::Side::~Side() {
   const cuda::Current current(context());
-  cuda.module_unload(module);
   cuda.event_destroy(reached);
-}
-
-cuda::Function Link::Side::function(const char* kernel) const {
-  cuda::Function found;
-  cuda.check(cuda.module_function(&found, module, kernel),
-             std::string("finding the kernel ") + kernel);
-  return found;
 }
 
 void Link::Side::launch(cuda::Function kernel, unsigned blocks, unsigned threads,
@@ -161,12 +146,8 @@ Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
     out_ = std::make_unique<Access>(*low_, *high_);
     back_ = std::make_unique<Access>(*high_, *low_);
   }
-  void* status = nullptr;
-  const cuda::Current current(low_->context());
-  cuda_.check(cuda_.host_allocate(&status, sizeof(Status), kMappedEverywhere),
-              "pinning host memory");
-  status_ = static_cast<Status*>(status);
-  *status_ = {};
+  status_ = std::make_unique<cuda::Pinned>(low_->context(), sizeof(Status));
+  *status() = {};
 }
 
 Link::~Link() {
@@ -176,10 +157,8 @@ Link::~Link() {
     high_.release();
     out_.release();
     back_.release();
-    return;
+    status_.release();
   }
-  const cuda::Current current(low_->context());
-  cuda_.host_free(status_);
 }
 
 double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
@@ -216,7 +195,9 @@ std::array<Verdict, 2> Link::check(Mover mover, std::size_t size, std::uint64_t 
   return found;
 }
 
-void Link::abort() { static_cast<volatile Status*>(status_)->abort = 1; }
+Status* Link::status() const { return static_cast<Status*>(status_->data()); }
+
+void Link::abort() { static_cast<volatile Status*>(status())->abort = 1; }
 
 // Loads are the business of whoever gets the bytes.
 Link::Side& Link::mover_of(Mover mover, Side& from, Side& to) {
@@ -278,7 +259,7 @@ void Link::put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, 
   const unsigned threads = std::min(kThreads, (words + 31) / 32 * 32);
   const int asks = &side == low_.get(), number = peer.gpu;
   Base base{};
-  base.status = status_;
+  base.status = status();
   base.timeout_ns = static_cast<std::uint64_t>(timeout_s_ * 1e9);
   side.launch(side.hand_over, 1, threads,
               {&out, &in, &words, &turn_, &turns, &asks, &number, &base});
@@ -304,7 +285,7 @@ void Link::wait() {
 
 // What waits for the GPUs. It may be that one has told of the other, and that they still hang.
 void Link::run(const std::function<void()>& work) {
-  const volatile Status* status = status_;
+  const volatile Status* status = this->status();
   if (status->abort) throw Error(ErrorCode::kAborted, "the measurement was ended");
   std::string problem;
   try {

@@ -10,6 +10,7 @@
 
 #include "collectives/native/pattern.h"
 #include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/pinned.h"
 
 namespace railgauge::gpu {
 
@@ -55,13 +56,14 @@ class Link {
   void wait();
   void run(const std::function<void()>& work);
   void check_room(std::size_t bytes) const;
+  Status* status() const;
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   double timeout_s_;
   std::unique_ptr<Side> low_, high_;
   std::unique_ptr<Access> out_, back_;
-  Status* status_ = nullptr;
-  unsigned turn_ = 0;  // of messages that are handed over
+  std::unique_ptr<cuda::Pinned> status_;  // a Status
+  unsigned turn_ = 0;                     // of messages that are handed over
   bool hangs_ = false;
 };
 

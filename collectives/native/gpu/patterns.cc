@@ -18,17 +18,8 @@ constexpr cuda::Stream kDefaultStream = nullptr;  // copies from the host are in
 
 }  // namespace
 
-Patterns::Patterns(int device) : wrong_(device, sizeof(Wrong)) {
-  if (!pattern_fatbin())
-    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
-  const cuda::Current current(wrong_.context());
-  cuda_.check(cuda_.module_load(&module_, pattern_fatbin()), "loading the kernels for data");
-}
-
-Patterns::~Patterns() {
-  const cuda::Current current(wrong_.context());
-  cuda_.module_unload(module_);
-}
+Patterns::Patterns(int device)
+    : wrong_(device, sizeof(Wrong)), kernels_(wrong_.context(), pattern_fatbin(), "for data") {}
 
 template <class... Parameters>
 void Patterns::launch(const char* what, const Pattern& pattern, std::size_t count,
@@ -38,9 +29,7 @@ void Patterns::launch(const char* what, const Pattern& pattern, std::size_t coun
                            (pattern.kind == PatternKind::kExact ? "_exact_" : "_random_") +
                            dtype_name(pattern.dtype);
   const cuda::Current current(wrong_.context());
-  cuda::Function function = nullptr;
-  cuda_.check(cuda_.module_function(&function, module_, name.c_str()),
-              "finding the kernel " + name);
+  const cuda::Function function = kernels_.function(name);
   const auto blocks =
       static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
   with_data(pattern, [&](auto data, auto) {

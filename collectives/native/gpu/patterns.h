@@ -4,6 +4,7 @@
 #pragma once
 
 #include "collectives/native/pattern.h"
+#include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/memory.h"
 
 namespace railgauge::gpu {
@@ -12,9 +13,6 @@ class Patterns {
  public:
   // `device` by CUDA's number. Error (kSystem): no driver, no such device, a build without kernels.
   explicit Patterns(int device);
-  ~Patterns();
-  Patterns(const Patterns&) = delete;
-  Patterns& operator=(const Patterns&) = delete;
 
   void fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
             std::uint64_t first = 0);
@@ -33,7 +31,7 @@ class Patterns {
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   cuda::Memory wrong_;  // a Wrong
-  cuda::Module module_ = nullptr;
+  cuda::Kernels kernels_;
 };
 
 }  // namespace railgauge::gpu

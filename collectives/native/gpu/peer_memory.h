@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/cuda/memory.h"
 
 namespace railgauge::gpu {
 
@@ -35,8 +37,8 @@ struct Lent {
 
 class PeerMemory {
  public:
-  PeerMemory(cuda::Context context, cuda::Device device) : context_(context), device_(device) {}
-  ~PeerMemory();
+  // Of a GPU by CUDA's number.
+  explicit PeerMemory(int device) : gpu_(device) {}
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
@@ -51,16 +53,15 @@ class PeerMemory {
  private:
   struct Mapped {
     Lent lent;
-    cuda::Pointer there;
+    std::unique_ptr<cuda::Mapped> memory;
     int users;
   };
   std::vector<Mapped>::iterator mapped(const Lent& lent);
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
-  cuda::Context context_;
-  cuda::Device device_;
-  std::vector<Mapped> mapped_;          // of other processes
-  std::vector<cuda::Device> retained_;  // of this process, beside the own one
+  const cuda::Gpu gpu_;
+  std::vector<std::unique_ptr<cuda::Gpu>> others_;  // of this process
+  std::vector<Mapped> mapped_;                      // of other processes
 };
 
 }  // namespace railgauge::gpu

@@ -14,41 +14,24 @@ constexpr std::size_t kBytesOfABlock = 16 << 10;
 
 }  // namespace
 
-// Both arrays of every rank are, or none: that is what registering means.
-bool Engine::on_registered_memory(const Operation& o) const {
-  if (!windows_ || (!o.source && !o.destination)) return false;
-  if (o.collective == Collective::kAllToAllV || o.collective == Collective::kBarrier) return false;
-  // One step, in which the root's links would carry everything to each.
-  if (o.collective == Collective::kBroadcast && ranks() > 2) return false;
-  return (!o.source || windows_->find(o.source)) &&
-         (!o.destination || windows_->find(o.destination));
-}
-
-bool Engine::can_copy(const Operation& o) const {
-  const bool has_all_destinations = o.collective != Collective::kGather;
-  if (o.reduces() || !has_all_destinations || !o.destination) return false;
-  if (!on_registered_memory(o)) return false;
-  return windows_->symmetric(*windows_->find(o.destination));
-}
-
 RegisteredArguments Engine::registered_arguments(const Operation& o) const {
   RegisteredArguments a{};
   a.base = base(0);
   a.rank = rank_;
   a.ranks = ranks();
   for (int rank = 0; rank < ranks(); ++rank) {
-    a.in[rank] = boxes_->in(rank);
-    a.out[rank] = boxes_->out(rank);
+    a.in[rank] = boxes_.in(rank);
+    a.out[rank] = boxes_.out(rank);
   }
-  a.windows = windows_->on_gpu();
+  a.windows = windows_.on_gpu();
   // A rank that has no such array is not asked for it.
-  if (o.source) a.source = *windows_->find(o.source);
-  if (o.destination) a.destination = *windows_->find(o.destination);
+  if (o.source) a.source = *windows_.find(o.source);
+  if (o.destination) a.destination = *windows_.find(o.destination);
   return a;
 }
 
 void Engine::run_registered(const Operation& operation, cuda::Stream stream, const Choice& choice) {
-  if (!on_registered_memory(operation))
+  if (!windows_.have(operation))
     throw Error(ErrorCode::kInvalid, "these arrays are not registered memory");
   RegisteredArguments arguments = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), arguments);
@@ -61,7 +44,7 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
 
 // Ranks meet before, when all destinations may be written, and after.
 void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
-  if (!can_copy(operation))
+  if (!windows_.can_copy(operation))
     throw Error(ErrorCode::kInvalid, "the copy engine takes moves within symmetric memory");
   RegisteredArguments transfers{}, meeting = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), transfers);
@@ -76,7 +59,7 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   for (int step = 1; step < ranks(); ++step) {
     const int peer = (rank_ + step) % ranks();
     if (!transfers.put_count[peer]) continue;
-    char* to = windows_->begin(meeting.destination, peer) + meeting.destination.at;
+    char* to = windows_.begin(meeting.destination, peer) + meeting.destination.at;
     copy(to + transfers.put_at[peer], transfers.put[peer], transfers.put_count[peer]);
   }
   if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count);

@@ -6,16 +6,15 @@
 
 namespace railgauge::gpu {
 
-Windows::Windows(cuda::Context context, PeerMemory& peers, std::vector<Via> via, int rank)
-    : context_(context), peers_(peers), via_(std::move(via)), rank_(rank) {
-  const cuda::Current current(context_);
-  cuda_.check(cuda_.memory_allocate(&table_, kMostWindows * sizeof(Window)),
-              "taking memory of a GPU");
-}
-
-Windows::~Windows() {
-  const cuda::Current current(context_);
-  cuda_.memory_free(table_);
+Windows::Windows(int device, PeerMemory& peers, std::vector<Via> via, int rank)
+    : peers_(peers),
+      via_(std::move(via)),
+      rank_(rank),
+      allowed_(via_.size() > 1 && via_.size() <= kMostRanks),
+      table_(device, kMostWindows * sizeof(Window)) {
+  for (int peer = 0; peer < static_cast<int>(via_.size()); ++peer) {
+    allowed_ &= peer == rank || in_gpu(via_[peer]);
+  }
 }
 
 Lent Windows::lend(int rank, const std::byte* data) const {
@@ -23,7 +22,7 @@ Lent Windows::lend(int rank, const std::byte* data) const {
   cuda::Pointer allocation = 0;
   std::size_t bytes = 0;
   {
-    const cuda::Current current(context_);
+    const cuda::Current current(table_.context());
     cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer),
                 "registering memory that is to be in this GPU");
   }
@@ -34,8 +33,10 @@ Lent Windows::lend(int rank, const std::byte* data) const {
 
 int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
                   const std::vector<Lent>& lent) {
-  if (lent.size() != via_.size())
-    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
+  if (lent.size() != via_.size() || !allowed_) {
+    throw Error(ErrorCode::kInvalid,
+                "memory is registered where all GPUs map each other's, by all ranks together");
+  }
   auto place = std::ranges::find(opened_, nullptr, &Opened::data);
   if (place == opened_.end()) {
     if (opened_.size() == kMostWindows) {
@@ -52,9 +53,10 @@ int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
       window.at.begin[rank] = peers_.open(rank, via_[rank], lent[rank]) + lent[rank].at;
   }
   const int number = static_cast<int>(place - opened_.begin());
-  const cuda::Current current(context_);
-  cuda_.check(cuda_.memory_write(table_ + number * sizeof(Window), &window.at, sizeof(Window)),
-              "writing memory of a GPU");
+  const cuda::Current current(table_.context());
+  cuda_.check(
+      cuda_.memory_write(table_.pointer() + number * sizeof(Window), &window.at, sizeof(Window)),
+      "writing memory of a GPU");
   *place = std::move(window);
   return number;
 }
@@ -64,6 +66,20 @@ void Windows::close(int window) {
     if (via_[rank] == Via::kIpc) peers_.close(opened_.at(window).lent[rank]);
   }
   opened_.at(window) = {};
+}
+
+bool Windows::have(const Operation& o) const {
+  if (opened_.empty() || (!o.source && !o.destination)) return false;
+  // In one step the root's links would carry everything to each.
+  if (o.collective == Collective::kBroadcast && via_.size() > 2) return false;
+  return (!o.source || find(o.source)) && (!o.destination || find(o.destination));
+}
+
+bool Windows::can_copy(const Operation& o) const {
+  // Of gather, most ranks have no destination that could tell.
+  if (o.reduces() || o.collective == Collective::kGather || !o.destination || !have(o))
+    return false;
+  return opened_[find(o.destination)->window].symmetric;
 }
 
 std::optional<Place> Windows::find(const void* array) const {

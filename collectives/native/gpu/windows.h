@@ -8,33 +8,40 @@
 
 #include "collectives/native/gpu/peer_memory.h"
 #include "collectives/native/kernels/arguments.h"
+#include "collectives/native/operation.h"
 
 namespace railgauge::gpu {
 
 class Windows {
  public:
-  // `peers` outlives it; `via` has kDirect and kIpc alone, but for the own rank.
-  Windows(cuda::Context context, PeerMemory& peers, std::vector<Via> via, int rank);
-  ~Windows();
+  // On a GPU by CUDA's number; `peers` is its way to the others', and outlives it.
+  Windows(int device, PeerMemory& peers, std::vector<Via> via, int rank);
   Windows(const Windows&) = delete;
   Windows& operator=(const Windows&) = delete;
 
+  // Whether there can be any: all GPUs map each other's memory.
+  bool allowed() const { return allowed_; }
   // What a rank needs to reach memory of this GPU. Error (kSystem): it cannot be lent, as what is
   // not from cudaMalloc.
   Lent lend(int rank, const std::byte* data) const;
   // A window of this rank's `bytes`, and what each rank lent this one for it. `symmetric`: all
-  // ranks will use it alike, an array at the same place. Error (kInvalid): there are too many.
+  // ranks will use it alike, an array at the same place. Error (kInvalid): there are too many, or
+  // none are allowed.
   int open(const std::byte* data, std::size_t bytes, bool symmetric, const std::vector<Lent>& lent);
   // After the last operation on it has ended on all ranks.
   void close(int window);
 
+  // Whether an operation's arrays are in windows, and its kernel can run it: so it is on all ranks,
+  // or on none.
+  bool have(const Operation& operation) const;
+  // Whether the copy engine can run it.
+  bool can_copy(const Operation& operation) const;
   // Where an array lies; nothing where it is in no window.
   std::optional<Place> find(const void* array) const;
-  bool symmetric(const Place& place) const { return opened_[place.window].symmetric; }
   // Of another rank's memory.
   char* begin(const Place& place, int rank) const { return opened_[place.window].at.begin[rank]; }
   // All of them, as kernels see them.
-  const Window* on_gpu() const { return reinterpret_cast<const Window*>(table_); }
+  const Window* on_gpu() const { return reinterpret_cast<const Window*>(table_.pointer()); }
 
  private:
   struct Opened {
@@ -46,12 +53,12 @@ class Windows {
   };
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
-  cuda::Context context_;
   PeerMemory& peers_;
-  std::vector<Via> via_;
-  int rank_;
+  const std::vector<Via> via_;
+  const int rank_;
+  bool allowed_;
+  cuda::Memory table_;
   std::vector<Opened> opened_;
-  cuda::Pointer table_ = 0;
 };
 
 }  // namespace railgauge::gpu

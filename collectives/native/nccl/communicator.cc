@@ -61,20 +61,13 @@ Communicator::Communicator(std::shared_ptr<const Library> library, int device, i
       ordinal_(device),
       rank_(rank),
       ranks_(ranks),
-      timeout_s_(timeout_s) {
-  const std::string gpu = "GPU " + std::to_string(device);
-  cuda_.check(cuda_.device_get(&device_, device), gpu);
-  cuda_.check(cuda_.context_retain(&context_, device_), "opening " + gpu);
-  clock_.emplace(context_);
-}
+      timeout_s_(timeout_s),
+      gpu_(device),
+      clock_(gpu_.context()) {}
 
 Communicator::~Communicator() {
-  {
-    const cuda::Current current(context_);
-    if (const Comm comm = comm_.exchange(nullptr)) library_->destroy(comm);
-  }
-  clock_.reset();
-  cuda_.context_release(device_);
+  const cuda::Current current(gpu_.context());
+  if (const Comm comm = comm_.exchange(nullptr)) library_->destroy(comm);
 }
 
 // In a thread of its own, which is left behind when the others do not come: until a communicator is
@@ -86,7 +79,8 @@ void Communicator::connect(const UniqueId& id) {
   };
   const auto meeting = std::make_shared<Meeting>();
   auto over = meeting->over.get_future();
-  std::thread([meeting, library = library_, context = context_, id, rank = rank_, ranks = ranks_] {
+  std::thread([meeting, library = library_, context = gpu_.context(), id, rank = rank_,
+               ranks = ranks_] {
     try {
       const cuda::Current current(context);
       meeting->over.set_value(library->init(&meeting->comm, ranks, id, rank));
@@ -115,7 +109,7 @@ void Communicator::run(const Operation& operation, Stream stream) {
   library_->need(type < kTypes[static_cast<int>(Dtype::kFloat8E4m3)] ||
                      library_->version() >= kFirstWithFloat8,
                  dtype_name(dtype), "2.24");
-  const cuda::Current current(context_);
+  const cuda::Current current(gpu_.context());
   switch (collective) {
     case Collective::kAllReduce:
       return check(library_->all_reduce(source, destination, count, type, op, comm, stream), what);
@@ -184,7 +178,7 @@ double Communicator::repeat(const Operation& operation, int ahead, int times, in
   double seconds = 0;
   in_time(collective_name(operation.collective), [&] {
     const auto launch = [&](Stream stream) { run(operation, stream); };
-    seconds = clock_->time(launch, ahead, times, replays, timeout_s_);
+    seconds = clock_.time(launch, ahead, times, replays, timeout_s_);
     Result failed = 0;
     check(library_->async_error(comm(), &failed), "asking for errors");
     check(failed, collective_name(operation.collective));

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "collectives/native/nccl/library.h"
 #include "collectives/native/operation.h"
 #include "transports/native/cuda/clock.h"
+#include "transports/native/cuda/gpu.h"
 
 namespace railgauge::nccl {
 
@@ -49,12 +49,10 @@ class Communicator {
   void in_parts(const Operation& operation, Comm comm, Stream stream) const;
 
   const std::shared_ptr<const Library> library_;
-  const cuda::Driver& cuda_ = cuda::Driver::get();
   const int ordinal_, rank_, ranks_;
   const double timeout_s_;
-  cuda::Device device_ = 0;
-  cuda::Context context_ = nullptr;
-  std::optional<cuda::Clock> clock_;
+  const cuda::Gpu gpu_;
+  cuda::Clock clock_;
   std::atomic<bool> aborted_ = false;
   std::atomic<Comm> comm_ = nullptr;
 };

@@ -11,10 +11,10 @@ class Allocated : public cuda::Source {
  public:
   explicit Allocated(Communicator& comm) : comm_(comm) {}
 
-  cuda::Pointer take(std::size_t size) override {
+  cuda::Pointer take(std::size_t size, const std::string& gpu) override {
     void* memory = nullptr;
     const Library& nccl = comm_.library();
-    nccl.check(nccl.allocate(&memory, size), "taking " + std::to_string(size) + " bytes of a GPU");
+    nccl.check(nccl.allocate(&memory, size), "taking " + std::to_string(size) + " bytes of " + gpu);
     try {
       comm_.in_time("registering memory", [&] { enroll(memory, size); });
     } catch (...) {

@@ -91,6 +91,17 @@ Result cuMemFree_v2(Pointer pointer) {
   return kSuccess;
 }
 
+Result cuMemGetAddressRange_v2(Pointer* begin, std::size_t* size, Pointer pointer) {
+  const std::lock_guard lock(mutex);
+  auto found = mappings.upper_bound(pointer);
+  if (found == mappings.begin() || pointer - (--found)->first >= found->second.size) {
+    return kInvalidValue;
+  }
+  *begin = found->first;
+  *size = found->second.size;
+  return kSuccess;
+}
+
 Result cuMemGetInfo_v2(std::size_t* left, std::size_t* all) {
   const std::lock_guard lock(mutex);
   *all = limit();

@@ -3,11 +3,17 @@
 
 namespace railgauge::cuda {
 
-Pointer Source::take(std::size_t size) {
+namespace {
+
+constexpr unsigned kEnablePeerAccess = 1;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+
+}  // namespace
+
+Pointer Source::take(std::size_t size, const std::string& gpu) {
   Pointer pointer = 0;
   const Driver& cuda = Driver::get();
   cuda.check(cuda.memory_allocate(&pointer, size),
-             "taking " + std::to_string(size) + " bytes of a GPU");
+             "taking " + std::to_string(size) + " bytes of " + gpu);
   return pointer;
 }
 
@@ -27,44 +33,31 @@ std::size_t memory_left(int device) {
 }
 
 Memory::Memory(int device, std::size_t size, std::unique_ptr<Source> source)
-    : source_(std::move(source)), size_(size) {
-  const Driver& cuda = Driver::get();
-  const std::string gpu = "GPU " + std::to_string(device);
-  cuda.check(cuda.device_get(&device_, device), gpu);
-  cuda.check(cuda.context_retain(&context_, device_), "opening " + gpu);
-  const Current current(context_);
-  try {
-    pointer_ = source_->take(size ? size : 1);
-  } catch (...) {
-    cuda.context_release(device_);
-    throw;
-  }
+    : source_(std::move(source)), gpu_(device), size_(size) {
+  const Current current(context());
+  pointer_ = source_->take(size ? size : 1, "GPU " + std::to_string(device));
 }
 
 Memory::~Memory() {
-  const Driver& cuda = Driver::get();
-  {
-    const Current current(context_);
-    source_->give_back(pointer_);
-  }
-  cuda.context_release(device_);
+  const Current current(context());
+  source_->give_back(pointer_);
 }
 
 void Memory::write(const void* from, std::size_t size) {
   check_size(size);
-  const Current current(context_);
+  const Current current(context());
   Driver::get().check(Driver::get().memory_write(pointer_, from, size), "writing memory of a GPU");
 }
 
 void Memory::read(void* to, std::size_t size) const {
   check_size(size);
-  const Current current(context_);
+  const Current current(context());
   Driver::get().check(Driver::get().memory_read(to, pointer_, size), "reading memory of a GPU");
 }
 
 void Memory::set(std::uint8_t value, std::size_t size) {
   check_size(size);
-  const Current current(context_);
+  const Current current(context());
   const Driver& cuda = Driver::get();
   cuda.check(cuda.memory_set(pointer_, value, size), "setting memory of a GPU");
   cuda.check(cuda.stream_synchronize(nullptr), "setting memory of a GPU");
@@ -72,6 +65,18 @@ void Memory::set(std::uint8_t value, std::size_t size) {
 
 void Memory::check_size(std::size_t size) const {
   if (size > size_) throw Error(ErrorCode::kInvalid, "this memory of a GPU is shorter");
+}
+
+Mapped::Mapped(Context context, const IpcHandle& handle, const std::string& what)
+    : context_(context) {
+  const Current current(context_);
+  const Driver& cuda = Driver::get();
+  cuda.check(cuda.ipc_import(&pointer_, handle, kEnablePeerAccess), what);
+}
+
+Mapped::~Mapped() {
+  const Current current(context_);
+  Driver::get().ipc_close(pointer_);
 }
 
 }  // namespace railgauge::cuda

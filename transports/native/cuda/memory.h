@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/gpu.h"
 
 namespace railgauge::cuda {
 
@@ -13,8 +15,8 @@ namespace railgauge::cuda {
 class Source {
  public:
   virtual ~Source() = default;
-  // Error (kSystem): there is none left, or not of that kind.
-  virtual Pointer take(std::size_t size);
+  // `gpu`: its name in messages. Error (kSystem): there is none left, or not of that kind.
+  virtual Pointer take(std::size_t size, const std::string& gpu);
   virtual void give_back(Pointer pointer);
 };
 
@@ -30,7 +32,7 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  Context context() const { return context_; }
+  Context context() const { return gpu_.context(); }
   Pointer pointer() const { return pointer_; }
   std::size_t size() const { return size_; }
   // Of the first `size` bytes; each returns when it is done.
@@ -42,10 +44,25 @@ class Memory {
   void check_size(std::size_t size) const;
 
   std::unique_ptr<Source> source_;
-  Device device_ = 0;
-  Context context_ = nullptr;
+  const Gpu gpu_;
   Pointer pointer_ = 0;
   std::size_t size_;
+};
+
+// Memory of a GPU that another process has lent, mapped here.
+class Mapped {
+ public:
+  // `what` is done, for messages. Error (kSystem): it cannot be mapped.
+  Mapped(Context context, const IpcHandle& handle, const std::string& what);
+  ~Mapped();
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  Pointer pointer() const { return pointer_; }
+
+ private:
+  Context context_;
+  Pointer pointer_ = 0;
 };
 
 }  // namespace railgauge::cuda

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/native/gpu/choice.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "collectives/native/gpu/exchange.h"
+#include "transports/native/error.h"
+
+namespace railgauge::gpu {
+
+namespace {
+
+constexpr std::size_t kLowLatencyBytes = 256 << 10;
+// Through memory of the host, where a hand-over takes several microseconds: all_reduces of these
+// sizes go around rings, which have the fewest at a time.
+constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
+// Of operations on registered memory, NCCL's count.
+constexpr std::size_t kRegisteredFrom = 4 << 20, kCopiesFrom = 8 << 20;
+constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
+
+}  // namespace
+
+std::optional<Round> round_of(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return Round::kAllReduce;
+    case Collective::kReduce:
+      return Round::kReduce;
+    case Collective::kReduceScatter:
+      return Round::kReduceScatter;
+    case Collective::kAllGather:
+      return Round::kAllGather;
+    case Collective::kBroadcast:
+      return Round::kBroadcast;
+    default:
+      return {};
+  }
+}
+
+Choices::Choices(const Layout& layout, const std::vector<Via>& via, const Windows& windows)
+    : layout_(layout), windows_(windows), ranks_(static_cast<int>(via.size())) {
+  for (const Via one : via) {
+    has_net_ |= one == Via::kNet;
+    all_in_gpus_ &= one == Via::kNone || in_gpu(one);
+  }
+}
+
+void Choices::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
+  chosen_[static_cast<int>(collective)] = std::move(choices);
+}
+
+Choice Choices::due(const Operation& operation) const {
+  const std::size_t size = operation.count * operation.element_bytes();
+  if (size >= kCopiesFrom && can(operation, Way::kCopies)) return {Way::kCopies};
+  if (size >= kRegisteredFrom && can(operation, Way::kRegistered)) return {Way::kRegistered};
+  for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
+    if (size <= one.bytes) return one.choice;
+  }
+  const bool direct = ranks_ <= kMostRanks;
+  const std::size_t bytes = longest(operation, ranks_, false);
+  if (ranks_ == 1) return {Way::kPush};
+  if (has_net_) {
+    const bool in_ring = has_channels_ && round_of(operation.collective);
+    if (direct && (!in_ring || bytes <= kOneStepBytes)) return {Way::kPush};
+    if (in_ring) return {Way::kRing};
+    throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
+                                         " goes between " + std::to_string(kMostRanks) +
+                                         " GPUs at most");
+  }
+  if (!direct) return {Way::kRing};
+  if (!all_in_gpus_ && has_channels_ && operation.collective == Collective::kAllReduce &&
+      bytes >= kRingFromOnHost && bytes <= kRingUpToOnHost) {
+    return {Way::kRing, layout_.blocks};
+  }
+  if (bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes)) {
+    return {Way::kLowLatency};
+  }
+  const bool fits = longest(operation, ranks_, true) <= layout_.full_lines * kFullLineData;
+  return {fits ? Way::kFullLines : Way::kPush};
+}
+
+bool Choices::can(const Operation& operation, Way way) const {
+  if (way == Way::kRing || way == Way::kTree) {
+    return has_channels_ && round_of(operation.collective) &&
+           (way == Way::kRing || operation.collective == Collective::kAllReduce);
+  }
+  if (ranks_ > kMostRanks) return false;
+  if (way == Way::kRegistered) return windows_.have(operation);
+  if (way == Way::kCopies) return windows_.can_copy(operation);
+  if (way == Way::kPush) return true;
+  if (has_net_) return false;
+  const std::size_t one = longest(operation, ranks_, false), two = longest(operation, ranks_, true);
+  return way == Way::kLowLatency ? one <= layout_.line_blocks * kLineBytes
+                                 : two <= layout_.full_lines * kFullLineData;
+}
+
+bool Choices::in_steps(const Operation& operation, const Choice& choice) const {
+  if (choice.way == Way::kRegistered || choice.way == Way::kCopies) return operation.reduces();
+  const bool far = has_net_ && longest(operation, ranks_, false) <= kOneStepBytes;
+  return choice.way != Way::kLowLatency && !far;
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways an operation can go between GPUs, and which is due.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "collectives/native/gpu/peer_memory.h"
+#include "collectives/native/gpu/windows.h"
+#include "collectives/native/kernels/arguments.h"
+#include "collectives/native/operation.h"
+
+namespace railgauge::gpu {
+
+// The numbers are part of the Python binding (collectives/gpu_way.py).
+enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree, kRegistered, kCopies };
+inline constexpr int kWays = 7;
+
+// A way, and what its kernel is started with; 0: as fits. All ranks take the same.
+struct Choice {
+  Way way;
+  unsigned blocks = 0;
+  std::uint32_t chunk_bytes = 0;
+
+  bool over_channels() const { return way == Way::kRing || way == Way::kTree; }
+};
+
+// A choice for operations of up to so many bytes: NCCL's count times the element's.
+struct ChoiceUpTo {
+  std::size_t bytes;
+  Choice choice;
+};
+
+// What goes over channels, as its kernels name it.
+std::optional<Round> round_of(Collective collective);
+
+class Choices {
+ public:
+  // `via` says how each rank is reached; `windows` outlives it.
+  Choices(const Layout& layout, const std::vector<Via>& via, const Windows& windows);
+
+  // Rings and trees can run from now on.
+  void allow_channels() { has_channels_ = true; }
+  // Let these be due, by growing length, and above the last what is without any.
+  void choose(Collective collective, std::vector<ChoiceUpTo> choices);
+  // Error (kInvalid): there is no way between so many ranks.
+  Choice due(const Operation& operation) const;
+  // Whether a way can run it.
+  bool can(const Operation& operation, Way way) const;
+  // Whether it goes in two steps, with a choice.
+  bool in_steps(const Operation& operation, const Choice& choice) const;
+
+ private:
+  const Layout layout_;
+  const Windows& windows_;
+  const int ranks_;
+  bool has_net_ = false, all_in_gpus_ = true, has_channels_ = false;
+  std::array<std::vector<ChoiceUpTo>, kCollectives> chosen_{};
+};
+
+}  // namespace railgauge::gpu
