@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.collectives import oracle
 from tests.gpu.fake_gpus import topology
-from tests.gpu.on_gpu import OnGpu, connected
+from tests.gpu.on_gpu import OnGpu, RegisteredMemory, connected
 from tests.transports.ranks import meet_on, on_ranks
 
 from railgauge.collectives.operation import NUMBERS
@@ -27,25 +27,30 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.store.file_store import FileStore
 
 TIMEOUT_S = 40
+REGISTERED = ("as it is", "symmetric")
 
 
-def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = False) -> str:
-    """One rank's part."""
+def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, registered: str = "", *, shared: bool = False) -> str:
+    """One rank's part. `registered`: its arrays are so, "" or one of REGISTERED."""
     comm = connected(bootstrap, hosts, shared=shared)
-    cases = oracle.cases([*NUMBERS, oracle.ALL_TO_ALL_V], seed)
+    cases = oracle.cases([*NUMBERS, *([] if registered else [oracle.ALL_TO_ALL_V])], seed)
+    largest = (max(oracle.COUNTS) + 64) * 8 * comm.size
+    memory = RegisteredMemory(comm, largest, symmetric=registered == "symmetric") if registered else None
     for number, case in enumerate(cases):
-        oracle.run(OnGpu(comm), case, seed * 10000 + number)  # type: ignore[arg-type]
+        oracle.run(OnGpu(comm, memory), case, seed * 10000 + number)  # type: ignore[arg-type]
     told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
     bootstrap.barrier()
     comm.close()
     return told
 
 
-def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, path: str, results) -> None:
+def process_main(
+    rank: int, ranks: int, hosts: int, seed: int, registered: str, shared: bool, path: str, results
+) -> None:
     try:
         meeting = meet_on(FileStore(path, ranks, timedelta(seconds=TIMEOUT_S)), rank, ranks, timeout_s=TIMEOUT_S)
         bootstrap = meeting.join(rank)
-        told = run_cases(bootstrap, hosts, seed, shared=shared)
+        told = run_cases(bootstrap, hosts, seed, registered, shared=shared)
         bootstrap.close()
         meeting.close()
         results.put(told)
@@ -53,11 +58,11 @@ def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, pat
         results.put(error)
 
 
-def in_processes(ranks: int, hosts: int, seed: int, *, shared: bool) -> list[str | BaseException]:
+def in_processes(ranks: int, hosts: int, seed: int, registered: str, *, shared: bool) -> list[str | BaseException]:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = (ranks, hosts, seed, shared, str(Path(folder, "store")), results)
+        arguments = (ranks, hosts, seed, registered, shared, str(Path(folder, "store")), results)
         processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(ranks)]
         for process in processes:
             process.start()
@@ -73,6 +78,7 @@ def main() -> int:
     parser.add_argument("--processes", action="store_true")
     parser.add_argument("--one-gpu", action="store_true")
     parser.add_argument("--hosts", type=int, default=1)
+    parser.add_argument("--registered", choices=("", *REGISTERED), default="")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"
@@ -81,11 +87,13 @@ def main() -> int:
             file = Path(folder, "topo.xml")
             file.write_text(topology(asked.ranks))
             os.environ["NCCL_TOPO_FILE"] = str(file)
-            told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=True)
+            told = in_processes(asked.ranks, asked.hosts, asked.seed, asked.registered, shared=True)
     elif asked.processes:
-        told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=False)
+        told = in_processes(asked.ranks, asked.hosts, asked.seed, asked.registered, shared=False)
     else:
-        told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked.hosts, asked.seed), TIMEOUT_S)
+        told = on_ranks(
+            asked.ranks, lambda bootstrap: run_cases(bootstrap, asked.hosts, asked.seed, asked.registered), TIMEOUT_S
+        )
     wrong = [one for one in told if isinstance(one, BaseException)]
     for one in told:
         print(repr(one) if one in wrong else one)

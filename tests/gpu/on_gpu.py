@@ -13,11 +13,18 @@ from tests.gpu.fake_gpus import bus_ids
 from railgauge._native import collectives as native
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.gpu_way import Launch
+from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
+
+
+COPIED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.SEND_RECV, Collective.BROADCAST)
+"""What the copy engine can run between two ranks."""
 
 
 def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False) -> GpuCommunicator:
@@ -36,19 +43,34 @@ def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False) -> 
     return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), device, log)
 
 
+class RegisteredMemory:
+    """Two arrays of a rank that are registered, for whatever is the first and the second of an operation."""
+
+    def __init__(self, comm: GpuCommunicator, size: int, *, symmetric: bool) -> None:
+        """Operations run on them, whatever their size. Without `symmetric`, ranks have them in different windows."""
+        self.arrays = [native.GpuMemory(comm.device, size) for _ in range(2)]
+        for array in self.arrays if symmetric or comm.rank % 2 == 0 else reversed(self.arrays):
+            comm._open(array.pointer, size, symmetric=symmetric)
+        for collective in NUMBERS:
+            algorithm = Algorithm.COPY_ENGINE if symmetric and collective in COPIED else Algorithm.ZERO_COPY
+            if collective is not Collective.BROADCAST or comm.size == 2:
+                comm.choose(collective, [(1 << 60, Launch(algorithm, Protocol.SIMPLE))])
+
+
 class OnGpu:
     """Each call copies its arrays to the GPU and back, with all of the memory that they are a part of."""
 
-    def __init__(self, comm: GpuCommunicator) -> None:
+    def __init__(self, comm: GpuCommunicator, registered: RegisteredMemory | None = None) -> None:
         self.rank, self.size = comm.rank, comm.size
         self._comm = comm
+        self._registered = registered
 
     def __getattr__(self, collective: str) -> Callable[..., None]:
         def call(*arguments: Any) -> None:
             mirrors: dict[int, Mirror] = {}
-            for one in arguments:
+            for place, one in enumerate(arguments):
                 if isinstance(one, np.ndarray) and id(whole(one)) not in mirrors:
-                    mirrors[id(whole(one))] = Mirror(whole(one), self._comm.device)
+                    mirrors[id(whole(one))] = Mirror(whole(one), self._memory(place, whole(one).nbytes))
             mapped = [mirrors[id(whole(one))].part(one) if isinstance(one, np.ndarray) else one for one in arguments]
             getattr(self._comm, collective)(*mapped)
             self._comm.synchronize()
@@ -57,13 +79,18 @@ class OnGpu:
 
         return call
 
+    def _memory(self, place: int, size: int) -> native.GpuMemory:
+        if self._registered:
+            return self._registered.arrays[place]
+        return native.GpuMemory(self._comm.device, max(size, 1))
+
 
 class Mirror:
     """An array of the host, and the same in the memory of a GPU."""
 
-    def __init__(self, array: np.ndarray, device: int) -> None:
+    def __init__(self, array: np.ndarray, memory: native.GpuMemory) -> None:
         self._bytes = array.view(np.uint8)
-        self._memory = native.GpuMemory(device, max(array.nbytes, 1))
+        self._memory = memory
         self._memory.write(self._bytes)
 
     def part(self, array: np.ndarray) -> "GpuArray":

@@ -18,9 +18,12 @@ P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
         (5, (), {}, "['P2P/direct pointer']"),
         (3, ("--processes",), {}, "['P2P/IPC']"),
         (3, (), P2P_OFF, "['SHM']"),
+        (3, ("--registered", "as it is", "--processes"), {}, "['P2P/IPC']"),
+        (2, ("--registered", "symmetric"), {}, "['P2P/direct pointer']"),
+        (4, ("--registered", "symmetric"), {}, "['P2P/direct pointer']"),
         (4, ("--hosts", "2"), {}, "['NET/Socket/0', 'P2P/direct pointer']"),
     ],
-    ids=["five", "processes", "through the host", "two hosts"],
+    ids=["five", "processes", "through the host", "registered", "two symmetric", "symmetric", "two hosts"],
 )
 def test_against_numpy(fake_gpus, ranks, options, settings, via):
     asked = (sys.executable, "-m", "tests.gpu.matrix", "--ranks", str(ranks), *options)

@@ -44,7 +44,7 @@ int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
                                            " registered arrays, as many as there can be: close "
                                            "some, or register what they are parts of");
     }
-    place = opened_.insert(place, {});
+    place = opened_.emplace(place);
   }
   Opened window{data, bytes, symmetric, {}, lent};
   window.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
@@ -76,9 +76,9 @@ bool Windows::have(const Operation& o) const {
 }
 
 bool Windows::can_copy(const Operation& o) const {
-  // Of gather, most ranks have no destination that could tell.
-  if (o.reduces() || o.collective == Collective::kGather || !o.destination || !have(o))
-    return false;
+  // Of these, ranks have no destination, or the root has another place for it in place.
+  const bool of_root = o.collective == Collective::kGather || o.collective == Collective::kScatter;
+  if (o.reduces() || of_root || !o.destination || !have(o)) return false;
   return opened_[find(o.destination)->window].symmetric;
 }
 
