@@ -211,7 +211,8 @@ def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]
 
     why = None if device == Device.CPU else why_no_gpu()
     if device == Device.CUDA or (device == AUTO and not why):
-        return ["ranks use GPUs"] if device == AUTO else []
+        blocking = ["-z is ignored: operations are timed behind one another, by the GPU's clock"] * bool(of_gpus["-z"])
+        return [*["ranks use GPUs"] * (device == AUTO), *blocking]
     return [*([f"ranks use host memory: {why}"] if why else []), *registered(register), *ignored(of_gpus)]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run needs of a rank that works in the memory of its GPU."""
 
+import functools
 from collections.abc import Callable
 
 from railgauge._native import collectives as native
@@ -11,6 +12,11 @@ from railgauge.collectives.gpu_arrays import GpuArrays
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.verification import Verdict
+
+
+def registered(comm: GpuCommunicator, register: int) -> Callable[[int], native.GpuMemory] | None:
+    """What takes memory for a bench as nccl-tests' -R says: 0 plain, 1 registered, 2 symmetric."""
+    return functools.partial(comm.registered_memory, symmetric=register == 2) if register else None
 
 
 class GpuBench(Bench):

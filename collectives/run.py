@@ -26,7 +26,7 @@ from railgauge.collectives.document import (
 )
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.engine import Engine
-from railgauge.collectives.gpu_bench import GpuBench
+from railgauge.collectives.gpu_bench import GpuBench, registered
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
@@ -230,9 +230,12 @@ class _Rank:
         return this_peer(self.rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name, flags=flags)
 
     def _measure_on_gpu(self, comm: GpuCommunicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        bench = GpuBench(comm, max(self._job.sizes), replays=self._job.replays)
+        register = self._job.register
+        bench = GpuBench(comm, max(self._job.sizes), replays=self._job.replays, allocate=registered(comm, register))
         meter = Meter(bench, bootstrap, self._job, lambda: None)
         self._say(table.header(self._job, comm.peers))
+        if register and not comm.maps_all:
+            self._say(f"# -R {register} has no effect: not all GPUs map each other's memory")
         self._scan(meter, outcome)
         outcome.connections = gpu_connections_of(comm, bootstrap)
         if meter.first_wrong:

@@ -4,12 +4,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from benchmarks.gpu_vs_nccl.results import OWN, OWN_SYMMETRIC
+
 from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.device import Gpu
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.gpu_arrays import GpuArrays
+from railgauge.collectives.gpu_bench import registered
 from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.operation import IN_PLACE, count_of
@@ -19,10 +22,9 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import Peer
 
-OWN = "railgauge"
 REGISTRATION = {"nccl": 0, "nccl-registered": 1, "nccl-symmetric": 2}
 """nccl-tests' -R of each."""
-CONTENDERS = (OWN, *REGISTRATION)
+CONTENDERS = (OWN, OWN_SYMMETRIC, *REGISTRATION)
 LAUNCHES = ("stream", "graph")
 IN_A_GRAPH = 20
 """Operations, at most."""
@@ -64,9 +66,11 @@ class Contender:
         self.name, self.rank, self.ranks = name, bootstrap.rank, bootstrap.world_size
         self._comm: GpuCommunicator | NcclCommunicator
         allocate: Callable[[int], native.GpuMemory] | None = None
-        if name == OWN:
+        if name in (OWN, OWN_SYMMETRIC):
             log = NcclLog(bootstrap.rank)
-            self._comm = connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), gpu.device, log)
+            plan = make_plan(bootstrap, peers, None, log)
+            self._comm = comm = connect_gpus(bootstrap, peers, plan, gpu.device, log)
+            allocate = registered(comm, 2 * (name == OWN_SYMMETRIC))
             self.version = ""
         else:
             nccl = NcclCommunicator(bootstrap, gpu.device, register=REGISTRATION[name])
@@ -89,7 +93,7 @@ class Contender:
         """How it is run, and what was predicted, where it is known."""
         if isinstance(self._comm, NcclCommunicator):
             return {}
-        ran = self._comm.ran(case)
+        ran = self._comm.ran(case, *self._arrays.pointers(case, in_place=case.collective in IN_PLACE))
         return {
             "algorithm": ran.algorithm,
             "protocol": ran.protocol,

@@ -5,6 +5,7 @@ import argparse
 import pathlib
 
 from benchmarks.gpu_vs_nccl.contenders import CONTENDERS
+from benchmarks.gpu_vs_nccl.results import OWN_SYMMETRIC
 from benchmarks.host_collectives.options import byte_count
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall")
@@ -35,6 +36,8 @@ def arguments(description: str) -> argparse.Namespace:
     options.contenders = options.contenders.split(",")
     if unknown := {*options.collectives} - {*COLLECTIVES} | {*options.contenders} - {*CONTENDERS}:
         parser.error(f"there is no {', '.join(sorted(unknown))}; --help lists what there is")
+    if options.p2p_off or options.two_hosts:  # there our engine has no registered memory
+        options.contenders = [name for name in options.contenders if name != OWN_SYMMETRIC]
     if options.p2p_off:  # NCCL 2.28's symmetric kernels go over NVLink all the same
         options.contenders = [name for name in options.contenders if name != "nccl-symmetric"]
     if options.gpus < 2 or options.factor < 2 or options.begin < 4 or options.repetitions < 1:

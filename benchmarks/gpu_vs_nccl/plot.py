@@ -10,13 +10,14 @@ import sys
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-from benchmarks.gpu_vs_nccl.results import OWN, Results
+from benchmarks.gpu_vs_nccl.results import OWN, OWN_SYMMETRIC, Results
 from benchmarks.gpu_vs_nccl.targets import wanted
 from benchmarks.host_collectives.markdown import byte_text
 from matplotlib.axes import Axes
 
 LOOK = {
     OWN: ("#d55e00", "o"),
+    OWN_SYMMETRIC: ("#e69f00", "v"),
     "nccl": ("#0072b2", "s"),
     "nccl-registered": ("#009e73", "^"),
     "nccl-symmetric": ("#cc79a7", "D"),
@@ -63,7 +64,7 @@ def _ratio(results: Results, group: tuple[str, str], axis: Axes) -> None:
     collective, launch = group
     over_host = bool(results.heading["p2p_off"] or results.heading["two_hosts"])
     sizes = results.sizes(*group)
-    found = [(size, results.median_us(*group, size, OWN), results.best_nccl_us(*group, size)) for size in sizes]
+    found = [(size, results.best_own_us(*group, size), results.best_nccl_us(*group, size)) for size in sizes]
     known = [(size, ours / best) for size, ours, best in found if ours and best]
     goals = [wanted(collective, size, launch, over_host=over_host) for size, _ in known]
     measured = [size for size, _ in known]

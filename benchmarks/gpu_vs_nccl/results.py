@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmarks.host_collectives.collectives import COLLECTIVES
 
-OWN = "railgauge"
+OWN, OWN_SYMMETRIC = "railgauge", "railgauge-symmetric"
+"""Our engine, on plain memory and on memory that all ranks map."""
 Name = tuple[str, str, int, str]
 """Collective, kind of launch, bytes, contender."""
 
@@ -37,7 +38,7 @@ class Results:
         for one in records:
             if one["kind"] == "sample":
                 samples[one["collective"], one["launch"], one["size"], one["contender"]].append(one["us"])
-                if one.get("predicted_busbw_gb_per_s"):
+                if one["contender"] == OWN and one.get("predicted_busbw_gb_per_s"):
                     predicted[one["collective"], one["size"]] = one["predicted_busbw_gb_per_s"]
         versions = {one["contender"]: one["version"] for one in records if one["kind"] == "version"}
         copies = [one["gb_per_s_each_way"] for one in records if one["kind"] == "copies"]
@@ -57,7 +58,7 @@ class Results:
     def contenders(self) -> list[str]:
         """Those with a sample, ours first."""
         found = {name[3] for name in self.samples}
-        return sorted(found, key=lambda name: (name != OWN, name))
+        return sorted(found, key=lambda name: (not name.startswith(OWN), name))
 
     def median_us(self, collective: str, launch: str, size: int, contender: str) -> float | None:
         """Of all samples; None without any."""
@@ -66,8 +67,16 @@ class Results:
 
     def best_nccl_us(self, collective: str, launch: str, size: int) -> float | None:
         """NCCL's best way."""
-        others = (self.median_us(collective, launch, size, name) for name in self.contenders if name != OWN)
-        return min((us for us in others if us is not None), default=None)
+        return self._best_us(collective, launch, size, own=False)
+
+    def best_own_us(self, collective: str, launch: str, size: int) -> float | None:
+        """Ours, on plain or on symmetric memory."""
+        return self._best_us(collective, launch, size, own=True)
+
+    def _best_us(self, collective: str, launch: str, size: int, *, own: bool) -> float | None:
+        names = [name for name in self.contenders if name.startswith(OWN) == own]
+        times = (self.median_us(collective, launch, size, name) for name in names)
+        return min((us for us in times if us is not None), default=None)
 
     def busbw(self, collective: str, size: int, us: float) -> float:
         """GB/s."""

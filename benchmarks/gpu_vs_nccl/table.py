@@ -4,7 +4,7 @@
 import pathlib
 import sys
 
-from benchmarks.gpu_vs_nccl.results import OWN, Results
+from benchmarks.gpu_vs_nccl.results import Results
 from benchmarks.gpu_vs_nccl.targets import LARGE, OF_COPIES, wanted
 from benchmarks.host_collectives.markdown import byte_text, lines, time_text
 
@@ -23,7 +23,7 @@ def render(results: Results) -> str:
 
 def verdict(results: Results, collective: str, launch: str, size: int) -> bool | None:
     """Whether the goal is reached; None where it cannot be told."""
-    ours = results.median_us(collective, launch, size, OWN)
+    ours = results.best_own_us(collective, launch, size)
     best = results.best_nccl_us(collective, launch, size)
     if ours is None or best is None:
         return None
@@ -45,14 +45,14 @@ def _about(results: Results) -> str:
 
 
 def _group(results: Results, collective: str, launch: str) -> str:
-    columns = ["bytes", *results.contenders, "ours / NCCL's best", "goal", "busbw", "of copies", "predicted busbw"]
+    columns = ["bytes", *results.contenders, "our best / NCCL's", "goal", "busbw", "of copies", "predicted busbw"]
     rows = [_row(results, collective, launch, size) for size in results.sizes(collective, launch)]
     return f"{collective}, by {launch}: us, medians of {results.heading['repetitions']}\n\n{lines(columns, rows)}"
 
 
 def _row(results: Results, collective: str, launch: str, size: int) -> list[str]:
     times = [results.median_us(collective, launch, size, name) for name in results.contenders]
-    ours = results.median_us(collective, launch, size, OWN)
+    ours = results.best_own_us(collective, launch, size)
     best = results.best_nccl_us(collective, launch, size)
     goal = wanted(collective, size, launch, over_host=_over_host(results))
     reached = verdict(results, collective, launch, size)

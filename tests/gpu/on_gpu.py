@@ -22,7 +22,6 @@ from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
-
 COPIED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.SEND_RECV, Collective.BROADCAST)
 """What the copy engine can run between two ranks."""
 

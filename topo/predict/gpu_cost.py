@@ -62,7 +62,7 @@ def moves_of(where: GpuRanks, collective: Collective, algorithm: Algorithm) -> M
             return _ring(where, collective)
         case Algorithm.TREE:  # a chain within a node: up and down at once, but for its ends
             return Moves(2 * where.peers, 2.0 if where.ranks > 2 else 1.0)
-        case Algorithm.TWO_SHOT:
+        case Algorithm.TWO_SHOT | Algorithm.ZERO_COPY | Algorithm.COPY_ENGINE:
             return _in_two_steps(where, collective)
         case _:
             return _in_one_step(where, collective)

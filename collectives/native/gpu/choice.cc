@@ -16,8 +16,9 @@ constexpr std::size_t kLowLatencyBytes = 256 << 10;
 // Through memory of the host, where a hand-over takes several microseconds: all_reduces of these
 // sizes go around rings, which have the fewest at a time.
 constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
-// Of operations on registered memory, NCCL's count.
-constexpr std::size_t kRegisteredFrom = 4 << 20, kCopiesFrom = 8 << 20;
+// Of moves on symmetric memory: what goes from one rank to another. Engines take 20 us to set out,
+// and then pass 389 GB/s where kernels pass 365 (benchmarks/gpu_vs_nccl, 2 x H200).
+constexpr std::size_t kCopiesFrom = 128 << 20;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 
 }  // namespace
@@ -54,7 +55,9 @@ void Choices::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
 Choice Choices::due(const Operation& operation) const {
   const std::size_t size = operation.count * operation.element_bytes();
   if (size >= kCopiesFrom && can(operation, Way::kCopies)) return {Way::kCopies};
-  if (size >= kRegisteredFrom && can(operation, Way::kRegistered)) return {Way::kRegistered};
+  // Reductions read their peers' memory, which NVLink passes slower than writes: they go by boxes.
+  if (!fits_in_lines(operation) && !operation.reduces() && can(operation, Way::kRegistered))
+    return {Way::kRegistered};
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
     if (size <= one.bytes) return one.choice;
   }
@@ -77,8 +80,7 @@ Choice Choices::due(const Operation& operation) const {
   if (bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes)) {
     return {Way::kLowLatency};
   }
-  const bool fits = longest(operation, ranks_, true) <= layout_.full_lines * kFullLineData;
-  return {fits ? Way::kFullLines : Way::kPush};
+  return {fits_in_lines(operation) ? Way::kFullLines : Way::kPush};
 }
 
 bool Choices::can(const Operation& operation, Way way) const {
@@ -91,9 +93,12 @@ bool Choices::can(const Operation& operation, Way way) const {
   if (way == Way::kCopies) return windows_.can_copy(operation);
   if (way == Way::kPush) return true;
   if (has_net_) return false;
-  const std::size_t one = longest(operation, ranks_, false), two = longest(operation, ranks_, true);
-  return way == Way::kLowLatency ? one <= layout_.line_blocks * kLineBytes
-                                 : two <= layout_.full_lines * kFullLineData;
+  if (way == Way::kFullLines) return fits_in_lines(operation);
+  return longest(operation, ranks_, false) <= layout_.line_blocks * kLineBytes;
+}
+
+bool Choices::fits_in_lines(const Operation& operation) const {
+  return longest(operation, ranks_, true) <= layout_.full_lines * kFullLineData;
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {

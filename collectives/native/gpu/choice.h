@@ -53,6 +53,8 @@ class Choices {
   bool in_steps(const Operation& operation, const Choice& choice) const;
 
  private:
+  bool fits_in_lines(const Operation& operation) const;
+
   const Layout layout_;
   const Windows& windows_;
   const int ranks_;

@@ -21,6 +21,7 @@
 #include "transports/native/cuda/kernels.h"
 #include "transports/native/cuda/memory.h"
 #include "transports/native/cuda/pinned.h"
+#include "transports/native/cuda/side_stream.h"
 
 namespace railgauge::gpu {
 
@@ -97,6 +98,7 @@ class Engine {
   cuda::Memory memory_;  // the kernels' own: a Memory
   cuda::Pinned status_;  // a Status
   cuda::Clock clock_;
+  std::optional<cuda::SideStream> copying_;  // once there are copies
   PeerMemory peers_;
   Boxes boxes_;
   Windows windows_;

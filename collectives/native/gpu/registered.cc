@@ -42,7 +42,8 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   launch(operation, Way::kRegistered, blocks, kThreads, stream, &arguments);
 }
 
-// Ranks meet before, when all destinations may be written, and after.
+// Ranks meet before, when all destinations may be written, and after. Copies between GPUs are on a
+// stream of their own: on the default one they would wait for all that runs on either GPU.
 void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   if (!windows_.can_copy(operation))
     throw Error(ErrorCode::kInvalid, "the copy engine takes moves within symmetric memory");
@@ -50,19 +51,22 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   on_registered(operation, rank_, ranks(), transfers);
   meeting.symmetric = true;
   launch(operation, Way::kRegistered, 1, kThreads, stream, &meeting);
-  const auto copy = [&](void* to, const void* from, std::size_t count) {
+  const auto copy = [&](void* to, const void* from, std::size_t count, cuda::Stream on) {
     cuda_.check(cuda_.memory_copy(reinterpret_cast<cuda::Pointer>(to),
                                   reinterpret_cast<cuda::Pointer>(from),
-                                  count * operation.element_bytes(), stream),
+                                  count * operation.element_bytes(), on),
                 std::string("copying for ") + collective_name(operation.collective));
   };
+  if (!copying_) copying_.emplace(gpu_.context());
+  const cuda::Stream beside = copying_->fork(stream);
   for (int step = 1; step < ranks(); ++step) {
     const int peer = (rank_ + step) % ranks();
     if (!transfers.put_count[peer]) continue;
     char* to = windows_.begin(meeting.destination, peer) + meeting.destination.at;
-    copy(to + transfers.put_at[peer], transfers.put[peer], transfers.put_count[peer]);
+    copy(to + transfers.put_at[peer], transfers.put[peer], transfers.put_count[peer], beside);
   }
-  if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count);
+  if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count, stream);
+  copying_->join(stream);
   launch(operation, Way::kRegistered, 1, kThreads, stream, &meeting);
 }
 

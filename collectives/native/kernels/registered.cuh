@@ -49,8 +49,12 @@ class Registered {
     if (meets && !meet(peer, patience, source[peer], destination[peer])) stop = 1;
     __syncthreads();
     if (stop) return;
+    // What only moves has an own part too: one half of the blocks begins with it, so that memory
+    // and links are busy at once.
+    const bool own_first = blockIdx.x % 2;
+    if (own_first) reduce<Op>(crew, source, destination);
     for (int step = 1; step < a_.ranks; ++step) put((a_.rank + step) % a_.ranks, crew, destination);
-    reduce<Op>(crew, source, destination);
+    if (!own_first) reduce<Op>(crew, source, destination);
     __syncthreads();
     if (meets) {
       store_release(&meeting(a_.out[peer])->done, round_);

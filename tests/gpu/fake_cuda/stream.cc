@@ -15,6 +15,7 @@ namespace railgauge::cuda {
 
 struct CUgraph_st {
   std::vector<Work> work;
+  bool whole = false;  // its capture has ended
 };
 struct CUgraphExec_st {
   std::vector<Work> work;
@@ -86,7 +87,9 @@ std::shared_ptr<Queue> make_queue(Context context) {
 
 struct CUstream_st {
   std::shared_ptr<Queue> queue;
-  std::unique_ptr<CUgraph_st> captured;
+  std::shared_ptr<CUgraph_st> captured;  // what is put here now, or was before
+
+  bool is_captured() const { return captured && !captured->whole; }
 };
 
 struct CUevent_st {
@@ -94,6 +97,7 @@ struct CUevent_st {
     bool done = false;
     Time when;
     std::condition_variable_any changed;
+    std::shared_ptr<CUgraph_st> captured;  // a part of that
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
@@ -116,7 +120,7 @@ Stream or_default(Stream stream) { return stream ? stream : default_stream(); }
 Result put(Stream asked, Work work) {
   if (!asked && !current_context()) return kInvalidContext;
   const Stream stream = or_default(asked);
-  if (stream->captured) {
+  if (stream->is_captured()) {
     stream->captured->work.push_back(std::move(work));
   } else {
     stream->queue->put(std::move(work));
@@ -155,7 +159,7 @@ Result cuStreamSynchronize(Stream asked) {
   RAILGAUGE_FAULT();
   if (!asked && !current_context()) return kInvalidContext;
   const Stream stream = or_default(asked);
-  if (stream->captured) return kCaptureUnsupported;
+  if (stream->is_captured()) return kCaptureUnsupported;
   stream->queue->wait();
   return kSuccess;
 }
@@ -173,6 +177,7 @@ Result cuEventDestroy_v2(Event event) {
 Result cuEventRecord(Event event, Stream stream) {
   RAILGAUGE_FAULT();
   const auto record = event->last = std::make_shared<CUevent_st::Record>();
+  if (stream && stream->is_captured()) record->captured = stream->captured;
   return put(stream, [record] {
     const std::lock_guard lock(mutex);
     record->when = std::chrono::steady_clock::now();
@@ -189,6 +194,8 @@ Result cuEventQuery(Event event) {
 
 Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
   if (!event->last) return kSuccess;
+  // A stream that waits for what is captured is captured with it.
+  if (const auto& graph = event->last->captured; graph && !graph->whole) stream->captured = graph;
   return put(stream, [record = event->last] {
     std::unique_lock lock(mutex);
     record->changed.wait(lock, [&] { return record->done; });
@@ -205,14 +212,15 @@ Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
 }
 
 Result cuStreamBeginCapture_v2(Stream stream, int) {
-  if (!stream || stream->captured) return kCaptureUnsupported;
-  stream->captured = std::make_unique<CUgraph_st>();
+  if (!stream || stream->is_captured()) return kCaptureUnsupported;
+  stream->captured = std::make_shared<CUgraph_st>();
   return kSuccess;
 }
 
 Result cuStreamEndCapture(Stream stream, Graph* graph) {
-  if (!stream || !stream->captured) return kCaptureUnmatched;
-  *graph = stream->captured.release();
+  if (!stream || !stream->is_captured()) return kCaptureUnmatched;
+  stream->captured->whole = true;
+  *graph = new CUgraph_st(*stream->captured);
   return kSuccess;
 }
 
