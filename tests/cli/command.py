@@ -6,8 +6,10 @@ one where only the words matter.
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -34,6 +36,20 @@ def railgauge(*args: str, timeout: float = 50, **env: str) -> subprocess.Complet
     )
 
 
+@contextlib.contextmanager
+def started(*args: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """The same while it runs, in a session of its own, of which nothing outlives the block: what a failed test left
+    behind would take the time of all that follow.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(*args), env=clean_environment(**env), start_new_session=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 def in_process(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The same without a new process, for a tenth of its cost: commands that read, calculate and print, and refusals.
 
@@ -58,6 +74,11 @@ SMALL = ("-b", "8", "-e", "64K", "-f", "8", "-n", "3")
 
 def run(*args, **env):
     return railgauge("run", "all_reduce", *args, **env)
+
+
+def refused(*args, **env):
+    """A run that is to end before it begins."""
+    return in_process("run", "all_reduce", *args, **env)
 
 
 def document(*args, status=0, **env):
