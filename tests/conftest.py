@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expected files: `expect(path, text)` compares, and `pytest --update-expected` writes them anew (review the diff)."""
 
+import hypothesis
 import pytest
+
+# An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout.
+hypothesis.settings.register_profile("railgauge", deadline=None)
+hypothesis.settings.load_profile("railgauge")
 
 
 def pytest_addoption(parser):

@@ -41,11 +41,10 @@ def start(launch: Launch) -> Ended:
         UsageError: hosts are named, or -x is wrong.
     """
     _check_here(launch)
-    listener = _listener()
     told, tells = os.pipe()
     ranks: dict[int, subprocess.Popen[bytes]] = {}
     try:
-        with exit_on_signals():
+        with exit_on_signals(), _listener() as listener:
             exported = environment(launch)
             for rank in range(launch.processes):
                 ranks[rank] = _start(launch, rank, exported, listener, tells)

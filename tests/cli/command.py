@@ -1,10 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command line as a user would: a process of its own, judged by exit status, stdout and stderr."""
+"""Runs the command line as a user would, judged by exit status, stdout and stderr: in a process of its own, or in this
+one where only the words matter.
+"""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+from railgauge.cli.main import dispatch
 
 JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -26,11 +36,49 @@ def railgauge(*args: str, timeout: float = 50, **env: str) -> subprocess.Complet
     )
 
 
+@contextlib.contextmanager
+def started(*args: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """The same while it runs, in a session of its own, of which nothing outlives the block: what a failed test left
+    behind would take the time of all that follow.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(*args), env=clean_environment(**env), start_new_session=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def in_process(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The same without a new process, for a tenth of its cost: commands that read, calculate and print, and refusals.
+
+    What such a process needs to start at all is shown by `railgauge` in tests/cli/test_help.py and test_schemas.py.
+    """
+    argv = ["railgauge", *args]
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        stack.enter_context(mock.patch.dict(os.environ, clean_environment(**env), clear=True))
+        stack.enter_context(mock.patch.object(sys, "argv", argv))
+        stack.enter_context(mock.patch.object(sys, "stdin", stack.enter_context(open(os.devnull))))
+        stack.enter_context(contextlib.redirect_stdout(stack.enter_context(out.open("w"))))
+        stack.enter_context(contextlib.redirect_stderr(stack.enter_context(err.open("w"))))
+        status = dispatch(list(args))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return subprocess.CompletedProcess(argv, status, out.read_text(), err.read_text())
+
+
 SMALL = ("-b", "8", "-e", "64K", "-f", "8", "-n", "3")
 
 
 def run(*args, **env):
     return railgauge("run", "all_reduce", *args, **env)
+
+
+def refused(*args, **env):
+    """A run that is to end before it begins."""
+    return in_process("run", "all_reduce", *args, **env)
 
 
 def document(*args, status=0, **env):

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 from tests.topo.lint.topology_text import HEALTHY
 
 from railgauge.topo.findings import Finding, Level

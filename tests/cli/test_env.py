@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 HOLES, MIXED = "@hgx-h100-gid-holes", "@dgx-h100"
 

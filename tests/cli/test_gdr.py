@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 def test_the_matrix_and_what_proves_it():

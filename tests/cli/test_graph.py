@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 EXPECTED = Path(__file__).parents[2] / "fixtures" / "h200x4" / "expected"
 TOPOLOGY = str(EXPECTED / "topo.txt")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge link as a user runs it: exit status, matrices and documents; several hosts are in test_link_hosts.py."""
 
+import contextlib
 import csv
 import json
 import os
 import re
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from tests.cli.command import clean_environment, command, railgauge
+from tests.cli.command import in_process, railgauge, started
 from tests.cli.test_run_failures import alive
 from tests.cli.test_schemas import check
 
@@ -21,6 +21,13 @@ SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
 
 def link(*args, status=0, **env):
     done = railgauge("link", *args, **{"NCCL_SOCKET_IFNAME": "lo"} | env)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def refused(*args, status, **env):
+    """The same for measurements that are to end before they begin."""
+    done = in_process("link", *args, **env)
     assert done.returncode == status, done.stderr
     return done
 
@@ -101,54 +108,50 @@ def test_halves_of_ranks():
     ],
 )
 def test_flags_that_make_no_sense_are_refused(args, words):
-    done = link(*args, status=2)
+    done = (link if "--transport" in args else refused)(*args, status=2)  # a rank knows which transports there are
     assert words in done.stderr
     assert done.stdout == ""
 
 
 def test_a_file_that_cannot_be_written_is_told_before():
-    assert "no folder /nowhere" in link("--ranks", "2", *SMALL, "-o", "/nowhere/x.json", status=3).stderr
+    assert "no folder /nowhere" in refused("--ranks", "2", *SMALL, "-o", "/nowhere/x.json", status=3).stderr
 
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_rank_is_named_and_nothing_is_left(victim):
-    launcher, ranks = start_long()
-    os.kill(ranks[victim], signal.SIGKILL)
-    out, err = launcher.communicate(timeout=40)
-    assert launcher.returncode == 4
-    assert f"rank {victim}" in err
-    assert not any(alive(pid) for pid in ranks)
-    assert json.loads(out)["status"] == "failed"
+    with long_measurement() as (launcher, ranks):
+        os.kill(ranks[victim], signal.SIGKILL)
+        out, err = launcher.communicate(timeout=40)
+        assert launcher.returncode == 4
+        assert f"rank {victim}" in err
+        assert not any(alive(pid) for pid in ranks)
+        assert json.loads(out)["status"] == "failed"
 
 
 def test_interrupted_is_130():
-    launcher, ranks = start_long()
-    os.killpg(launcher.pid, signal.SIGINT)
-    _, err = launcher.communicate(timeout=20)
-    assert launcher.returncode == 130
-    assert "Traceback" not in err
-    assert not any(alive(pid) for pid in ranks)
+    with long_measurement() as (launcher, ranks):
+        os.killpg(launcher.pid, signal.SIGINT)
+        _, err = launcher.communicate(timeout=20)
+        assert launcher.returncode == 130
+        assert "Traceback" not in err
+        assert not any(alive(pid) for pid in ranks)
 
 
-def start_long():
-    """Three ranks that would measure for minutes; returns once all of them move bytes."""
-    launcher = subprocess.Popen(
-        command("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "8", "--json"),
-        env=clean_environment(NCCL_SOCKET_IFNAME="lo"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
-        ranks = sorted(map(int, found), key=rank_of)
-        if len(ranks) == 3 and sum(cpu_s(pid) > 0.8 for pid in ranks) >= 2:  # the third sits out the first round
-            return launcher, ranks
-        time.sleep(0.05)
-    launcher.kill()
-    pytest.fail("the ranks did not begin")
+@contextlib.contextmanager
+def long_measurement():
+    """Three ranks that would measure for minutes, and their processes; all of them move bytes."""
+    endless = ("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "8", "--json")
+    with started(*endless, NCCL_SOCKET_IFNAME="lo") as launcher:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+            ranks = sorted(map(int, found), key=rank_of)
+            if len(ranks) == 3 and sum(cpu_s(pid) > 0.8 for pid in ranks) >= 2:  # the third sits out the first round
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the ranks did not begin")
+        yield launcher, ranks
 
 
 def rank_of(pid: int) -> int:

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 GRAPH = Path(__file__).parents[2] / "fixtures" / "h200x4" / "expected" / "graph.txt"
 

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from tests.cli.command import SMALL, document, railgauge, run
+from tests.cli.command import SMALL, document, in_process, railgauge, refused, run
 
 from railgauge.cli.run_answer import ResultFile, parse_outputs, parse_tolerance
 from railgauge.topo.errors import UsageError
@@ -57,7 +57,7 @@ def test_all_formats_are_written_by_one_run(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path):
-    result = run("--ranks", "2", *SMALL, "-o", str(tmp_path / "none" / "a.svg"))
+    result = refused("--ranks", "2", *SMALL, "-o", str(tmp_path / "none" / "a.svg"))
     assert (result.returncode, result.stdout) == (3, "")
     assert result.stderr.count("\n") == 1
     assert f"there is no folder {tmp_path / 'none'}" in result.stderr
@@ -81,7 +81,7 @@ def test_a_failed_run_still_has_its_files(tmp_path):
     ],
 )
 def test_usage_errors(args, words):
-    result = railgauge("run", *args)
+    result = in_process("run", *args)
     assert (result.returncode, result.stdout) == (2, "")
     assert words in result.stderr
 
@@ -97,7 +97,7 @@ def test_all_types_and_operators_of_any_collective(collective):
 
 
 def test_the_help_has_every_option_in_a_section():
-    text = railgauge("run", "--help").stdout
+    text = in_process("run", "--help").stdout
     titles = ["What:", "Sizes:", "How to measure:", "Ranks to start:", "Answer:", "Other:"]
     assert [title for title in titles if f"\n{title}\n" not in text] == []
     for option in (*"beifnmwNcodrgtzGaCRTJx", "-list", "-compare", "-tolerance"):

@@ -6,7 +6,7 @@ names both links, and what no counter tells is UNKNOWN.
 import json
 
 import pytest
-from tests.cli.command import railgauge, run
+from tests.cli.command import in_process, refused, run
 from tests.cli.test_run_hosts import document, ended, ip, runs, start, two_nodes_here
 from tests.cli.test_schemas import check
 from tests.hosts.netns import make_hosts
@@ -97,12 +97,12 @@ def test_shared_memory_has_no_counter_and_says_so():
 
 
 def test_it_is_no_part_of_tune():
-    done = run("--ranks", "2", "--tune", "--counters")
+    done = refused("--ranks", "2", "--tune", "--counters")
     assert done.returncode == 2
     assert "--counters" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["traffic-elsewhere", "traffic-errors"])
 def test_its_findings_are_explained(name):
-    done = railgauge("explain", name)
+    done = in_process("explain", name)
     assert (done.returncode, done.stdout.startswith(f"{name}: ")) == (0, True)

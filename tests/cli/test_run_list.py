@@ -2,13 +2,13 @@
 import json
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process, railgauge
 
 from railgauge.collectives.operation import NUMBERS
 
 
 def listed(**env):
-    result = railgauge("run", "--list", "--json", **env)
+    result = in_process("run", "--list", "--json", **env)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -18,7 +18,7 @@ def why_not(document):
 
 
 def test_the_list_is_for_people_too():
-    result = railgauge("run", "--list", NCCL_SOCKET_IFNAME="lo")
+    result = in_process("run", "--list", NCCL_SOCKET_IFNAME="lo")
     assert (result.returncode, result.stderr) == (0, "")
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["all_reduce", "yes", "yes", "no", "no", "no", "no", "no"] in lines
@@ -45,7 +45,7 @@ def test_what_works_over_a_transport_runs_over_it():
 
 @pytest.mark.parametrize("others", [("foo",), ("-d", "bogus"), ("all_reduce", "--tune")])
 def test_the_list_has_no_use_for_what_is_run(others):
-    result = railgauge("run", "--list", *others)
+    result = in_process("run", "--list", *others)
     assert result.returncode == 2
     assert f"--list runs nothing, and has no use for {' '.join(others)}" in result.stderr
 

@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from tests.cli.command import document, railgauge, run
+from tests.cli.command import document, railgauge, refused, run
 
 from railgauge.collectives.tuning_file import Timed, TuningPlace, this_machine, tuning_document
 from railgauge.topo.algorithm import Algorithm, Collective
@@ -77,7 +77,7 @@ def test_a_file_that_could_not_be_written_is_told_before_anything_is_measured(tm
         (tmp_path / "file", 5, "no tuning file"),
         (tmp_path / "file" / "x", 3, "cannot make the tuning file's folder"),
     ):
-        result = run("--ranks", "2", "--tune", RAILGAUGE_TUNING_FILE=str(place))
+        result = refused("--ranks", "2", "--tune", RAILGAUGE_TUNING_FILE=str(place))
         assert (result.returncode, result.stdout) == (status, ""), result.stderr
         assert words in result.stderr
 
@@ -94,13 +94,13 @@ def test_a_file_that_could_not_be_written_is_told_before_anything_is_measured(tm
     ],
 )
 def test_what_is_asked_of_rows_cannot_be_asked_of_tune(flags):
-    result = run("--ranks", "2", "--tune", *flags)
+    result = refused("--ranks", "2", "--tune", *flags)
     assert result.returncode == 2
     assert f"--tune measures no rows for {flags[0]}" in result.stderr
 
 
 def test_settings_that_would_distort_times_are_refused():
-    result = run("--ranks", "2", "--tune", NCCL_BUFFSIZE="65536")
+    result = refused("--ranks", "2", "--tune", NCCL_BUFFSIZE="65536")
     assert result.returncode == 2
     assert "unset NCCL_BUFFSIZE" in result.stderr
 

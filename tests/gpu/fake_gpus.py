@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs for tests where there are none: a libcuda (fake_cuda/) and an NVML (tests/vm) that agree on which there are."""
 
-import contextlib
+import fcntl
 import functools
 import hashlib
 import os
@@ -64,13 +64,14 @@ def libraries() -> Path:
     headers = [path for folder in READ for path in sorted((SOURCE / folder).glob("*.h"))]
     read = [*sources, *headers, *(HERE / "fake_cuda").glob("*.h"), NVML]
     made = BUILT / hashlib.sha256(b"".join(path.read_bytes() for path in read)).hexdigest()[:16]
-    if not made.is_dir():
-        BUILT.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=BUILT) as folder:
+    BUILT.mkdir(parents=True, exist_ok=True)
+    with (BUILT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one test process builds it, and the others wait: pytest bounds that
+        if not made.is_dir():
             options = [f"-I{SOURCE}", "-DRAILGAUGE_ISA=baseline", "-Wl,-z,defs", "-Wl,-Bsymbolic"]
-            compile_to(Path(folder) / "libcuda.so.1", *options, *map(str, sources))
-            compile_to(Path(folder) / "libnvidia-ml.so.1", str(NVML))
-            with contextlib.suppress(OSError):  # another test process was faster
+            with TemporaryDirectory(dir=BUILT, ignore_cleanup_errors=True) as folder:
+                compile_to(Path(folder) / "libcuda.so.1", *options, *map(str, sources))
+                compile_to(Path(folder) / "libnvidia-ml.so.1", str(NVML))
                 os.rename(folder, made)
     return made
 

@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 def graph_file(tmp_path, **changes):

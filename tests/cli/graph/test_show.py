@@ -5,7 +5,7 @@ import json
 import xml.etree.ElementTree as ET
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 def test_text_tells_channels_and_the_fullest_links():

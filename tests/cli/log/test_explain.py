@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from tests.cli.command import clean_environment, command, railgauge, run
+from tests.cli.command import clean_environment, command, in_process, run
 
 NO_GDR = "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
 FULL_SHM = "a:1:1 [0] shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n"
@@ -19,14 +19,14 @@ def record(tmp_path_factory):
 
 
 def test_a_record_is_told_as_text(record):
-    result = railgauge("log", "explain", record)
+    result = in_process("log", "explain", record)
     assert (result.returncode, result.stderr) == (0, "")
     assert "ended: well" in result.stdout
     assert "all_reduce of 1024 float, sum, by one-shot: ranks 0 and 1 done" in result.stdout
 
 
 def test_as_json_it_is_what_was_written(record):
-    result = railgauge("log", "explain", record, "--json")
+    result = in_process("log", "explain", record, "--json")
     assert result.returncode == 0
     with open(record, encoding="utf-8") as file:
         assert json.loads(result.stdout) == json.load(file)
@@ -45,14 +45,14 @@ def test_as_json_it_is_what_was_written(record):
 def test_another_file_is_bad_input(tmp_path, content, words):
     path = tmp_path / "file"
     path.write_text(content)
-    result = railgauge("log", "explain", str(path))
+    result = in_process("log", "explain", str(path))
     assert (result.returncode, result.stdout) == (5, "")
     assert f"railgauge log: {path}: " in result.stderr
     assert words in result.stderr
 
 
 def test_a_file_that_is_not_there_is_bad_input(tmp_path):
-    result = railgauge("log", "explain", str(tmp_path / "none"))
+    result = in_process("log", "explain", str(tmp_path / "none"))
     assert result.returncode == 5
     assert "none: cannot read it: No such file or directory" in result.stderr
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_not_there_is_bad_input(tmp_path):
 def test_status_is_of_the_findings(tmp_path, content, level, status):
     path = tmp_path / "log.txt"
     path.write_text(content)
-    result = railgauge("log", "explain", str(path), "--fail-on", level)
+    result = in_process("log", "explain", str(path), "--fail-on", level)
     assert (result.returncode, result.stderr) == (status, "")
 
 
@@ -89,7 +89,7 @@ def test_logs_of_several_ranks_are_one(tmp_path):
         (tmp_path / host).write_text(
             f"{host}:1:1 [0] NCCL INFO comm 0x1 rank {rank} nranks 2 cudaDev 0 - Init COMPLETE\n"
         )
-    result = railgauge("log", "explain", str(tmp_path / "a"), str(tmp_path / "b"), "--json")
+    result = in_process("log", "explain", str(tmp_path / "a"), str(tmp_path / "b"), "--json")
     document = json.loads(result.stdout)
     assert [(one["rank"], one["node"]) for one in document["ranks"]] == [(0, "a"), (1, "b")]
 
@@ -97,11 +97,11 @@ def test_logs_of_several_ranks_are_one(tmp_path):
 def test_a_machine_beside_the_log(tmp_path):
     path = tmp_path / "log.txt"
     path.write_text(NO_GDR)
-    result = railgauge("log", "explain", str(path), "--from", "@dgx-h100")
+    result = in_process("log", "explain", str(path), "--from", "@dgx-h100")
     assert "what the topology allows\n  no rank's GPU is found on that machine" in result.stdout
 
 
 def test_json_of_a_container_is_no_flight_record(tmp_path):
     path = tmp_path / "log.txt"
     path.write_text('{"log":"' + NO_GDR.strip() + '\\n","stream":"stdout"}\n')
-    assert railgauge("log", "explain", str(path)).stdout.startswith("RDMA is used")
+    assert in_process("log", "explain", str(path)).stdout.startswith("RDMA is used")

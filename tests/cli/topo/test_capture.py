@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.command import command, railgauge
+from tests.cli.command import command, in_process
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo import machine
@@ -21,7 +21,7 @@ VIEWS = (("dump",), ("show",), ("show", "--view", "matrix"), ("show", "--view", 
 
 def lines(*args):
     """What a command says on stdout and stderr."""
-    done = railgauge("topo", *args)
+    done = in_process("topo", *args)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -29,7 +29,7 @@ def lines(*args):
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     path = tmp_path_factory.mktemp("capture") / "here.tar.zst"
-    assert railgauge("topo", "capture", "-o", str(path)).returncode == 0
+    assert in_process("topo", "capture", "-o", str(path)).returncode == 0
     return str(path)
 
 
@@ -51,7 +51,7 @@ def test_a_recording_of_a_large_machine_answers_as_the_machine(tmp_path, monkeyp
 
 @pytest.mark.parametrize(("name", "magic"), [("a.tar.zst", b"\x28\xb5\x2f\xfd"), ("a.tar.gz", b"\x1f\x8b")])
 def test_the_format_is_that_of_the_name(tmp_path, name, magic):
-    done = railgauge("topo", "capture", "-o", str(tmp_path / name))
+    done = in_process("topo", "capture", "-o", str(tmp_path / name))
     data = (tmp_path / name).read_bytes()
     assert (done.returncode, data[: len(magic)]) == (0, magic)
     assert len(data) < 1 << 20
@@ -59,7 +59,7 @@ def test_the_format_is_that_of_the_name(tmp_path, name, magic):
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a", "tar.gzip"])
 def test_another_name_is_a_wrong_usage(tmp_path, name):
-    done = railgauge("topo", "capture", "-o", str(tmp_path / name))
+    done = in_process("topo", "capture", "-o", str(tmp_path / name))
     assert done.returncode == 2
     assert ".tar.zst or .tar.gz" in done.stderr
     assert not (tmp_path / name).exists()
@@ -73,7 +73,7 @@ def test_a_capture_goes_through_a_stream():
 def test_a_key_gives_the_same_pseudonyms_twice_and_none_others(tmp_path, here):
     def host(name, *flags, **env):
         path = tmp_path / name
-        assert railgauge("topo", "capture", *flags, "-o", str(path), **env).returncode == 0
+        assert in_process("topo", "capture", *flags, "-o", str(path), **env).returncode == 0
         return loads(path.read_bytes(), name).manifest["host"]
 
     real = loads(Path(here).read_bytes(), "here").manifest["host"]
@@ -85,7 +85,7 @@ def test_a_key_gives_the_same_pseudonyms_twice_and_none_others(tmp_path, here):
 
 def test_a_redacted_capture_answers_the_same_without_the_addresses(tmp_path, here):
     path = tmp_path / "a.tar.zst"
-    assert railgauge("topo", "capture", "--redact", "-o", str(path)).returncode == 0
+    assert in_process("topo", "capture", "--redact", "-o", str(path)).returncode == 0
     boot_id = loads(Path(here).read_bytes(), "here").texts.get("/proc/sys/kernel/random/boot_id", "none here")
     assert boot_id.encode() not in unpack(path.read_bytes(), "a")
     for view in (("show",), ("show", "--view", "matrix"), ("paths",)):
@@ -95,7 +95,7 @@ def test_a_redacted_capture_answers_the_same_without_the_addresses(tmp_path, her
 def test_a_damaged_capture_says_where_it_is_damaged(tmp_path, here):
     data = Path(here).read_bytes()
     (tmp_path / "a.tar.zst").write_bytes(data[: len(data) // 2])
-    done = railgauge("topo", "dump", "--from", str(tmp_path / "a.tar.zst"))
+    done = in_process("topo", "dump", "--from", str(tmp_path / "a.tar.zst"))
     assert (done.returncode, done.stdout) == (5, "")
     assert "a.tar.zst: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -103,13 +103,13 @@ def test_a_damaged_capture_says_where_it_is_damaged(tmp_path, here):
 
 def test_capture_replays(tmp_path):
     path = str(tmp_path / "c.tar.gz")
-    done = railgauge("topo", "capture", "-o", path)
+    done = in_process("topo", "capture", "-o", path)
     assert (done.returncode, done.stdout) == (0, "")
-    assert railgauge("topo", "dump", "--from", path).stdout == railgauge("topo", "dump").stdout
+    assert in_process("topo", "dump", "--from", path).stdout == in_process("topo", "dump").stdout
 
 
 def test_a_capture_tells_what_is_missing(tmp_path):
-    done = railgauge("topo", "capture", "-o", str(tmp_path / "c.tar.gz"))
-    told = railgauge("topo", "dump", "--from", str(tmp_path / "c.tar.gz")).stderr.splitlines()
+    done = in_process("topo", "capture", "-o", str(tmp_path / "c.tar.gz"))
+    told = in_process("topo", "dump", "--from", str(tmp_path / "c.tar.gz")).stderr.splitlines()
     assert told
     assert set(told) <= set(done.stderr.splitlines())

@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 def test_equal_machines_end_with_0():

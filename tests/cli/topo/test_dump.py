@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.command import command, railgauge
+from tests.cli.command import command, in_process
 
 EXPECTED = Path(__file__).parents[3] / "fixtures" / "h200x4" / "expected"
 SWITCHED = """\
@@ -21,21 +21,21 @@ SWITCHED = """\
 
 
 def test_dump_is_the_xml_and_nothing_else():
-    done = railgauge("topo", "dump", "--from", "@h200x4")
+    done = in_process("topo", "dump", "--from", "@h200x4")
     assert (done.returncode, done.stdout) == (0, (EXPECTED / "topo.txt").read_text())
     assert "eth0" in done.stderr
 
 
 def test_dump_to_a_file(tmp_path):
     path = tmp_path / "topo.txt"
-    done = railgauge("topo", "dump", "--from", "@h200x4", "-o", str(path))
+    done = in_process("topo", "dump", "--from", "@h200x4", "-o", str(path))
     assert (done.returncode, done.stdout) == (0, "")
     assert path.read_text() == (EXPECTED / "topo.txt").read_text()
-    assert railgauge("topo", "dump", "--from", str(path)).stdout == path.read_text()
+    assert in_process("topo", "dump", "--from", str(path)).stdout == path.read_text()
 
 
 def test_dump_of_this_machine():
-    done = railgauge("topo", "dump")
+    done = in_process("topo", "dump")
     assert done.returncode == 0
     assert done.stdout.startswith('<system version="1">\n  <cpu ')
 
@@ -43,7 +43,7 @@ def test_dump_of_this_machine():
 @pytest.mark.parametrize(("made_by", "name"), [("dump", "topo.xml"), ("capture", "c.tar.zst"), ("capture", "c.tar.gz")])
 def test_a_machine_comes_through_a_pipe(tmp_path, made_by, name):
     path = tmp_path / name
-    assert railgauge("topo", made_by, "-o", str(path)).returncode == 0
+    assert in_process("topo", made_by, "-o", str(path)).returncode == 0
     from_stdin = command("topo", "dump", "--from", "/dev/stdin")
     through = subprocess.run(from_stdin, input=path.read_bytes(), capture_output=True, timeout=50, check=False)
     assert through.returncode == 0
@@ -53,7 +53,7 @@ def test_a_machine_comes_through_a_pipe(tmp_path, made_by, name):
 def test_a_topology_file_is_used_and_told(tmp_path):
     file = tmp_path / "given.xml"
     file.write_text(SWITCHED)
-    done = railgauge("topo", "dump", "--from", "@h200x4", "--topo-file", str(file))
+    done = in_process("topo", "dump", "--from", "@h200x4", "--topo-file", str(file))
     assert done.returncode == 0
     assert 'busid="ffff:ff:01.0"' in done.stdout
     assert "given.xml is used: 5 of" in done.stderr
@@ -63,7 +63,7 @@ def test_a_topology_file_is_used_and_told(tmp_path):
 def test_captures_heed_no_setting(tmp_path):
     file = tmp_path / "given.xml"
     file.write_text(SWITCHED)
-    done = railgauge("topo", "dump", "--from", "@h200x4", NCCL_TOPO_FILE=str(file))
+    done = in_process("topo", "dump", "--from", "@h200x4", NCCL_TOPO_FILE=str(file))
     assert "ffff:ff:01.0" not in done.stdout
 
 
@@ -71,5 +71,5 @@ def test_captures_heed_no_setting(tmp_path):
 def test_a_hundred_megabytes_are_refused(tmp_path, flag):
     file = tmp_path / "big.xml"
     file.write_bytes(b'<system version="1">\n' + b"<cpu/>\n" * (100 << 17))
-    done = railgauge("topo", "dump", flag, str(file), *(("--from", "@h200x4") if flag == "--topo-file" else ()))
+    done = in_process("topo", "dump", flag, str(file), *(("--from", "@h200x4") if flag == "--topo-file" else ()))
     assert (done.returncode, "larger than 16 MiB" in done.stderr, done.stdout) == (5, True, "")

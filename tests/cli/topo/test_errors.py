@@ -2,7 +2,7 @@
 """railgauge topo: exit status, nothing on stdout, and a message on stderr that says where."""
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 @pytest.mark.parametrize(

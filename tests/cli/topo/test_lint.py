@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 from tests.topo.lint.topology_text import HEALTHY, changed
 
 from railgauge.topo.lint.rules import RULES

@@ -2,7 +2,7 @@
 """topo make as a command: the file, what is told about it, exit status."""
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 from tests.topo.guest.made_up_guests import h100_guest
 
 

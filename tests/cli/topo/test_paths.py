@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 
 def test_paths_as_json():

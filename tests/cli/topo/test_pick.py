@@ -5,7 +5,7 @@ import json
 import subprocess
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 UNTOLD = """<system version="1"><cpu numaid="-1" arch="x86_64">
 <pci busid="0000:10:00.0" class="0x030200"><gpu dev="0" sm="90" rank="0" gdr="1"/></pci></cpu></system>"""

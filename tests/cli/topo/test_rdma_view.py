@@ -3,7 +3,7 @@
 
 import json
 
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.sources.capture import dumps

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 AGREEING = """\
 \x1b[4m\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m

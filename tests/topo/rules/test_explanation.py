@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process as railgauge
 
 from railgauge.topo.findings import Level
 from railgauge.topo.logs.catalogue import CATALOGUE
