@@ -3,6 +3,7 @@
 
     python -m tests.gpu.matrix --ranks 2              # a thread for each GPU, in one process
     python -m tests.gpu.matrix --ranks 4 --processes --hosts 2
+    python -m tests.gpu.matrix --ranks 16 --pairs     # what goes in pairs alone
     python -m tests.gpu.matrix --ranks 4 --one-gpu    # processes that take turns on one GPU: slow, but any number
 
 Settings of the environment say how GPUs reach each other (NCCL_P2P_DISABLE, NCCL_TOPO_FILE). Prints how many cases
@@ -29,10 +30,11 @@ from railgauge.transports.store.file_store import FileStore
 TIMEOUT_S = 40
 
 
-def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = False) -> str:
+def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = False, pairs: bool = False) -> str:
     """One rank's part."""
     comm = connected(bootstrap, hosts, shared=shared)
-    cases = oracle.cases([*NUMBERS, oracle.ALL_TO_ALL_V], seed)
+    asked = [one for one in NUMBERS if one.in_pairs or not pairs]
+    cases = oracle.cases([*asked, oracle.ALL_TO_ALL_V], seed)
     for number, case in enumerate(cases):
         oracle.run(OnGpu(comm), case, seed * 10000 + number)  # type: ignore[arg-type]
     told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
@@ -41,11 +43,11 @@ def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, *, shared: bool = Fal
     return told
 
 
-def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, path: str, results) -> None:
+def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, pairs: bool, path: str, results) -> None:
     try:
         meeting = meet_on(FileStore(path, ranks, timedelta(seconds=TIMEOUT_S)), rank, ranks, timeout_s=TIMEOUT_S)
         bootstrap = meeting.join(rank)
-        told = run_cases(bootstrap, hosts, seed, shared=shared)
+        told = run_cases(bootstrap, hosts, seed, shared=shared, pairs=pairs)
         bootstrap.close()
         meeting.close()
         results.put(told)
@@ -53,11 +55,11 @@ def process_main(rank: int, ranks: int, hosts: int, seed: int, shared: bool, pat
         results.put(error)
 
 
-def in_processes(ranks: int, hosts: int, seed: int, *, shared: bool) -> list[str | BaseException]:
+def in_processes(ranks: int, hosts: int, seed: int, *, shared: bool, pairs: bool) -> list[str | BaseException]:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = (ranks, hosts, seed, shared, str(Path(folder, "store")), results)
+        arguments = (ranks, hosts, seed, shared, pairs, str(Path(folder, "store")), results)
         processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(ranks)]
         for process in processes:
             process.start()
@@ -72,6 +74,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--processes", action="store_true")
     parser.add_argument("--one-gpu", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -81,11 +84,11 @@ def main() -> int:
             file = Path(folder, "topo.xml")
             file.write_text(topology(asked.ranks))
             os.environ["NCCL_TOPO_FILE"] = str(file)
-            told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=True)
+            told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=True, pairs=asked.pairs)
     elif asked.processes:
-        told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=False)
+        told = in_processes(asked.ranks, asked.hosts, asked.seed, shared=False, pairs=asked.pairs)
     else:
-        told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked.hosts, asked.seed), TIMEOUT_S)
+        told = on_ranks(asked.ranks, lambda one: run_cases(one, asked.hosts, asked.seed, pairs=asked.pairs), TIMEOUT_S)
     wrong = [one for one in told if isinstance(one, BaseException)]
     for one in told:
         print(repr(one) if one in wrong else one)

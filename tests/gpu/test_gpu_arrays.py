@@ -21,7 +21,7 @@ ALLOCATE = functools.partial(native.GpuMemory, 0)
 @pytest.fixture(scope="module")
 def gpu() -> native.GpuPatterns:
     try:
-        return native.GpuPatterns(0)
+        return native.GpuPatterns(0, 60.0)
     except UnavailableError as error:
         pytest.skip(f"needs a GPU: {error}")
 

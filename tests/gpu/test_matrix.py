@@ -19,8 +19,10 @@ P2P_OFF = {"NCCL_P2P_DISABLE": "1"}
         (3, ("--processes",), {}, "['P2P/IPC']"),
         (3, (), P2P_OFF, "['SHM']"),
         (4, ("--hosts", "2"), {}, "['NET/Socket/0', 'P2P/direct pointer']"),
+        (9, ("--pairs",), {}, "['P2P/direct pointer']"),
+        (12, ("--pairs",), {}, "['P2P/direct pointer']"),
     ],
-    ids=["five", "processes", "through the host", "two hosts"],
+    ids=["five", "processes", "through the host", "two hosts", "nine in pairs", "twelve in pairs"],
 )
 def test_against_numpy(fake_gpus, ranks, options, settings, via):
     asked = (sys.executable, "-m", "tests.gpu.matrix", "--ranks", str(ranks), *options)

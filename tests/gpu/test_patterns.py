@@ -17,7 +17,7 @@ BEYOND_32_BITS = (1 << 32) + 12345
 @pytest.fixture(scope="module")
 def gpu() -> native.GpuPatterns:
     try:
-        return native.GpuPatterns(0)
+        return native.GpuPatterns(0, 60.0)
     except UnavailableError as error:
         pytest.skip(f"needs a GPU: {error}")
 

@@ -40,6 +40,7 @@ std::optional<Round> round_of(Collective collective) {
 Choices::Choices(const Layout& layout, const std::vector<Via>& via)
     : layout_(layout), ranks_(static_cast<int>(via.size())) {
   for (const Via one : via) {
+    reached_ += one != Via::kNone;
     has_net_ |= one == Via::kNet;
     all_in_gpus_ &= one == Via::kNone || one == Via::kDirect || one == Via::kIpc;
   }
@@ -54,18 +55,15 @@ Choice Choices::due(const Operation& operation) const {
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
     if (size <= one.bytes) return one.choice;
   }
+  if (!round_of(operation.collective)) check_pairs(operation.collective);
   const bool direct = ranks_ <= kMostRanks;
   const std::size_t bytes = longest(operation, ranks_, false);
   if (ranks_ == 1) return {Way::kPush};
   if (has_net_) {
     const bool in_ring = has_channels_ && round_of(operation.collective);
-    if (direct && (!in_ring || bytes <= kOneStepBytes)) return {Way::kPush};
-    if (in_ring) return {Way::kRing};
-    throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
-                                         " goes between " + std::to_string(kMostRanks) +
-                                         " GPUs at most");
+    return {in_ring && (!direct || bytes > kOneStepBytes) ? Way::kRing : Way::kPush};
   }
-  if (!direct) return {Way::kRing};
+  if (!direct) return {round_of(operation.collective) ? Way::kRing : Way::kPush};
   if (!all_in_gpus_ && has_channels_ && operation.collective == Collective::kAllReduce &&
       bytes >= kRingFromOnHost && bytes <= kRingUpToOnHost) {
     return {Way::kRing, layout_.blocks};
@@ -82,12 +80,21 @@ bool Choices::can(const Operation& operation, Way way) const {
     return has_channels_ && round_of(operation.collective) &&
            (way == Way::kRing || operation.collective == Collective::kAllReduce);
   }
-  if (ranks_ > kMostRanks) return false;
+  if (ranks_ > kMostRanks)
+    return way == Way::kPush && !round_of(operation.collective) && reached_ == ranks_ - 1;
   if (way == Way::kPush) return true;
   if (has_net_) return false;
   const std::size_t one = longest(operation, ranks_, false), two = longest(operation, ranks_, true);
   return way == Way::kLowLatency ? one <= layout_.line_blocks * kLineBytes
                                  : two <= layout_.full_lines * kFullLineData;
+}
+
+void Choices::check_pairs(Collective collective) const {
+  if (reached_ == ranks_ - 1) return;
+  throw Error(ErrorCode::kInvalid,
+              std::string(collective_name(collective)) + " does not go between " +
+                  std::to_string(ranks_) +
+                  " GPUs: of so many each reaches its neighbours in rings and trees alone");
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {
