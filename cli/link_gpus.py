@@ -7,7 +7,7 @@ from railgauge.cli.link_output import finish
 from railgauge.cli.link_start import LinkAnswer
 from railgauge.cli.ranks_start import Start, place_of
 from railgauge.cli.run_answer import check_folders
-from railgauge.collectives.device import AUTO, Device, check_device, resolve
+from railgauge.collectives.device import AUTO, Device, check_device, leave_hung_gpu, resolve
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.topo.errors import UsageError
@@ -49,7 +49,9 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
     except Exception as caught:
         error = caught
     _progress("")
-    return finish(result, error, answer)
+    status = finish(result, error, answer)
+    leave_hung_gpu(status)
+    return status
 
 
 def _progress(text: str) -> None:

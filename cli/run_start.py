@@ -64,6 +64,7 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
 def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
     from railgauge.cli.run_output import RunOutput
+    from railgauge.collectives.device import leave_hung_gpu
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
 
@@ -97,6 +98,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     status = run_process(job, place, output.say, report)
     if place.process == 0:
         report_is_out()
+    leave_hung_gpu(status)
     return status
 
 

@@ -39,7 +39,8 @@ def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
             also=end.via.split("/")[0],
         )
     log.info("INIT", "Connected all rings", also="COLL")
-    log.info("INIT", "Connected all trees", also="COLL")
+    if comm.plan.trees:
+        log.info("INIT", "Connected all trees", also="COLL")
     log.info(
         "INIT",
         f"{comm.channels} coll channels; rank {comm.rank} nranks {comm.size} cudaDev {own.device} "

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a run's memory is: on the host, or on GPUs; and which GPU is whose."""
 
+import contextlib
+import os
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -64,6 +67,17 @@ def check_on_gpus(job: Job) -> None:
     of_the_host = {"--fault": job.fault, "--counters": job.counters, "--record": job.record}
     if asked := [flag for flag, value in of_the_host.items() if value]:
         raise UsageError(f"{asked[0]} is for ranks in host memory: add --device cpu")
+
+
+def leave_hung_gpu(status: int) -> None:
+    """End this process with a status where a GPU was not done in time: an ordinary end could wait for that GPU."""
+    from railgauge._native import collectives as native
+
+    if native.a_gpu_hangs():
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os._exit(status)
 
 
 def gpu_of(local_rank: int, ranks_of_process: int) -> Gpu:

@@ -6,9 +6,21 @@ from typing import TypeVar
 
 from railgauge.collectives.connections import Connections
 from railgauge.topo.errors import AbortedError, MismatchError, PeerLostError, RunError, WaitTimeoutError
+from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.group import Group
 
 T = TypeVar("T")
+
+
+def running(job: Bootstrap, operation: Callable[[], T]) -> T:
+    """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+    if failure := job.failure:
+        raise failure.with_traceback(None)
+    try:
+        return operation()
+    except RunError as error:
+        job.fail(str(error))
+        raise job.wait_for_failure(error) from None
 
 
 class Ending:

@@ -11,6 +11,9 @@ from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
 
+PATIENCE_S = 60.0
+"""That a GPU fills or checks an array in: it takes milliseconds."""
+
 
 class GpuArrays:
     """Source and destination of `largest` bytes each."""
@@ -22,8 +25,10 @@ class GpuArrays:
         rank: int,
         ranks: int,
         allocate: Callable[[int], native.GpuMemory] | None = None,
+        timeout_s: float = PATIENCE_S,
     ) -> None:
         """`device` by CUDA's number in this process; `allocate` takes its memory, where that is of a kind of its own.
+        All else raises WaitTimeoutError where the GPU is not done within `timeout_s`.
 
         Raises:
             UnavailableError: no such GPU, too little memory there, or a build without GPU kernels.
@@ -31,7 +36,7 @@ class GpuArrays:
         self._rank, self._ranks = rank, ranks
         allocate = allocate or functools.partial(native.GpuMemory, device)
         self._arrays = [allocate(max(largest, 1)) for _ in range(2)]
-        self._patterns = native.GpuPatterns(device)
+        self._patterns = native.GpuPatterns(device, timeout_s)
 
     def pointers(self, case: Case, *, in_place: bool) -> tuple[int, int]:
         """Where a case's source and destination begin."""

@@ -36,11 +36,11 @@ class GpuBench(Bench):
         super().__init__(comm.rank, comm.size)
         self._comm = comm
         self._replays = replays
-        self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate)
+        self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate, comm.timeout_s)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""
-        self._arrays.fill(case, pattern, in_place=in_place)
+        self._comm.running(lambda: self._arrays.fill(case, pattern, in_place=in_place))
 
     def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
         """As in Bench; by the GPU's clock."""
@@ -50,7 +50,7 @@ class GpuBench(Bench):
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
         """As in Bench."""
-        return self._arrays.verify(case, pattern, kind, in_place=in_place)
+        return self._comm.running(lambda: self._arrays.verify(case, pattern, kind, in_place=in_place))
 
     def ran(self, case: Case) -> Ran:
         """As in Bench."""

@@ -14,6 +14,7 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_memory import Registered, SymmetricArray
 from railgauge.collectives.gpu_way import (
     DUE,
@@ -30,7 +31,7 @@ from railgauge.collectives.gpu_way import (
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
+from railgauge.topo.errors import Error, UnavailableError, UsageError
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector
@@ -146,6 +147,15 @@ class GpuCommunicator(Collectives):
             if via is not Via.NONE
         ]
 
+    @property
+    def timeout_s(self) -> float:
+        """The longest wait in an operation."""
+        return self._job.timeout_s
+
+    def running(self, operation: Callable[[], T]) -> T:
+        """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+        return running(self._job, operation)
+
     def choose(self, collective: Collective, choices: Sequence[tuple[int, Launch]]) -> None:
         """Run it so up to so many bytes (nccl-tests' count), by growing size; above, as without. All ranks alike."""
         part = 1 if collective in WHOLE else self.size
@@ -172,7 +182,7 @@ class GpuCommunicator(Collectives):
         c = case
         number = NUMBERS[c.collective]
         by = launch.numbers if launch else (self._way(c.collective, c.count, c.dtype),)
-        return self._running(
+        return self.running(
             lambda: self._engine.repeat(
                 number, source, destination, c.count, int(c.dtype), int(c.op), c.root, ahead, times, replays, *by
             )
@@ -239,7 +249,7 @@ class GpuCommunicator(Collectives):
         Raises:
             RunError: a rank did not take part within the timeout.
         """
-        self._running(lambda: self._engine.synchronize(stream))
+        self.running(lambda: self._engine.synchronize(stream))
 
     def barrier(self) -> None:
         """Wait until every rank is here.
@@ -313,16 +323,6 @@ class GpuCommunicator(Collectives):
         chain = [rank - 1 for rank in range(self.size)]
         return [(ring, trees[i].parents if i < len(trees) else chain) for i, ring in enumerate(rings)]
 
-    def _running(self, operation: Callable[[], T]) -> T:
-        """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
-        if failure := self._job.failure:
-            raise failure.with_traceback(None)
-        try:
-            return operation()
-        except RunError as error:
-            self._job.fail(str(error))
-            raise self._job.wait_for_failure(error) from None
-
     def _standing(self) -> Standing:
         return Standing(self._group.name, list(self._group.members), [], BlockedOn())
 
@@ -341,7 +341,7 @@ class GpuCommunicator(Collectives):
         if what is Collective.ALL_TO_ALL:
             count //= self.size
         self._check(what, from_, to, count, root)
-        self._running(self._engine.check)
+        self.running(self._engine.check)
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
@@ -372,7 +372,7 @@ class GpuCommunicator(Collectives):
                     f"the {which} has {array.count} elements: it needs a count for each of {self.size} ranks, "
                     f"from 0, that together are as many"
                 )
-        self._running(self._engine.check)
+        self.running(self._engine.check)
         stream = current_stream(source)
         self._engine.run_parts(
             from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream

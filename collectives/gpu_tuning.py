@@ -62,7 +62,7 @@ def tune_gpus(
     if comm.size == 1 or Via.NET in comm.vias:
         raise UsageError("--tune measures 2 GPUs or more of one node")
     allocate = functools.partial(native.GpuMemory, comm.device)
-    arrays = GpuArrays(comm.device, max(sizes), comm.rank, comm.size, allocate)
+    arrays = GpuArrays(comm.device, max(sizes), comm.rank, comm.size, allocate, comm.timeout_s)
     found: list[Timed] = []
     for size in sizes:
         count = count_of(collective, size, Dtype.FLOAT.bytes, comm.size)

@@ -23,12 +23,20 @@ WAYS = (
     (Algorithm.ZERO_COPY, Protocol.SIMPLE),
     (Algorithm.COPY_ENGINE, Protocol.SIMPLE),
 )
-"""In the order of the native engine's numbers (collectives/native/gpu/engine.h)."""
+"""In the order of the native engine's numbers (collectives/native/gpu/choice.h)."""
 EXCHANGES = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
 DUE = -1
 """In place of a way: the engine chooses."""
-MOST_DIRECT = 8
-"""Ranks that all reach each other; of more, each reaches its neighbours in rings and trees."""
+MOST_AT_ONCE = 8
+"""Ranks that one kernel exchanges between; pairs of more go in rounds (`native/gpu/rounds.h`)."""
+MOST_DIRECT = 64
+"""Ranks that all reach each other; of more, each reaches its neighbours in rings and trees alone."""
+SLOTS = 4
+"""Of a connection, for one block (collectives/native/kernels/arguments.h)."""
+BOXES_BYTES, BOXES_ON_HOST_BYTES = 512 << 20, 256 << 20
+"""What the boxes of a rank may take of its GPU, or of pinned memory of the host, where it has more peers than one
+kernel exchanges with."""
+LEAST_BLOCKS = 4
 SLOTS_BYTES = 128 << 10
 """Of the messages under way in one GPU, from all peers, per block and place in the queue."""
 
@@ -84,9 +92,16 @@ class Layout:
     def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
         """For all ranks' ways; `nvlink`: all pairs have it, which passes stores of 128 bytes on whole."""
         ranks = len(vias)
-        if any(Via.NET in row for row in vias):
+        network, shared = (any(via in row for row in vias) for via in (Via.NET, Via.SHM))
+        if ranks > MOST_AT_ONCE:
+            peers = max(sum(via is not Via.NONE for via in row) for row in vias)
+            most, slot = (16, 128 << 10) if network else (64, 32 << 10) if shared else (128, 16 << 10)
+            room = BOXES_ON_HOST_BYTES if network or shared else BOXES_BYTES
+            of_a_block = peers * 2 * SLOTS * slot * (2 if network else 1)  # inputs and results; boxes at both ends
+            return cls(max(LEAST_BLOCKS, min(most, room // of_a_block)), slot, 1, 0)
+        if network:
             return cls(16, 128 << 10, 1, 0)
-        if any(Via.SHM in row for row in vias):
+        if shared:
             return cls(64, 32 << 10, 64, 0)
         slot = min(64 << 10, max(16 << 10, SLOTS_BYTES // ranks // PAGE * PAGE))
         return cls(128, slot, 128, (80 << 10) // ranks if nvlink else 0)

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank's communicator of the installed NCCL, with one GPU."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
+from railgauge.collectives.ending import running
 from railgauge.collectives.nccl_debug_file import NcclDebugFile
 from railgauge.collectives.nccl_library import open_nccl
 from railgauge.collectives.operation import NUMBERS
@@ -11,6 +15,8 @@ from railgauge.topo.errors import MismatchError, UnavailableError
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.group import Group
 from railgauge.transports.standing import BlockedOn, Standing
+
+T = TypeVar("T")
 
 
 class NcclCommunicator:
@@ -43,6 +49,15 @@ class NcclCommunicator:
         self._watch = Watch(lambda: Standing(group.name, list(group.members), [], BlockedOn()), self._native.abort)
         group.job.attend(self._watch)
         self._native.connect(bytes.fromhex(told[0]["id"]))
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest wait in an operation."""
+        return self._group.job.timeout_s
+
+    def running(self, operation: Callable[[], T]) -> T:
+        """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+        return running(self._group.job, operation)
 
     def memory(self, size: int) -> native.GpuMemory:
         """Memory of this rank's GPU, registered as asked for; all ranks take the same sizes in one order.

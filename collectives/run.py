@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from railgauge import __version__
-from railgauge.collectives import gpu_tuning, table
+from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
-from railgauge.collectives.connect import connect, connect_gpus
+from railgauge.collectives.connect import connect
 from railgauge.collectives.counters import Counters
 from railgauge.collectives.device import Device, Gpu, check_on_gpus, gpu_of, resolve
 from railgauge.collectives.document import (
@@ -22,12 +22,10 @@ from railgauge.collectives.document import (
     RunDocument,
     boards_of,
     connections_of,
-    gpu_connections_of,
 )
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.engine import Engine
-from railgauge.collectives.gpu_bench import GpuBench, registered
-from railgauge.collectives.gpu_communicator import GpuCommunicator
+from railgauge.collectives.gpu_run import GpuRun
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
@@ -180,7 +178,11 @@ class _Rank:
         outcome.device = Device.CPU if gpu is None else Device.CUDA
         peers = exchange(bootstrap, self._peer(gpu))
         if self._job.engine is Engine.NCCL and gpu:
-            self._measure_by_nccl(bootstrap, peers, gpu, outcome)
+            outcome.nodes = len({peer.host_id for peer in peers})
+            self._check_root(bootstrap.world_size)
+            nccl = NcclRun(bootstrap, gpu.device, self._job)
+            outcome.nccl = nccl.facts()
+            self._measure_by(nccl, bootstrap, peers, outcome.nccl.lines(), outcome)
             return
         plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
@@ -189,28 +191,19 @@ class _Rank:
         self._check_fault(bootstrap.world_size, len(plan.rings))
         self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
-        if self._job.tune and not gpu:
+        if gpu:
+            gpus = GpuRun(bootstrap, peers, plan, gpu.device, self._job, self._log)
+            with binding:
+                if self._job.tune:
+                    outcome.timed, outcome.timed_at = gpus.tune(self._say)
+                    gpus.close()
+                else:
+                    self._measure_by(gpus, bootstrap, peers, gpus.remarks(), outcome)
+            return
+        if self._job.tune:
             with binding:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
             outcome.timed_at = place_of(peers)
-            return
-        if gpu:
-            gpus = connect_gpus(
-                bootstrap,
-                peers,
-                plan,
-                gpu.device,
-                self._log,
-                in_channels=self._job.graph_file is not None,
-                tuned=not self._job.tune,
-            )
-            with binding:
-                if self._job.tune:
-                    outcome.timed = gpu_tuning.tune_gpus(gpus, bootstrap, self._job.collective, say=self._say)
-                    outcome.timed_at = gpu_tuning.place_of(gpus)
-                else:
-                    self._measure_on_gpu(gpus, bootstrap, outcome)
-                gpus.close()
             return
         comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
         with binding:
@@ -229,25 +222,11 @@ class _Rank:
             return this_peer(self.rank, flags=flags)
         return this_peer(self.rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name, flags=flags)
 
-    def _measure_on_gpu(self, comm: GpuCommunicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        register = self._job.register
-        bench = GpuBench(comm, max(self._job.sizes), replays=self._job.replays, allocate=registered(comm, register))
-        meter = Meter(bench, bootstrap, self._job, lambda: None)
-        self._say(table.header(self._job, comm.peers))
-        if register and not comm.maps_all:
-            self._say(f"# -R {register} has no effect: not all GPUs map each other's memory")
-        self._scan(meter, outcome)
-        outcome.connections = gpu_connections_of(comm, bootstrap)
-        if meter.first_wrong:
-            raise VerificationError(meter.first_wrong)
-
-    def _measure_by_nccl(self, bootstrap: Bootstrap, peers: list[Peer], gpu: Gpu, outcome: Outcome) -> None:
-        outcome.nodes = len({peer.host_id for peer in peers})
-        self._check_root(bootstrap.world_size)
-        run = NcclRun(bootstrap, gpu.device, self._job)
+    def _measure_by(
+        self, run: GpuRun | NcclRun, bootstrap: Bootstrap, peers: list[Peer], remarks: Iterable[str], outcome: Outcome
+    ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
-        outcome.nccl = run.facts()
-        self._say(table.header(self._job, peers, outcome.nccl.lines()))
+        self._say(table.header(self._job, peers, remarks))
         self._scan(meter, outcome)
         outcome.connections = run.connections()
         run.close()

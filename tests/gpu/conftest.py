@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs that are made up, for every test of this folder that asks for them."""
+"""GPUs for every test of this folder that asks for them: made up, or there."""
 
 import shutil
 from collections.abc import Callable
@@ -8,6 +8,7 @@ import pytest
 from tests.gpu import fake_gpus as made_up
 
 from railgauge._native import collectives as native
+from railgauge.topo.errors import UnavailableError
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,12 @@ def fake_gpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[st
         pytest.skip(f"no {made_up.COMPILER[0]} to build a made-up libcuda with")
     folder = tmp_path_factory.mktemp("gpus")
     return lambda count, **more: made_up.environment(folder, count, **more)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> native.GpuPatterns:
+    """What makes and checks data on the first GPU that CUDA shows this process."""
+    try:
+        return native.GpuPatterns(0, 60.0)
+    except UnavailableError as error:
+        pytest.skip(f"needs a GPU: {error}")

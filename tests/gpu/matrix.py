@@ -3,6 +3,8 @@
 
     python -m tests.gpu.matrix --ranks 2              # a thread for each GPU, in one process
     python -m tests.gpu.matrix --ranks 4 --processes --hosts 2
+    python -m tests.gpu.matrix --ranks 16 --pairs     # what goes in pairs alone
+    python -m tests.gpu.matrix --ranks 2 --registered symmetric  # on memory that all map
     python -m tests.gpu.matrix --ranks 4 --one-gpu    # processes that take turns on one GPU: slow, but any number
 
 Settings of the environment say how GPUs reach each other (NCCL_P2P_DISABLE, NCCL_TOPO_FILE). Prints how many cases
@@ -14,6 +16,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,27 +33,45 @@ TIMEOUT_S = 40
 REGISTERED = ("as it is", "symmetric")
 
 
-def run_cases(bootstrap: Bootstrap, hosts: int, seed: int, registered: str = "", *, shared: bool = False) -> str:
-    """One rank's part. `registered`: its arrays are so, "" or one of REGISTERED."""
-    comm = connected(bootstrap, hosts, shared=shared)
-    cases = oracle.cases([*NUMBERS, *([] if registered else [oracle.ALL_TO_ALL_V])], seed)
+@dataclass(frozen=True)
+class Asked:
+    """The command line."""
+
+    ranks: int
+    hosts: int
+    seed: int
+    processes: bool
+    one_gpu: bool
+    pairs: bool
+    registered: str
+
+    @property
+    def collectives(self) -> list[str]:
+        found = [one for one in NUMBERS if one.in_pairs or not self.pairs]
+        return found if self.registered else [*found, oracle.ALL_TO_ALL_V]
+
+
+def run_cases(bootstrap: Bootstrap, asked: Asked) -> str:
+    """One rank's part."""
+    comm = connected(bootstrap, asked.hosts, shared=asked.one_gpu)
     largest = (max(oracle.COUNTS) + 64) * 8 * comm.size
-    memory = RegisteredMemory(comm, largest, symmetric=registered == "symmetric") if registered else None
+    symmetric = asked.registered == "symmetric"
+    memory = RegisteredMemory(comm, largest, symmetric=symmetric) if asked.registered else None
+    cases = oracle.cases(asked.collectives, asked.seed)
     for number, case in enumerate(cases):
-        oracle.run(OnGpu(comm, memory), case, seed * 10000 + number)  # type: ignore[arg-type]
+        oracle.run(OnGpu(comm, memory), case, asked.seed * 10000 + number)  # type: ignore[arg-type]
     told = f"rank {comm.rank}: {len(cases)} cases via {sorted({end.via for end in comm.ends})}"
     bootstrap.barrier()
     comm.close()
     return told
 
 
-def process_main(
-    rank: int, ranks: int, hosts: int, seed: int, registered: str, shared: bool, path: str, results
-) -> None:
+def process_main(rank: int, asked: Asked, path: str, results) -> None:
     try:
-        meeting = meet_on(FileStore(path, ranks, timedelta(seconds=TIMEOUT_S)), rank, ranks, timeout_s=TIMEOUT_S)
+        store = FileStore(path, asked.ranks, timedelta(seconds=TIMEOUT_S))
+        meeting = meet_on(store, rank, asked.ranks, timeout_s=TIMEOUT_S)
         bootstrap = meeting.join(rank)
-        told = run_cases(bootstrap, hosts, seed, registered, shared=shared)
+        told = run_cases(bootstrap, asked)
         bootstrap.close()
         meeting.close()
         results.put(told)
@@ -58,12 +79,12 @@ def process_main(
         results.put(error)
 
 
-def in_processes(ranks: int, hosts: int, seed: int, registered: str, *, shared: bool) -> list[str | BaseException]:
+def in_processes(asked: Asked) -> list[str | BaseException]:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        arguments = (ranks, hosts, seed, registered, shared, str(Path(folder, "store")), results)
-        processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(ranks)]
+        arguments = (asked, str(Path(folder, "store")), results)
+        processes = [context.Process(target=process_main, args=(rank, *arguments)) for rank in range(asked.ranks)]
         for process in processes:
             process.start()
         told = [results.get(timeout=2 * TIMEOUT_S) for _ in processes]
@@ -77,23 +98,22 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--processes", action="store_true")
     parser.add_argument("--one-gpu", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--hosts", type=int, default=1)
     parser.add_argument("--registered", choices=("", *REGISTERED), default="")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    asked = Asked(**vars(parser.parse_args()))
     os.environ["NCCL_SOCKET_IFNAME"] = "lo"
     if asked.one_gpu:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "topo.xml")
             file.write_text(topology(asked.ranks))
             os.environ["NCCL_TOPO_FILE"] = str(file)
-            told = in_processes(asked.ranks, asked.hosts, asked.seed, asked.registered, shared=True)
+            told = in_processes(asked)
     elif asked.processes:
-        told = in_processes(asked.ranks, asked.hosts, asked.seed, asked.registered, shared=False)
+        told = in_processes(asked)
     else:
-        told = on_ranks(
-            asked.ranks, lambda bootstrap: run_cases(bootstrap, asked.hosts, asked.seed, asked.registered), TIMEOUT_S
-        )
+        told = on_ranks(asked.ranks, lambda bootstrap: run_cases(bootstrap, asked), TIMEOUT_S)
     wrong = [one for one in told if isinstance(one, BaseException)]
     for one in told:
         print(repr(one) if one in wrong else one)

@@ -95,4 +95,31 @@ def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
     """GPU 1 takes launches and never starts them: rank 0's kernels and exchanges give up by themselves."""
     result = run(*PROCESSES, "--timeout", "2", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
     assert result.returncode == 4
-    assert re.search("rank 1 did not (take part|come to an exchange)", result.stderr), result.stderr
+    words = "rank 1 did not (take part|come to an exchange)|running fill_\\w+: a GPU was not done within 2"
+    assert re.search(words, result.stderr), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("hangs", "words"),
+    [
+        ("cuLaunchKernel@1", r"running fill_\w+: a GPU was not done within"),  # the first thing that is run on a GPU
+        ("launch:low_latency_sum@1", "rank 1 did not take part|a GPU was not done within"),
+        (
+            "launch:check_reduced_exact_float@1",
+            "rank 1 did not take part|running check_\\w+: a GPU was not done within",
+        ),
+    ],
+)
+@pytest.mark.parametrize("graphs", [(), ("-G", "2", "-n", "400")], ids=["streams", "graphs"])
+def test_a_kernel_that_never_ends_is_left_behind(fake_gpus, hangs, words, graphs):
+    """Its GPU is in the process of all ranks, which gives nothing back that would wait for it, and ends."""
+    result = run(*THREADS, *graphs, "--timeout", "2", **fake_gpus(2, faults=f"{hangs}=hang"))
+    assert result.returncode == 4
+    assert re.search(words, result.stderr), result.stderr
+
+
+def test_what_is_put_on_a_gpu_that_hangs_has_an_end(fake_gpus):
+    """More iterations than a stream takes before it makes its caller wait."""
+    many = ("-n", "5000", "-w", "0", "--timeout", "2")
+    result = run(*THREADS, *many, **fake_gpus(2, faults="launch:low_latency_sum@1=hang"))
+    assert result.returncode == 4, result.stderr

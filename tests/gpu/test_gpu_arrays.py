@@ -18,14 +18,6 @@ LARGEST = RANKS * COUNT * 4
 ALLOCATE = functools.partial(native.GpuMemory, 0)
 
 
-@pytest.fixture(scope="module")
-def gpu() -> native.GpuPatterns:
-    try:
-        return native.GpuPatterns(0)
-    except UnavailableError as error:
-        pytest.skip(f"needs a GPU: {error}")
-
-
 @pytest.mark.parametrize("collective", [c for c in NUMBERS if c not in REDUCING])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_destination_is_wrong_until_it_has_all_pieces(gpu, collective, in_place):

@@ -14,14 +14,6 @@ RANKS = (1, 2, 8, 150)
 BEYOND_32_BITS = (1 << 32) + 12345
 
 
-@pytest.fixture(scope="module")
-def gpu() -> native.GpuPatterns:
-    try:
-        return native.GpuPatterns(0)
-    except UnavailableError as error:
-        pytest.skip(f"needs a GPU: {error}")
-
-
 def cases(dtype: Dtype, kind: PatternKind) -> list[native.Pattern]:
     return [native.Pattern(ranks, dtype, op, 3, kind) for op in Redop for ranks in RANKS]
 

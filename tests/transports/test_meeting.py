@@ -6,16 +6,12 @@ import itertools
 import json
 import logging
 import re
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from datetime import timedelta
 
 import pytest
-from tests.hosts.netns import make_hosts
 from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
@@ -23,32 +19,9 @@ from railgauge.transports import hub
 from railgauge.transports.frame import Kind, pack
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.hub_place import HubPlace
-from railgauge.transports.rank_names import name_ranks
-from railgauge.transports.store.file_store import FileStore
 from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.tcp_store import TCPStore
-
-PROCESS = """
-import sys
-from railgauge.transports.meeting import Share, meet
-from railgauge.transports.store.file_store import FileStore
-process, processes, timeout_s, path = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
-environ = dict(item.split("=") for item in sys.argv[5:])
-try:
-    share = Share(process=process, processes=processes, ranks_per_process=1)
-    meeting = meet(FileStore(path), share, timeout_s=timeout_s, secret=b"s", version="1", environ=environ)
-    bootstrap = meeting.join(process)
-    print(bootstrap.all_gather(process), meeting.place, flush=True)
-    bootstrap.close()
-    meeting.close()
-except Exception as error:
-    print(f"{type(error).__name__}: {error}", flush=True)
-"""
-
-
-def process_command(process, processes, timeout_s, path, *settings):
-    return [sys.executable, "-P", "-c", PROCESS, *map(str, (process, processes, timeout_s, path)), *settings]
 
 
 def come(*places, timeout_s=10.0, store=None, **others):
@@ -317,90 +290,3 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     meeting.close()
     assert "refused rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
     assert "said too little" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("number", "problem"),
-    [(signal.SIGKILL, r"rank 1 on \S+ is gone: its process ended"), (signal.SIGINT, "rank 1: KeyboardInterrupt")],
-)
-def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number, problem):
-    path = tmp_path / "store"
-    victim = subprocess.Popen(
-        process_command(1, 3, 30, path, "NCCL_SOCKET_IFNAME=lo"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    store = FileStore(str(path))
-    meeting = meet_on(store, 0, 3, timeout_s=30.0)
-
-    def kill_once_joined():
-        while not meeting._hub._members.get(1):
-            time.sleep(0.02)
-        victim.send_signal(number)
-
-    threading.Thread(target=kill_once_joined).start()
-    with pytest.raises(RunError, match=problem):
-        meeting.join(0)
-    victim.wait(10)
-    meeting.close()
-    store.close()
-
-
-class TestTwoHosts:
-    """Hosts that are network namespaces; the store is a file on the disk that they share."""
-
-    def outcome(self, hosts, tmp_path, *, timeout_s, settings=(), before=lambda: None):
-        path = tmp_path / "store"
-        first = hosts.start(0, process_command(0, 2, timeout_s, path, *settings), stdout=subprocess.PIPE, text=True)
-        before()
-        second = hosts.run(1, process_command(1, 2, timeout_s, path, *settings))
-        return first.communicate(timeout=40)[0], second.stdout
-
-    @pytest.mark.parametrize(
-        ("setting", "address"),
-        [
-            ("NCCL_DEBUG=WARN", "10.77.0.1:"),
-            ("NCCL_SOCKET_FAMILY=AF_INET6", "[fd77::1]:"),
-            ("NCCL_COMM_ID=10.77.0.1:4711", "10.77.0.1:4711"),
-        ],
-    )
-    def test_they_meet(self, tmp_path, setting, address):
-        with make_hosts(2) as hosts:
-            for said in self.outcome(hosts, tmp_path, timeout_s=20, settings=[setting]):
-                assert said.startswith(f"[0, 1] {address}")
-                assert "(eth0 of rg-node1)" in said
-
-    def test_a_firewall_that_rejects_is_named_on_both(self, tmp_path):
-        with make_hosts(2) as hosts:
-            assert hosts.run(1, ["ip", "route", "add", "unreachable", "10.77.0.1/32"]).returncode == 0
-            first, second = self.outcome(hosts, tmp_path, timeout_s=30)
-        problem = r"cannot connect to rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\): No route to host"
-        assert re.match(f"PeerLostError: {problem}", second)
-        assert re.match(f"RunError: rank 1 on rg-node2: {problem}", first)
-
-    def test_a_firewall_that_drops_is_named_on_both(self, tmp_path):
-        with make_hosts(2) as hosts:
-            neighbour = ["ip", "neighbour", "replace", "10.77.0.1", "lladdr", "02:00:00:00:00:99", "dev", "eth0"]
-            assert hosts.run(1, neighbour).returncode == 0  # packets go to nobody
-            first, second = self.outcome(hosts, tmp_path, timeout_s=5)
-        problem = r"no answer from rank 0 at 10\.77\.0\.1:\d+ \(eth0 of rg-node1\) within 4\.\d s"
-        assert re.match(f"WaitTimeoutError: {problem}: a firewall drops", second)
-        assert re.match(f"RunError: rank 1 on rg-node2: {problem}", first)
-
-    def test_an_interface_that_the_other_host_cannot_reach_is_named(self, tmp_path):
-        with make_hosts(2) as hosts:
-            first, second = self.outcome(hosts, tmp_path, timeout_s=30, settings=["NCCL_SOCKET_IFNAME=lo"])
-        assert re.match(r"UsageError: rank 0 listens at 127\.0\.0\.1:\d+ \(lo of rg-node1\), where no other", second)
-        assert first.startswith("RunError: rank 1 on rg-node2: rank 0 listens at")
-
-
-@pytest.mark.parametrize(
-    ("ranks", "text"),
-    [
-        ([3], "rank 3"),
-        ([7, 3], "ranks 3 and 7"),
-        ([1, 2, 3, 5, 9], "ranks 1-3, 5 and 9"),
-        (range(1, 1024), "ranks 1-1023"),
-        (range(0, 60, 2), "ranks 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 and more"),
-    ],
-)
-def test_names_of_ranks(ranks, text):
-    assert name_ranks(ranks) == text

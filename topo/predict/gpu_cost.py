@@ -13,6 +13,11 @@ from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.nccl_model import FROM_ONE, ring_steps
 
+MOST_AT_ONCE = 8
+"""Ranks that one kernel exchanges between."""
+DISTANCES_OF_A_ROUND = 3
+"""Of more ranks, those of so many distances before and behind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRanks:
@@ -29,10 +34,13 @@ class GpuRanks:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Steps that follow one another, and bytes that the busiest GPU puts out or takes in, over nccl-tests' size."""
+    """Steps and kernels that follow one another, and bytes that the busiest GPU puts out or takes in, over nccl-tests'
+    size.
+    """
 
     steps: int
     passed: float
+    kernels: int = 1
 
 
 def gpu_cost(where: GpuRanks, collective: Collective, algorithm: Algorithm, protocol: Protocol, size: int) -> Cost:
@@ -40,7 +48,7 @@ def gpu_cost(where: GpuRanks, collective: Collective, algorithm: Algorithm, prot
     moves = moves_of(where, collective, algorithm)
     bandwidth = where.gb_per_s * calibration.GPU_SHARE[protocol]
     return Cost(
-        latency_us=calibration.GPU_START_US + moves.steps * calibration.GPU_STEP_US[protocol],
+        latency_us=moves.kernels * calibration.GPU_START_US + moves.steps * calibration.GPU_STEP_US[protocol],
         transfer_us=size * moves.passed / bandwidth / 1e3,
     )
 
@@ -90,4 +98,11 @@ def _in_one_step(where: GpuRanks, collective: Collective) -> Moves:
     if collective is Collective.SEND_RECV:
         return Moves(1, 1.0)
     whole = collective in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.BROADCAST)
-    return Moves(1, where.peers * (1.0 if whole else 1 / where.ranks))
+    passed = where.peers * (1.0 if whole else 1 / where.ranks)
+    rounds = _rounds(where.ranks) if collective.in_pairs else 1
+    return Moves(rounds, passed, rounds)
+
+
+def _rounds(ranks: int) -> int:
+    """Kernels that pairs of so many ranks take (`rounds` of collectives/native/gpu/rounds.cc)."""
+    return 1 if ranks <= MOST_AT_ONCE else -(-(ranks // 2) // DISTANCES_OF_A_ROUND)

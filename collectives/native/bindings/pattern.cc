@@ -80,7 +80,7 @@ void bind_pattern(nb::module_& m) {
       "pattern"_a, "rank"_a, "data"_a, "count"_a, "first"_a = 0,
       "Compare every element with what fill_pattern writes; the result is as check_reduced's.");
   nb::class_<gpu::Patterns>(m, "GpuPatterns", "The same for data in the memory of one GPU.")
-      .def(nb::init<int>(), "device"_a)
+      .def(nb::init<int, double>(), "device"_a, "timeout_s"_a)
       .def(
           "fill",
           [](gpu::Patterns& patterns, const Pattern& pattern, int rank, cuda::Pointer data,

@@ -43,6 +43,7 @@ std::optional<Round> round_of(Collective collective) {
 Choices::Choices(const Layout& layout, const std::vector<Via>& via, const Windows& windows)
     : layout_(layout), windows_(windows), ranks_(static_cast<int>(via.size())) {
   for (const Via one : via) {
+    reached_ += one != Via::kNone;
     has_net_ |= one == Via::kNet;
     all_in_gpus_ &= one == Via::kNone || in_gpu(one);
   }
@@ -55,31 +56,27 @@ void Choices::choose(Collective collective, std::vector<ChoiceUpTo> choices) {
 Choice Choices::due(const Operation& operation) const {
   const std::size_t size = operation.count * operation.element_bytes();
   if (size >= kCopiesFrom && can(operation, Way::kCopies)) return {Way::kCopies};
+  const std::size_t bytes = longest(operation, ranks_, false);
+  const bool is_short = bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes);
   // Reductions read their peers' memory, which NVLink passes slower than writes: they go by boxes.
-  if (!fits_in_lines(operation) && !operation.reduces() && can(operation, Way::kRegistered))
-    return {Way::kRegistered};
+  const bool is_long_move = !operation.reduces() && !is_short && !fits_in_lines(operation);
+  if (is_long_move && can(operation, Way::kRegistered)) return {Way::kRegistered};
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
     if (size <= one.bytes) return one.choice;
   }
+  if (!round_of(operation.collective)) check_pairs(operation.collective);
   const bool direct = ranks_ <= kMostRanks;
-  const std::size_t bytes = longest(operation, ranks_, false);
   if (ranks_ == 1) return {Way::kPush};
   if (has_net_) {
     const bool in_ring = has_channels_ && round_of(operation.collective);
-    if (direct && (!in_ring || bytes <= kOneStepBytes)) return {Way::kPush};
-    if (in_ring) return {Way::kRing};
-    throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
-                                         " goes between " + std::to_string(kMostRanks) +
-                                         " GPUs at most");
+    return {in_ring && (!direct || bytes > kOneStepBytes) ? Way::kRing : Way::kPush};
   }
-  if (!direct) return {Way::kRing};
+  if (!direct) return {round_of(operation.collective) ? Way::kRing : Way::kPush};
   if (!all_in_gpus_ && has_channels_ && operation.collective == Collective::kAllReduce &&
       bytes >= kRingFromOnHost && bytes <= kRingUpToOnHost) {
     return {Way::kRing, layout_.blocks};
   }
-  if (bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes)) {
-    return {Way::kLowLatency};
-  }
+  if (is_short) return {Way::kLowLatency};
   return {fits_in_lines(operation) ? Way::kFullLines : Way::kPush};
 }
 
@@ -88,7 +85,8 @@ bool Choices::can(const Operation& operation, Way way) const {
     return has_channels_ && round_of(operation.collective) &&
            (way == Way::kRing || operation.collective == Collective::kAllReduce);
   }
-  if (ranks_ > kMostRanks) return false;
+  if (ranks_ > kMostRanks)
+    return way == Way::kPush && !round_of(operation.collective) && reached_ == ranks_ - 1;
   if (way == Way::kRegistered) return windows_.have(operation);
   if (way == Way::kCopies) return windows_.can_copy(operation);
   if (way == Way::kPush) return true;
@@ -99,6 +97,14 @@ bool Choices::can(const Operation& operation, Way way) const {
 
 bool Choices::fits_in_lines(const Operation& operation) const {
   return longest(operation, ranks_, true) <= layout_.full_lines * kFullLineData;
+}
+
+void Choices::check_pairs(Collective collective) const {
+  if (reached_ == ranks_ - 1) return;
+  throw Error(ErrorCode::kInvalid,
+              std::string(collective_name(collective)) + " does not go between " +
+                  std::to_string(ranks_) +
+                  " GPUs: of so many each reaches its neighbours in rings and trees alone");
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {

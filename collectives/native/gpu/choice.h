@@ -45,10 +45,12 @@ class Choices {
   void allow_channels() { has_channels_ = true; }
   // Let these be due, by growing length, and above the last what is without any.
   void choose(Collective collective, std::vector<ChoiceUpTo> choices);
-  // Error (kInvalid): there is no way between so many ranks.
+  // Error (kInvalid): there is none.
   Choice due(const Operation& operation) const;
   // Whether a way can run it.
   bool can(const Operation& operation, Way way) const;
+  // Error (kInvalid): this rank does not reach all others, as pairs have to.
+  void check_pairs(Collective collective) const;
   // Whether it goes in two steps, with a choice.
   bool in_steps(const Operation& operation, const Choice& choice) const;
 
@@ -59,6 +61,7 @@ class Choices {
   const Windows& windows_;
   const int ranks_;
   bool has_net_ = false, all_in_gpus_ = true, has_channels_ = false;
+  int reached_ = 0;  // other ranks
   std::array<std::vector<ChoiceUpTo>, kCollectives> chosen_{};
 };
 

@@ -2,10 +2,14 @@
 #include "collectives/native/gpu/engine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "collectives/native/gpu/exchange.h"
 #include "collectives/native/gpu/fatbins.h"
+#include "collectives/native/gpu/rounds.h"
+#include "transports/native/cuda/waiting.h"
 
 namespace railgauge::gpu {
 
@@ -60,6 +64,11 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
   }
   memory_.set(0, sizeof(Memory));
   *status() = {};
+}
+
+Engine::~Engine() {
+  const bool leaves = status()->abort || status()->failed;  // and so do its kernels
+  cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
 }
 
 void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
@@ -121,6 +130,8 @@ void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choi
 void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t times) {
   if (asked.count == 0) return;
   if (choice.over_channels()) return traffic_.add(asked, channels_->planned(), times);
+  if (ranks() > kMostRanks)
+    return traffic_.add(in_pairs(asked, rank_, ranks()), asked.element_bytes(), times);
   const bool two_steps = choices_.in_steps(asked, choice);
   const Exchange exchange = (two_steps ? in_two_steps : in_one_step)(asked, rank_, ranks());
   traffic_.add(exchange, asked.element_bytes(), times);
@@ -132,40 +143,52 @@ Base Engine::base(std::uint32_t chunk_bytes) const {
 }
 
 void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice) {
-  if (ranks() > kMostRanks) throw Error(ErrorCode::kInvalid, "an exchange of too many ranks");
+  if (ranks() > kMostRanks) {
+    if (choice.way != Way::kPush || round_of(operation.collective))
+      throw Error(ErrorCode::kInvalid, "an exchange of too many ranks");
+    choices_.check_pairs(operation.collective);
+    const std::size_t bytes = longest(operation, ranks(), false);
+    return run_rounds(operation, in_pairs(operation, rank_, ranks()), push(bytes, choice), stream);
+  }
   const bool two_steps = choices_.in_steps(operation, choice);
   const std::size_t bytes = longest(operation, ranks(), two_steps);
-  std::uint32_t chunk_bytes = 0;
-  unsigned grid, threads = kLowLatencyThreads;
+  Started how{choice.way, choice.blocks, kLowLatencyThreads, 0};
   if (choice.way == Way::kLowLatency) {
-    grid = choice.blocks ? choice.blocks : divided(bytes, kLowLatencyOfABlock, layout_.line_blocks);
-    grid = std::max(grid, divided(bytes, kLineBytes, kMostBlocks + 1));
-    if (grid > layout_.line_blocks)
+    if (!how.blocks) how.blocks = divided(bytes, kLowLatencyOfABlock, layout_.line_blocks);
+    how.blocks = std::max(how.blocks, divided(bytes, kLineBytes, kMostBlocks + 1));
+    if (how.blocks > layout_.line_blocks)
       throw Error(ErrorCode::kInvalid, "too long for the low-latency kernel");
   } else if (choice.way == Way::kFullLines) {
     if (bytes > layout_.full_lines * kFullLineData)
       throw Error(ErrorCode::kInvalid, "too long for full lines");
-    grid = choice.blocks ? choice.blocks : divided(bytes, kFullLinesOfABlock, processors_);
+    if (!how.blocks) how.blocks = divided(bytes, kFullLinesOfABlock, processors_);
   } else {
-    const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
-    grid = std::min(choice.blocks ? choice.blocks : divided(bytes, kPushOfABlock, most), most);
-    threads = kPushThreads;
-    const std::size_t half = (bytes / grid / 2 + 511) / 512 * 512;
-    const std::size_t least = std::min<std::size_t>(16 << 10, layout_.slot_bytes);
-    chunk_bytes = choice.chunk_bytes ? std::min<std::size_t>(choice.chunk_bytes, layout_.slot_bytes)
-                                     : std::clamp<std::size_t>(half, least, layout_.slot_bytes);
+    how = push(bytes, choice);
   }
   const Exchange exchange = (two_steps ? in_two_steps : in_one_step)(operation, rank_, ranks());
-  launch_exchange(operation, choice.way, grid, threads, chunk_bytes, exchange, stream);
+  std::vector<int> all(ranks());
+  std::iota(all.begin(), all.end(), 0);
+  launch_exchange(operation, how, exchange, all, stream);
+}
+
+Engine::Started Engine::push(std::size_t bytes, const Choice& choice) const {
+  const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+  const unsigned blocks =
+      std::min(choice.blocks ? choice.blocks : divided(bytes, kPushOfABlock, most), most);
+  const std::size_t half = (bytes / blocks / 2 + 511) / 512 * 512;
+  const std::size_t least = std::min<std::size_t>(16 << 10, layout_.slot_bytes);
+  const std::size_t chunk = choice.chunk_bytes
+                                ? std::min<std::size_t>(choice.chunk_bytes, layout_.slot_bytes)
+                                : std::clamp<std::size_t>(half, least, layout_.slot_bytes);
+  return {Way::kPush, blocks, kPushThreads, static_cast<std::uint32_t>(chunk)};
 }
 
 void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& to,
                        std::byte* destination, const std::vector<std::size_t>& from, Dtype dtype,
                        cuda::Stream stream) {
-  if (ranks() > kMostRanks || to.size() != std::size_t(ranks()) || from.size() != to.size()) {
-    throw Error(ErrorCode::kInvalid, "alltoallv goes between " + std::to_string(kMostRanks) +
-                                         " GPUs at most, with a count for each");
-  }
+  if (to.size() != std::size_t(ranks()) || from.size() != to.size())
+    throw Error(ErrorCode::kInvalid, "alltoallv takes a count for each rank");
+  choices_.check_pairs(Collective::kAllToAllV);
   if (to[rank_] != from[rank_]) {
     throw Error(ErrorCode::kInvalid,
                 "what a rank has for itself is as much as it gets from itself");
@@ -173,35 +196,41 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
   check();
   const Operation operation =
       as_moved({Collective::kAllToAllV, source, destination, 1, dtype, Redop::kSum, 0});
-  const std::size_t bytes = dtype_bytes(dtype);
-  Exchange e{};
-  for (int peer = 0; peer < ranks(); ++peer) {
-    const std::size_t out = to[peer] * operation.count, in = from[peer] * operation.count;
-    if (peer == rank_) {
-      e.own = out ? source : nullptr, e.result = destination, e.reduce_count = out;
-    } else {
-      e.give[peer] = source, e.give_count[peer] = out;
-      e.land[peer] = destination, e.land_count[peer] = in;
-    }
-    source += to[peer] * bytes;
-    destination += from[peer] * bytes;
-  }
-  const cuda::Current current(gpu_.context());
+  const auto moved = [&](std::vector<std::size_t> counts) {
+    for (std::size_t& count : counts) count *= operation.count;
+    return counts;
+  };
+  const Pairs parts =
+      in_parts(source, moved(to), destination, moved(from), operation.element_bytes(), rank_);
   const unsigned grid = std::min({layout_.blocks, kPartsBlocks, unsigned(processors_)});
-  launch_exchange(operation, Way::kPush, grid, kPushThreads, layout_.slot_bytes, e, stream);
-  traffic_.add(e, operation.element_bytes(), 1);
+  const cuda::Current current(gpu_.context());
+  run_rounds(operation, parts, {Way::kPush, grid, kPushThreads, layout_.slot_bytes}, stream);
+  traffic_.add(parts, operation.element_bytes(), 1);
   for (auto& courier : couriers_) courier->wake();
 }
 
-void Engine::launch_exchange(const Operation& operation, Way way, unsigned blocks, unsigned threads,
-                             std::uint32_t chunk_bytes, const Exchange& exchange,
-                             cuda::Stream stream) {
-  Arguments arguments{base(chunk_bytes), exchange, rank_, ranks(), {}, {}};
-  for (int rank = 0; rank < ranks(); ++rank) {
-    arguments.in[rank] = boxes_.in(rank);
-    arguments.out[rank] = boxes_.out(rank);
+void Engine::run_rounds(const Operation& operation, const Pairs& pairs, const Started& how,
+                        cuda::Stream stream) {
+  bool first = true;
+  for (const std::vector<int>& members : rounds(rank_, ranks())) {
+    const Exchange exchange = in_round(pairs, members, std::exchange(first, false));
+    if (moves(exchange)) launch_exchange(operation, how, exchange, members, stream);
   }
-  launch(operation, way, blocks, threads, stream, &arguments);
+}
+
+void Engine::launch_exchange(const Operation& operation, const Started& how,
+                             const Exchange& exchange, const std::vector<int>& members,
+                             cuda::Stream stream) {
+  Arguments arguments{
+      base(how.chunk_bytes), exchange, 0, static_cast<int>(members.size()), {}, {}, {}};
+  for (int i = 0; i < arguments.ranks; ++i) {
+    const int rank = members[i];
+    if (rank == rank_) arguments.rank = i;
+    arguments.in[i] = boxes_.in(rank);
+    arguments.out[i] = boxes_.out(rank);
+    arguments.number[i] = rank;
+  }
+  launch(operation, how.way, how.blocks, how.threads, stream, &arguments);
 }
 
 void Engine::run_channels(const Operation& operation, cuda::Stream stream, const Choice& choice) {
@@ -273,7 +302,7 @@ void Engine::check() const {
 
 void Engine::synchronize(cuda::Stream stream) const {
   const cuda::Current current(gpu_.context());
-  cuda_.check(cuda_.stream_synchronize(stream), "waiting for a GPU");
+  cuda::await(stream, timeout_s_ + kPatience, "waiting for a stream");
   check();
 }
 

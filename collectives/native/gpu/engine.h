@@ -12,6 +12,7 @@
 #include "collectives/native/gpu/channels.h"
 #include "collectives/native/gpu/choice.h"
 #include "collectives/native/gpu/courier.h"
+#include "collectives/native/gpu/rounds.h"
 #include "collectives/native/gpu/traffic.h"
 #include "collectives/native/gpu/windows.h"
 #include "collectives/native/kernels/arguments.h"
@@ -30,6 +31,7 @@ class Engine {
   // `device` by CUDA's number; `via` says how each rank is reached. Error (kSystem): no driver, no
   // such device, not enough memory.
   Engine(int device, int rank, const Layout& layout, const std::vector<Via>& via, double timeout_s);
+  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -67,12 +69,20 @@ class Engine {
   void check() const;
   // Let all kernels leave that wait.
   void abort() { status()->abort = 1; }
-  // Until all that is on a stream is done.
+  // Until all that is on a stream is done. Error (kTimeout): not within the timeout.
   void synchronize(cuda::Stream stream) const;
 
  private:
+  // What a kernel is started with.
+  struct Started {
+    Way way;
+    unsigned blocks, threads;
+    std::uint32_t chunk_bytes;
+  };
+
   Status* status() const { return static_cast<Status*>(status_.data()); }
   Base base(std::uint32_t chunk_bytes) const;
+  Started push(std::size_t bytes, const Choice& choice) const;
   void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
   void count(const Operation& asked, const Choice& choice, std::uint64_t times);
   void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
@@ -81,8 +91,11 @@ class Engine {
   RegisteredArguments registered_arguments(const Operation& operation) const;
   void run_registered(const Operation& operation, cuda::Stream stream, const Choice& choice);
   void run_copies(const Operation& operation, cuda::Stream stream);
-  void launch_exchange(const Operation& operation, Way way, unsigned blocks, unsigned threads,
-                       std::uint32_t chunk_bytes, const Exchange& exchange, cuda::Stream stream);
+  void run_rounds(const Operation& operation, const Pairs& pairs, const Started& how,
+                  cuda::Stream stream);
+  // `members`: the ranks that the exchange counts.
+  void launch_exchange(const Operation& operation, const Started& how, const Exchange& exchange,
+                       const std::vector<int>& members, cuda::Stream stream);
   void launch(const Operation& operation, Way way, unsigned blocks, unsigned threads,
               cuda::Stream stream, void* arguments);
   cuda::Function function(const Operation& operation, Way way);

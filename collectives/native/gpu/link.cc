@@ -12,21 +12,22 @@
 #include "transports/native/cuda/clock.h"
 #include "transports/native/cuda/gpu.h"
 #include "transports/native/cuda/kernels.h"
+#include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
+#include "transports/native/cuda/waiting.h"
 
 namespace railgauge::gpu {
 
 namespace {
 
 constexpr int kProcessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-constexpr unsigned kUntimed = 2;     // CU_EVENT_DISABLE_TIMING
 constexpr double kPatience = 5;      // s: kernels end by themselves once the timeout is over
 constexpr unsigned kThreads = 512, kBlocksOfAProcessor = 2;
 constexpr unsigned char kPoison = 0xa5;  // what no message is full of
 // So much is put on a stream at a time: in between the host hears that it is to stop, and one that
 // makes progress, however slowly, is not out of time.
 constexpr std::size_t kBytesAtOnce = std::size_t(16) << 30;
-constexpr int kMessagesAtOnce = 512;
+constexpr int kMessagesAtOnce = 256;
 
 int at_once(std::size_t size, int times) {
   const std::size_t fit = std::max<std::size_t>(1, kBytesAtOnce / std::max<std::size_t>(1, size));
@@ -54,10 +55,7 @@ class Link::Access {
 
 // One GPU's end.
 struct Link::Side {
-  Side(int number, std::size_t room);
-  ~Side();
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+  Side(int number, std::size_t room, double timeout_s);
 
   cuda::Context context() const { return source.context(); }
   cuda::Stream stream() const { return clock.stream(); }
@@ -66,7 +64,7 @@ struct Link::Side {
   void launch(cuda::Function kernel, unsigned blocks, unsigned threads,
               std::initializer_list<const void*> parameters);
   void fill(cuda::Pointer data, unsigned char value, std::size_t size);
-  void follow(const Side& leader);  // what was put on the leader's stream so far
+  void follow(Side& leader);  // what was put on the leader's stream so far
   // For kernels whose threads take so many bytes each.
   unsigned blocks(std::size_t size, std::size_t of_a_thread) const;
 
@@ -78,26 +76,21 @@ struct Link::Side {
   unsigned processors;
   cuda::Kernels kernels;
   cuda::Function copy, hand_over;
-  cuda::Event reached = nullptr;
+  cuda::Mark reached;
 };
 
-Link::Side::Side(int number, std::size_t room)
+Link::Side::Side(int number, std::size_t room, double timeout_s)
     : gpu(number),
       source(number, room),
       destination(number, room),
-      patterns(number),
+      patterns(number, timeout_s),
       clock(source.context()),
       processors(cuda::Gpu(number).attribute(kProcessorCount)),
-      kernels(source.context(), copy_fatbin(), "of copies") {
+      kernels(source.context(), copy_fatbin(), "of copies"),
+      reached(source.context(), false) {
   const cuda::Current current(context());
   copy = kernels.function("copy");
   hand_over = kernels.function("hand_over");
-  cuda.check(cuda.event_create(&reached, kUntimed), "making an event");
-}
-
-Link::Side::~Side() {
-  const cuda::Current current(context());
-  cuda.event_destroy(reached);
 }
 
 void Link::Side::launch(cuda::Function kernel, unsigned blocks, unsigned threads,
@@ -113,13 +106,13 @@ void Link::Side::fill(cuda::Pointer data, unsigned char value, std::size_t size)
   cuda.check(cuda.memory_set_later(data, value, size, stream()), "setting memory of " + name());
 }
 
-void Link::Side::follow(const Side& leader) {
+void Link::Side::follow(Side& leader) {
   {
     const cuda::Current current(leader.context());
-    cuda.check(cuda.event_record(leader.reached, leader.stream()), "recording an event");
+    leader.reached.set(leader.stream());
   }
   const cuda::Current current(context());
-  cuda.check(cuda.stream_wait(stream(), leader.reached, 0), "waiting for an event");
+  cuda.check(cuda.stream_wait(stream(), leader.reached.event(), 0), "waiting for an event");
 }
 
 unsigned Link::Side::blocks(std::size_t size, std::size_t of_a_thread) const {
@@ -133,6 +126,7 @@ Link::Access::Access(const Side& from, const Side& to) : from_(from.context()), 
 }
 
 Link::Access::~Access() {
+  if (cuda::hangs()) return;
   const cuda::Current current(from_);
   cuda_.disable_peer_access(to_);
 }
@@ -140,8 +134,8 @@ Link::Access::~Access() {
 Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
     : timeout_s_(timeout_s) {
   if (low == high) throw Error(ErrorCode::kInvalid, "a link is between two GPUs");
-  low_ = std::make_unique<Side>(low, room);
-  high_ = std::make_unique<Side>(high, room);
+  low_ = std::make_unique<Side>(low, room, timeout_s);
+  high_ = std::make_unique<Side>(high, room, timeout_s);
   if (peers) {
     out_ = std::make_unique<Access>(*low_, *high_);
     back_ = std::make_unique<Access>(*high_, *low_);
@@ -150,16 +144,7 @@ Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
   *status() = {};
 }
 
-Link::~Link() {
-  if (hangs_) {  // to give anything back would wait for what does not end: the driver does it all
-                 // when the process is gone
-    low_.release();
-    high_.release();
-    out_.release();
-    back_.release();
-    status_.release();
-  }
-}
+Link::~Link() = default;
 
 double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
   const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
@@ -292,7 +277,6 @@ void Link::run(const std::function<void()>& work) {
     work();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kTimeout) throw;
-    hangs_ = true;
     problem = low_->name() + " and " + high_->name() + ": " + error.what();
   }
   if (const std::uint32_t failed = status->failed) {

@@ -64,7 +64,6 @@ class Link {
   std::unique_ptr<Access> out_, back_;
   std::unique_ptr<cuda::Pinned> status_;  // a Status
   unsigned turn_ = 0;                     // of messages that are handed over
-  bool hangs_ = false;
 };
 
 }  // namespace railgauge::gpu

@@ -7,6 +7,7 @@
 #include "collectives/native/gpu/fatbins.h"
 #include "collectives/native/kernels/wrong.h"
 #include "collectives/native/pattern_data.h"
+#include "transports/native/cuda/waiting.h"
 
 namespace railgauge::gpu {
 
@@ -18,8 +19,10 @@ constexpr cuda::Stream kDefaultStream = nullptr;  // copies from the host are in
 
 }  // namespace
 
-Patterns::Patterns(int device)
-    : wrong_(device, sizeof(Wrong)), kernels_(wrong_.context(), pattern_fatbin(), "for data") {}
+Patterns::Patterns(int device, double timeout_s)
+    : timeout_s_(timeout_s),
+      wrong_(device, sizeof(Wrong)),
+      kernels_(wrong_.context(), pattern_fatbin(), "for data") {}
 
 template <class... Parameters>
 void Patterns::launch(const char* what, const Pattern& pattern, std::size_t count,
@@ -38,7 +41,7 @@ void Patterns::launch(const char* what, const Pattern& pattern, std::size_t coun
         cuda_.launch(function, blocks, 1, 1, kThreads, 1, 1, 0, kDefaultStream, all, nullptr),
         "starting " + name);
   });
-  cuda_.check(cuda_.stream_synchronize(kDefaultStream), "running " + name);
+  cuda::await(kDefaultStream, timeout_s_, "running " + name);
 }
 
 void Patterns::fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,

@@ -12,7 +12,8 @@ namespace railgauge::gpu {
 class Patterns {
  public:
   // `device` by CUDA's number. Error (kSystem): no driver, no such device, a build without kernels.
-  explicit Patterns(int device);
+  // All others: Error (kTimeout): the GPU was not done within so many seconds.
+  Patterns(int device, double timeout_s);
 
   void fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,
             std::uint64_t first = 0);
@@ -30,6 +31,7 @@ class Patterns {
   Verdict verdict(const Pattern& pattern, cuda::Pointer data, CheckOnHost check_on_host) const;
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
+  const double timeout_s_;
   cuda::Memory wrong_;  // a Wrong
   cuda::Kernels kernels_;
 };

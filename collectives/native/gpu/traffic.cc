@@ -16,6 +16,13 @@ void TrafficCount::add(const Exchange& e, std::size_t element_bytes, std::uint64
   }
 }
 
+void TrafficCount::add(const Pairs& pairs, std::size_t element_bytes, std::uint64_t times) {
+  for (std::size_t peer = 0; peer < by_rank_.size(); ++peer) {
+    by_rank_[peer].sent += times * pairs.give_count[peer] * element_bytes;
+    by_rank_[peer].received += times * pairs.land_count[peer] * element_bytes;
+  }
+}
+
 // Shares of channels are taken as equal, and so are the parts of a ring's ranks.
 void TrafficCount::add(const Operation& operation, const std::vector<PlannedChannel>& channels,
                        std::uint64_t times) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/native/gpu/channels.h"
+#include "collectives/native/gpu/rounds.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 
@@ -22,6 +23,7 @@ class TrafficCount {
   const std::vector<Traffic>& by_rank() const { return by_rank_; }
   // An exchange of elements of so many bytes, so many times.
   void add(const Exchange& exchange, std::size_t element_bytes, std::uint64_t times);
+  void add(const Pairs& pairs, std::size_t element_bytes, std::uint64_t times);
   // What goes around rings, or through trees, which is much the same.
   void add(const Operation& operation, const std::vector<PlannedChannel>& channels,
            std::uint64_t times);

@@ -109,13 +109,15 @@ struct Base {
   std::uint32_t chunk_bytes;  // of a message, at most a slot's
 };
 
-// Of the kernels that run an Exchange; a null box is one's own.
+// Of the kernels that run an Exchange between `ranks` ranks, at most kMostRanks of a communicator;
+// a null box is one's own.
 struct Arguments {
   Base base;
   Exchange exchange;
   int rank, ranks;
-  char* in[kMostRanks];   // by rank: what it writes for this one
-  char* out[kMostRanks];  // what this one writes for it
+  char* in[kMostRanks];    // by rank: what it writes for this one
+  char* out[kMostRanks];   // what this one writes for it
+  int number[kMostRanks];  // who that is among all ranks of the communicator
 };
 
 // Registered memory of all ranks: where each rank's begins, as this GPU maps it.

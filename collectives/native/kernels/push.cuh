@@ -49,7 +49,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& 
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool now = attends && number < watched.chunks();
-    const bool fine = !now || give[mine].await_room(sent + number, mine, patience);
+    const bool fine = !now || give[mine].await_room(sent + number, a.number[mine], patience);
     if (!all_go_on(crew, fine, stop)) return;
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
@@ -91,8 +91,8 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool takes_in = attends && number < incoming,
                passes_on = shares && number < result.chunks();
-    bool fine = !takes_in || give[mine].await_message(received + number, mine, patience);
-    if (passes_on) fine = fine && share[mine].await_room(shared + number, mine, patience);
+    bool fine = !takes_in || give[mine].await_message(received + number, a.number[mine], patience);
+    if (passes_on) fine = fine && share[mine].await_room(shared + number, a.number[mine], patience);
     if (!all_go_on(crew, fine, stop)) return;
     if (number < result.chunks()) {
       const T* inputs[kMostRanks];
@@ -150,7 +150,8 @@ __device__ void take_results(const Arguments& a, const Crew& crew, volatile int&
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool now = attends && number < watched.chunks();
-    const bool fine = !now || share[mine].await_message(received + number, mine, patience);
+    const bool fine =
+        !now || share[mine].await_message(received + number, a.number[mine], patience);
     if (!all_go_on(crew, fine, stop)) return;
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;

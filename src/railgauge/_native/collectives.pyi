@@ -182,6 +182,9 @@ def gpus_reach(bus_id: str, other: str) -> bool:
     Whether one maps the memory of the other; False for one that this process does not see.
     """
 
+def a_gpu_hangs() -> bool:
+    """Whether one of this process was not done in time."""
+
 def has_gpu_kernels() -> bool: ...
 
 class GpuMemory:
@@ -319,7 +322,7 @@ def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(orde
 class GpuPatterns:
     """The same for data in the memory of one GPU."""
 
-    def __init__(self, device: int) -> None: ...
+    def __init__(self, device: int, timeout_s: float) -> None: ...
 
     def fill(self, pattern: Pattern, rank: int, data: int, count: int, first: int = 0) -> None: ...
 

@@ -79,7 +79,7 @@ class Exchanging {
   }
   // The answer of what could not be done for that rank's sake.
   bool waits(const Peer& peer) {
-    waits_for_ = peer.rank;
+    waits_for_ = a_.number[peer.rank];
     return false;
   }
 

@@ -8,7 +8,7 @@
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
-//                         never end
+//                         never end; launch:push_sum=hang: those of that name
 #pragma once
 
 #include <functional>
@@ -46,6 +46,8 @@ using Work = std::function<void()>;
 // Put work on a stream, or into the graph that is captured there. Null: the current GPU's default
 // stream.
 Result put(Stream stream, Work work);
+// Until nothing is under way on the current GPU's default stream.
+Result wait_default();
 // Until nothing is under way on a GPU.
 void wait_idle(Context context);
 

@@ -123,14 +123,14 @@ Result cuMemsetD8_v2(Pointer pointer, unsigned char value, std::size_t size) {
 
 Result cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t size) {
   RAILGAUGE_FAULT();
-  if (const Result result = cuStreamSynchronize(nullptr)) return result;
+  if (const Result result = wait_default()) return result;
   std::memcpy(address(to), from, size);
   return kSuccess;
 }
 
 Result cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t size) {
   RAILGAUGE_FAULT();
-  if (const Result result = cuStreamSynchronize(nullptr)) return result;
+  if (const Result result = wait_default()) return result;
   std::memcpy(to, address(from), size);
   return kSuccess;
 }

@@ -15,6 +15,7 @@ struct CUmod_st {
   std::optional<Dtype> dtype;
 };
 struct CUfunc_st {
+  std::string name;
   const Kernel* kernel;
   std::optional<Dtype> dtype;
 };
@@ -59,13 +60,14 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   static std::map<std::pair<const Kernel*, std::optional<Dtype>>, CUfunc_st> all;
   const std::lock_guard lock(mutex);
   *function =
-      &all.try_emplace({found, module->dtype}, CUfunc_st{found, module->dtype}).first->second;
+      &all.try_emplace({found, module->dtype}, CUfunc_st{name, found, module->dtype}).first->second;
   return kSuccess;
 }
 
 Result cuLaunchKernel(Function function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                       unsigned, Stream stream, void** parameters, void**) {
-  const Result told = fault("cuLaunchKernel");
+  Result told = fault("cuLaunchKernel");
+  if (!told) told = fault(("launch:" + function->name).c_str());
   if (told == kHang) {
     return put(stream, [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
   }

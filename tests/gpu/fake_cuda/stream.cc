@@ -45,6 +45,10 @@ class Queue : public std::enable_shared_from_this<Queue> {
     closed_ = true;
     changed_.notify_all();
   }
+  bool is_idle() {
+    const std::lock_guard lock(mutex_);
+    return work_.empty();
+  }
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return work_.empty(); });
@@ -113,6 +117,13 @@ Stream default_stream() {
   return stream;
 }
 
+void come(CUevent_st::Record& record) {
+  const std::lock_guard lock(mutex);
+  record.when = std::chrono::steady_clock::now();
+  record.done = true;
+  record.changed.notify_all();
+}
+
 Stream or_default(Stream stream) { return stream ? stream : default_stream(); }
 
 }  // namespace
@@ -125,6 +136,12 @@ Result put(Stream asked, Work work) {
   } else {
     stream->queue->put(std::move(work));
   }
+  return kSuccess;
+}
+
+Result wait_default() {
+  if (!current_context()) return kInvalidContext;
+  default_stream()->queue->wait();
   return kSuccess;
 }
 
@@ -155,12 +172,21 @@ Result cuStreamDestroy_v2(Stream stream) {  // what is on it goes on
   return kSuccess;
 }
 
-Result cuStreamSynchronize(Stream asked) {
+Result cuStreamQuery(Stream asked) {
   RAILGAUGE_FAULT();
   if (!asked && !current_context()) return kInvalidContext;
   const Stream stream = or_default(asked);
   if (stream->is_captured()) return kCaptureUnsupported;
-  stream->queue->wait();
+  return stream->queue->is_idle() ? kSuccess : kNotReady;
+}
+
+// Not in driver.h's list, since it is newer than the rest.
+Result cuCtxRecordEvent(Context context, Event event) {
+  const auto record = event->last = std::make_shared<CUevent_st::Record>();
+  std::thread([record, context] {
+    wait_idle(context);
+    come(*record);
+  }).detach();
   return kSuccess;
 }
 
@@ -178,12 +204,7 @@ Result cuEventRecord(Event event, Stream stream) {
   RAILGAUGE_FAULT();
   const auto record = event->last = std::make_shared<CUevent_st::Record>();
   if (stream && stream->is_captured()) record->captured = stream->captured;
-  return put(stream, [record] {
-    const std::lock_guard lock(mutex);
-    record->when = std::chrono::steady_clock::now();
-    record->done = true;
-    record->changed.notify_all();
-  });
+  return put(stream, [record] { come(*record); });
 }
 
 Result cuEventQuery(Event event) {
@@ -231,10 +252,9 @@ Result cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long lon
 }
 
 Result cuGraphLaunch(GraphRun run, Stream stream) {
-  for (const Work& work : run->work) {
-    if (const Result result = put(stream, work)) return result;
-  }
-  return kSuccess;
+  return put(stream, [all = run->work] {
+    for (const Work& work : all) work();
+  });
 }
 
 Result cuGraphExecDestroy(GraphRun run) {

@@ -54,3 +54,11 @@ def test_more_gpus_take_longer_by_rings_than_by_exchanges():
 
 def test_one_gpu_alone_has_no_bus_bandwidth():
     assert predicted_busbw(GpuRanks(ranks=1, gb_per_s=LINKS), Collective.ALL_REDUCE, *PUSH, 1 << 20) == 0.0
+
+
+@pytest.mark.parametrize(("ranks", "kernels"), [(8, 1), (9, 2), (12, 2), (13, 2), (14, 3), (16, 3), (64, 11)])
+def test_pairs_of_more_ranks_than_a_kernel_takes_go_in_rounds(ranks, kernels):
+    where = GpuRanks(ranks=ranks, gb_per_s=LINKS)
+    assert moves_of(where, Collective.ALL_TO_ALL, PUSH[0]).kernels == kernels
+    assert moves_of(where, Collective.SEND_RECV, PUSH[0]).kernels == 1
+    assert moves_of(where, Collective.ALL_REDUCE, PUSH[0]).kernels == 1

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/clock.h"
 
-#include <chrono>
-#include <thread>
-
 namespace railgauge::cuda {
 
 namespace {
 
 constexpr unsigned kBesideTheDefault = 1;  // CU_STREAM_NON_BLOCKING
+constexpr int kAtOnce = 256;               // kernels: a stream of more than 1,000 blocks its caller
 constexpr int kCaptureOfThisThread = 1;    // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-constexpr Result kNotReady = 600;          // CUDA_ERROR_NOT_READY
-constexpr auto kSpin = std::chrono::microseconds(200), kNap = std::chrono::microseconds(50);
 
 // Launches captured, to be run again and again.
 class Captured {
@@ -49,68 +45,63 @@ class Captured {
 
 }  // namespace
 
-Clock::Clock(Context context) : context_(context) {
-  const Current current(context_);
-  cuda_.check(cuda_.stream_create(&stream_, kBesideTheDefault), "making a stream");
-  cuda_.check(cuda_.event_create(&begin_, 0), "making an event");
-  cuda_.check(cuda_.event_create(&end_, 0), "making an event");
+Clock::Line::Line(Context context) : context(context) {
+  const Current current(context);
+  const Driver& cuda = Driver::get();
+  cuda.check(cuda.stream_create(&stream, kBesideTheDefault), "making a stream");
 }
 
-Clock::~Clock() {
-  const Current current(context_);
-  cuda_.event_destroy(begin_);
-  cuda_.event_destroy(end_);
-  cuda_.stream_destroy(stream_);
+Clock::Line::~Line() {
+  const Current current(context);
+  Driver::get().stream_destroy(stream);
 }
+
+Clock::Clock(Context context)
+    : line_(context),
+      begin_(context, true),
+      end_(context, true),
+      latest_(std::make_unique<Mark>(context, false)),
+      before_(std::make_unique<Mark>(context, false)) {}
 
 double Clock::time(const std::function<void(Stream)>& launch, int ahead, int times, int replays,
                    double timeout_s) {
-  const Current current(context_);
-  for (int i = 0; i < ahead; ++i) launch(stream_);
-  const auto launches = [&] {
-    for (int i = 0; i < times; ++i) launch(stream_);
-  };
+  const Current current(line_.context);
+  const auto put = [&] { launch(stream()); };
+  repeat(put, ahead, 1, timeout_s);
   if (replays) {
-    Captured captured(stream_, launches);
-    captured.launch(stream_);
-    record(begin_);
-    for (int i = 0; i < replays; ++i) captured.launch(stream_);
-    record(end_);
-    await(end_, timeout_s);
+    Captured captured(stream(), [&] {
+      for (int i = 0; i < times; ++i) put();
+    });
+    repeat([&] { captured.launch(stream()); }, 1, times, timeout_s);
+    begin_.set(stream());
+    repeat([&] { captured.launch(stream()); }, replays, times, timeout_s);
+    end_.set(stream());
+    end_.await(timeout_s);
   } else {
-    record(begin_);
-    launches();
-    record(end_);
-    await(end_, timeout_s);
+    begin_.set(stream());
+    repeat(put, times, 1, timeout_s);
+    end_.set(stream());
+    end_.await(timeout_s);
   }
-  float milliseconds = 0;
-  cuda_.check(cuda_.event_elapsed(&milliseconds, begin_, end_), "reading events");
-  return milliseconds / 1e3 / times / (replays ? replays : 1);
+  return end_.since(begin_) / times / (replays ? replays : 1);
+}
+
+void Clock::repeat(const std::function<void()>& put, int times, int kernels, double timeout_s) {
+  for (int i = 0; i < times; ++i) {
+    put();
+    under_way_ += kernels;
+    if (under_way_ < kAtOnce) continue;
+    under_way_ = 0;
+    before_->await(timeout_s);
+    before_->set(stream());
+    before_.swap(latest_);
+  }
 }
 
 void Clock::wait(double timeout_s) {
-  const Current current(context_);
-  record(end_);
-  await(end_, timeout_s);
-}
-
-void Clock::record(Event event) {
-  cuda_.check(cuda_.event_record(event, stream_), "recording an event");
-}
-
-void Clock::await(Event event, double timeout_s) {
-  const auto began = std::chrono::steady_clock::now();
-  const auto until = began + std::chrono::duration<double>(timeout_s);
-  while (true) {
-    const Result result = cuda_.event_query(event);
-    if (result != kNotReady) return cuda_.check(result, "waiting for a GPU");
-    const auto now = std::chrono::steady_clock::now();
-    if (now > until) {
-      throw Error(ErrorCode::kTimeout,
-                  "a GPU was not done within " + std::to_string(timeout_s) + " s");
-    }
-    if (now > began + kSpin) std::this_thread::sleep_for(kNap);
-  }
+  const Current current(line_.context);
+  end_.set(stream());
+  end_.await(timeout_s);
 }
 
 }  // namespace railgauge::cuda

@@ -3,11 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace railgauge::cuda {
 
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
+constexpr Result kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
 
 template <class Member>
 void resolve(void* library, const char* symbol, Member& member) {
@@ -32,7 +35,18 @@ Driver::Driver() {
 #define RAILGAUGE_CUDA_RESOLVE(name, symbol, parameters) resolve(library, #symbol, name);
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_RESOLVE)
 #undef RAILGAUGE_CUDA_RESOLVE
-  check(init(0), "starting the NVIDIA driver");
+  context_event = reinterpret_cast<decltype(context_event)>(dlsym(library, "cuCtxRecordEvent"));
+  const Result result = init(0);
+  if (result == kNoDevice) {
+    const char* visible = getenv("CUDA_VISIBLE_DEVICES");
+    throw Error(ErrorCode::kSystem,
+                std::string("CUDA shows this process no GPU (CUDA_ERROR_NO_DEVICE): ") +
+                    (visible ? std::string("CUDA_VISIBLE_DEVICES is \"") + visible +
+                                   "\": are these numbers of `nvidia-smi -L`?"
+                             : "`nvidia-smi -L` lists those of the machine; a container has to be "
+                               "given them"));
+  }
+  check(result, "starting the NVIDIA driver");
 }
 
 void Driver::check(Result result, const std::string& what) const {

@@ -93,7 +93,7 @@ struct LaunchConfig {
   X(event_record, cuEventRecord, (Event, Stream))                                            \
   X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
   X(event_query, cuEventQuery, (Event))                                                      \
-  X(stream_synchronize, cuStreamSynchronize, (Stream))                                       \
+  X(stream_query, cuStreamQuery, (Stream))                                                   \
   X(stream_wait, cuStreamWaitEvent, (Stream, Event, unsigned))                               \
   X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
   X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
@@ -111,6 +111,7 @@ class Driver {
 #define RAILGAUGE_CUDA_MEMBER(name, symbol, parameters) Result(*name) parameters = nullptr;
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_MEMBER)
 #undef RAILGAUGE_CUDA_MEMBER
+  Result (*context_event)(Context, Event) = nullptr;  // cuCtxRecordEvent; null before CUDA 12.5
 
   // Error unless a call went well: `what` was being done.
   void check(Result result, const std::string& what) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/gpu.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 namespace {
@@ -21,7 +23,9 @@ Gpu::Gpu(Device device, const std::string& name) : device_(device) {
   Driver::get().check(Driver::get().context_retain(&context_, device), "opening " + name);
 }
 
-Gpu::~Gpu() { Driver::get().context_release(device_); }
+Gpu::~Gpu() {
+  if (!hangs()) Driver::get().context_release(device_);
+}
 
 int Gpu::attribute(int which) const {
   int value = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/kernels.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 Kernels::Kernels(Context context, const void* image, const std::string& what) : context_(context) {
@@ -11,6 +13,7 @@ Kernels::Kernels(Context context, const void* image, const std::string& what) : 
 }
 
 Kernels::~Kernels() {
+  if (hangs()) return;
   const Current current(context_);
   Driver::get().module_unload(module_);
 }

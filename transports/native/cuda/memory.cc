@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/memory.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 namespace {
 
+constexpr double kPatience = 60;           // s: to set memory takes milliseconds
 constexpr unsigned kEnablePeerAccess = 1;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 
 }  // namespace
@@ -39,6 +42,7 @@ Memory::Memory(int device, std::size_t size, std::unique_ptr<Source> source)
 }
 
 Memory::~Memory() {
+  if (hangs()) return;
   const Current current(context());
   source_->give_back(pointer_);
 }
@@ -60,7 +64,7 @@ void Memory::set(std::uint8_t value, std::size_t size) {
   const Current current(context());
   const Driver& cuda = Driver::get();
   cuda.check(cuda.memory_set(pointer_, value, size), "setting memory of a GPU");
-  cuda.check(cuda.stream_synchronize(nullptr), "setting memory of a GPU");
+  await(Stream(nullptr), kPatience, "setting memory of a GPU");
 }
 
 void Memory::check_size(std::size_t size) const {
@@ -75,6 +79,7 @@ Mapped::Mapped(Context context, const IpcHandle& handle, const std::string& what
 }
 
 Mapped::~Mapped() {
+  if (hangs()) return;
   const Current current(context_);
   Driver::get().ipc_close(pointer_);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/pinned.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 namespace {
@@ -17,6 +19,7 @@ Pinned::Pinned(Context context, std::size_t size) : context_(context) {
 }
 
 Pinned::~Pinned() {
+  if (hangs()) return;
   const Current current(context_);
   Driver::get().host_free(data_);
 }
@@ -35,6 +38,7 @@ Registered::Registered(Context context, void* data, std::size_t size)
 }
 
 Registered::~Registered() {
+  if (hangs()) return;
   const Current current(context_);
   Driver::get().host_unregister(data_);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "transports/native/cuda/driver.h"
+#include "transports/native/cuda/mark.h"
 
 namespace railgauge::cuda {
 
@@ -21,12 +22,12 @@ class SideStream {
   void join(Stream stream);
 
  private:
-  void follow(Stream first, Event reached, Stream then);
+  void follow(Stream first, Mark& reached, Stream then);
 
   const Driver& cuda_ = Driver::get();
   Context context_;
   Stream stream_ = nullptr;
-  Event forked_ = nullptr, joined_ = nullptr;
+  Mark forked_, joined_;
 };
 
 }  // namespace railgauge::cuda

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank's part of a run on GPUs by our own engine: its communicator and arrays, or what tunes them."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+from railgauge.collectives import gpu_tuning
+from railgauge.collectives.connect import connect_gpus
+from railgauge.collectives.document import Connection, gpu_connections_of
+from railgauge.collectives.gpu_bench import GpuBench, registered
+from railgauge.collectives.job import Job
+from railgauge.collectives.plan import Plan
+from railgauge.collectives.tuning_file import Timed, TuningPlace
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import Peer
+
+
+class GpuRun:
+    """What a rank measures with; all ranks make it alike."""
+
+    def __init__(
+        self, bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, job: Job, log: NcclLog
+    ) -> None:
+        """Connect over the plan; `device` is CUDA's number of the GPU.
+
+        Raises:
+            UnavailableError, RunError: as `GpuCommunicator`.
+        """
+        self._bootstrap, self._job = bootstrap, job
+        in_channels = job.graph_file is not None
+        self._comm = connect_gpus(bootstrap, peers, plan, device, log, in_channels=in_channels, tuned=not job.tune)
+
+    @functools.cached_property
+    def bench(self) -> GpuBench:
+        """The arrays that are measured on."""
+        allocate = registered(self._comm, self._job.register)
+        return GpuBench(self._comm, max(self._job.sizes), replays=self._job.replays, allocate=allocate)
+
+    def remarks(self) -> list[str]:
+        """For the head of the table."""
+        if not self._job.register or self._comm.maps_all:
+            return []
+        return [f"# -R {self._job.register} has no effect: not all GPUs map each other's memory"]
+
+    def tune(self, say: Callable[[str], None]) -> tuple[list[Timed], TuningPlace]:
+        """The times of all ways, and where they are of; `say` takes a line a size. As `gpu_tuning.tune_gpus`."""
+        timed = gpu_tuning.tune_gpus(self._comm, self._bootstrap, self._job.collective, say=say)
+        return timed, gpu_tuning.place_of(self._comm)
+
+    def connections(self) -> list[Connection]:
+        """All ranks' ways to each other, and what went over them."""
+        return gpu_connections_of(self._comm, self._bootstrap)
+
+    def close(self) -> None:
+        """End this rank's part."""
+        self._comm.close()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives in pairs between any number of ranks, in rounds of as many ranks as a kernel takes.
+// Pure arithmetic; no GPU is needed for it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/native/kernels/arguments.h"
+#include "collectives/native/operation.h"
+
+namespace railgauge::gpu {
+
+// What a rank has for each other one and gets from it, by rank; counts of elements.
+struct Pairs {
+  explicit Pairs(int ranks) : give(ranks), land(ranks), give_count(ranks), land_count(ranks) {}
+
+  std::vector<const std::byte*> give;
+  std::vector<std::byte*> land;
+  std::vector<std::size_t> give_count, land_count;
+  const std::byte* own = nullptr;  // for itself; null: nothing, or it lies in its place
+  std::byte* kept = nullptr;
+  std::size_t own_count = 0;
+};
+
+// Of alltoall, gather, scatter and sendrecv.
+Pairs in_pairs(const Operation& operation, int rank, int ranks);
+// Of parts of any length, one after another: by rank how many elements go to it and come from it.
+Pairs in_parts(const std::byte* source, const std::vector<std::size_t>& to, std::byte* destination,
+               const std::vector<std::size_t>& from, std::size_t element_bytes, int rank);
+
+// By round the ranks that a rank exchanges with at once, itself first. Both of a pair have each
+// other in the same round: those of up to so many ranks before and behind.
+std::vector<std::vector<int>> rounds(int rank, int ranks);
+
+// What a round moves, with its ranks by their place in it. The first also keeps what is the rank's
+// own.
+Exchange in_round(const Pairs& pairs, const std::vector<int>& members, bool first);
+// Whether that is anything.
+bool moves(const Exchange& exchange);
+
+}  // namespace railgauge::gpu
