@@ -6,7 +6,7 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from railgauge import __version__
@@ -223,7 +223,7 @@ class _Rank:
         return this_peer(self.rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name, flags=flags)
 
     def _measure_by(
-        self, run: GpuRun | NcclRun, bootstrap: Bootstrap, peers: list[Peer], remarks: Iterable[str], outcome: Outcome
+        self, run: GpuRun | NcclRun, bootstrap: Bootstrap, peers: list[Peer], remarks: Sequence[str], outcome: Outcome
     ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
         self._say(table.header(self._job, peers, remarks))

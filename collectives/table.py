@@ -13,7 +13,7 @@ from railgauge.transports.peer import Peer
 
 
 def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
-    """The lines before the table; `engine` is what NCCL says of itself where it executes the operations."""
+    """The lines before the table; `engine` is what it says of itself."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
     lines = [
         f"# railgauge version {__version__}",

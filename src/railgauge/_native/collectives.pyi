@@ -214,6 +214,18 @@ class GpuEngine:
 
     def connect(self, lent: Sequence[bytes]) -> None: ...
 
+    @property
+    def has_windows(self) -> bool:
+        """Whether memory can be registered: all GPUs map each other's."""
+
+    def lend_window(self, rank: int, pointer: int) -> bytes:
+        """What a rank needs to open memory of this GPU from there on."""
+
+    def open_window(self, pointer: int, bytes: int, symmetric: bool, lent: Sequence[bytes]) -> int:
+        """Register memory, all ranks in one order; the number of the window."""
+
+    def close_window(self, window: int) -> None: ...
+
     def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
 
     def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
@@ -232,7 +244,10 @@ class GpuEngine:
         By growing length: up to how many bytes, way, blocks, bytes of a chunk.
         """
 
-    def way(self, collective: int, count: int, dtype: int) -> int: ...
+    def way(self, collective: int, count: int, dtype: int, source: int = 0, destination: int = 0) -> int:
+        """
+        The way that is due; of arrays that are not given, as of unregistered ones.
+        """
 
     def can(self, collective: int, count: int, dtype: int, way: int) -> bool: ...
 
