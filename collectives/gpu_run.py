@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank's part of a run on GPUs by our own engine: its communicator and arrays, or what tunes them."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 from railgauge.collectives import gpu_tuning
@@ -30,12 +29,9 @@ class GpuRun:
         self._bootstrap, self._job = bootstrap, job
         in_channels = job.graph_file is not None
         self._comm = connect_gpus(bootstrap, peers, plan, device, log, in_channels=in_channels, tuned=not job.tune)
-
-    @functools.cached_property
-    def bench(self) -> GpuBench:
-        """The arrays that are measured on."""
-        allocate = registered(self._comm, self._job.register)
-        return GpuBench(self._comm, max(self._job.sizes), replays=self._job.replays, allocate=allocate)
+        if not job.tune:
+            allocate = registered(self._comm, job.register)
+            self.bench = GpuBench(self._comm, max(job.sizes), replays=job.replays, allocate=allocate)
 
     def remarks(self) -> list[str]:
         """For the head of the table."""

@@ -92,6 +92,7 @@ Result cuMemFree_v2(Pointer pointer) {
 }
 
 Result cuMemGetAddressRange_v2(Pointer* begin, std::size_t* size, Pointer pointer) {
+  RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
   auto found = mappings.upper_bound(pointer);
   if (found == mappings.begin() || pointer - (--found)->first >= found->second.size) {
