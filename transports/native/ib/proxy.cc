@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/proxy.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace railgauge::ib {
+
+namespace {
+
+constexpr std::uint32_t kLooksPerClock = 64;
+constexpr int kEvents = 16;
+// An end that only received may wait so long for the other one to hear that it closes.
+constexpr std::chrono::milliseconds kPause{1};
+
+void watch(int epoll, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+    throw system_error("watching an RDMA device");
+  }
+}
+
+}  // namespace
+
+Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::vector<std::shared_ptr<Rail>> rails,
+             std::chrono::nanoseconds linger)
+    : doorbell_(std::move(doorbell)),
+      linger_(linger),
+      end_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      bell_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (end_.get() < 0 || bell_.get() < 0) throw system_error("starting a rank's proxy");
+  watch(bell_.get(), end_.get());
+  for (auto& rail : rails) {
+    prepare_events(*rail);
+    watch(bell_.get(), rail->context()->async_fd);
+    channels_.push_back(std::make_shared<CompletionChannel>(std::move(rail)));
+    watch(bell_.get(), channels_.back()->fd());
+  }
+}
+
+Proxy::~Proxy() {
+  close();
+  if (doorbell_->attendant() == this) doorbell_->attach(nullptr);
+}
+
+void Proxy::add(std::shared_ptr<Link> link) {
+  Attendant* other = doorbell_->attendant();
+  if (other != nullptr && other != this) {
+    throw Error(ErrorCode::kInvalid, "a doorbell's connections over the network have one proxy");
+  }
+  links_.push_back(std::move(link));
+  doorbell_->attach(this);
+  if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
+}
+
+void Proxy::close() {
+  if (closed_) return;
+  closed_ = true;
+  if (!aborted_ && !gave_up_ && !failure_.happened()) flush(Clock::now() + linger_);
+  for (auto& link : links_) link->close();
+  eventfd_write(end_.get(), 1);
+  if (ringer_.joinable()) ringer_.join();
+}
+
+void Proxy::flush(Clock::time_point by) {
+  for (auto& link : links_) link->say_bye();
+  auto all = [](auto& link) { return link->drained(); };
+  while (!aborted_ && Clock::now() < by && !std::all_of(links_.begin(), links_.end(), all)) {
+    bool moved = false;
+    for (auto& link : links_) moved |= link->move();
+    if (!moved) std::this_thread::sleep_for(kPause);
+  }
+}
+
+bool Proxy::attend() {
+  if (gave_up_) return false;
+  bool moved = false;
+  for (auto& link : links_) moved |= link->move();
+  if (++looks_ % kLooksPerClock == 0) probe();
+  return moved;
+}
+
+void Proxy::arm() {
+  if (gave_up_) return;
+  probe();
+  for (auto& link : links_) link->arm();
+}
+
+void Proxy::probe() {
+  const Clock::time_point now = Clock::now();
+  for (auto& link : links_) link->probe(now, linger_);
+}
+
+void Proxy::ring_for_sleeper() {
+  epoll_event events[kEvents];
+  while (true) {
+    const int count = epoll_wait(bell_.get(), events, kEvents, -1);
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.fd == end_.get()) return;
+    }
+    for (auto& channel : channels_) {
+      channel->take_events();
+      take_events(*channel->rail(), failure_);
+    }
+    if (count > 0) doorbell_->ring();
+  }
+}
+
+}  // namespace railgauge::ib
