@@ -116,7 +116,9 @@ class Connector:
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
         self._tell_doorbells()
         segments = {wire: self._shm_receiver(wire) for wire in arriving if wire.devices is None}
-        by_ib = {wire: self._ib_end(wire) for wire in (*leaving, *arriving) if wire.over_ib}
+        ib_senders = {wire: self._ib_ends().sender(wire) for wire in leaving if wire.over_ib}
+        ib_receivers = {wire: self._ib_ends().receiver(wire) for wire in arriving if wire.over_ib}
+        by_ib: dict[Wire, IbEnd] = ib_senders | ib_receivers
         told: list[tuple[int, int, int, Offer]] = [(*wire.name, end.facts.hex()) for wire, end in by_ib.items()]
         told += [(*wire.name, self._offer(wire, segments, listener)) for wire in arriving if not wire.over_ib]
         offers: dict[tuple[int, ...], Offer] = {
@@ -131,14 +133,15 @@ class Connector:
         deadline = time.monotonic() + self._job.timeout_s
         with listener.accepting(expected, deadline, lambda: self._job.failure is not None):
             senders: dict[Wire, End] = {
-                wire: self._sender(wire, by_ib.get(wire), offers.get((wire.target, *wire.name))) for wire in leaving
+                wire: self._sender(wire, ib_senders.get(wire), offers.get((wire.target, *wire.name)))
+                for wire in leaving
             }
         taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.over_sockets}
-        return senders | segments | taken | {wire: by_ib[wire] for wire in arriving if wire.over_ib}
+        return senders | segments | taken | ib_receivers
 
-    def _ib_end(self, wire: Wire) -> IbEnd:
+    def _ib_ends(self) -> IbEnds:
         self._ib = self._ib or IbEnds(self._network, self._rank, self._doorbell, self._job.timeout_s)
-        return self._ib.sender(wire) if wire.source == self._rank else self._ib.receiver(wire)
+        return self._ib
 
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:

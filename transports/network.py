@@ -26,10 +26,12 @@ OVER_SOCKETS = "this version carries what GPUs send over sockets"
 
 
 class Nic(NamedTuple):
-    """What other ranks know of a rank's NIC: its number, how many queue pairs it wants for a connection, where it is."""
+    """What other ranks know of a NIC: its number, the queue pairs that it wants for a connection, and where it is."""
 
     number: int
+    ports: int
     queue_pairs: int
+    """Of each port."""
     where: str
 
 
@@ -76,7 +78,7 @@ def choose_network(
         return Network(why_not_ib=OVER_SOCKETS)
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
     settings = read_ib_connection(environ) if found.devices else None
-    nics = [Nic(one.number, settings.queue_pairs * len(one.ports), one.where) for one in found.devices if settings]
+    nics = [Nic(one.number, len(one.ports), settings.queue_pairs, one.where) for one in found.devices if settings]
     told = bootstrap.all_gather([found.why_not, found.expected, nics])
     why_not = next((_by(peer, why) for peer, (why, _, _) in zip(peers, told, strict=True) if why), None)
     _log(found, why_not, environ, log)

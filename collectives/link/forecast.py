@@ -65,8 +65,6 @@ class Forecaster:
         return [(self._hosts[rank], way.devices[rank] or 0) for rank in pair]
 
     def _gb_per_s(self, way: Way, rank: int) -> float:
-        device = way.devices[rank]
-        rates = [
-            port.gb_per_s for port in self._ports[rank] if (port.transport, port.device) == (way.transport, device)
-        ]
-        return rates[0] or UNKNOWN_GB_PER_S
+        place = way.transport, way.devices[rank]
+        port = next(port for port in self._ports[rank] if (port.transport, port.device) == place)
+        return port.gb_per_s or UNKNOWN_GB_PER_S

@@ -45,7 +45,7 @@ def test_ranks_that_all_have_nics_use_them(monkeypatch):
     assert [one.name for one in got] == ["NET/IB"] * 2
     assert got[0].devices == ONE.devices
     assert got[0].nics == got[1].nics
-    assert got[0].nics[1] == (Nic(2, 8, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)"),)
+    assert got[0].nics[1] == (Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)"),)
     assert got[0].why_not_ib is None
 
 

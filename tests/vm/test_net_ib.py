@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge run` and `link` over NET/IB between two guests with Soft-RoCE on two rails: what went by which device, what
-settings show on the wire and in queue pairs, what it says where RDMA does not work, and how runs end that lose it.
+"""`railgauge run` and `link` over NET/IB between two guests with Soft-RoCE on two rails: what went by which device,
+what settings show on the wire and in queue pairs, what it says where RDMA does not work, how runs end that lose it.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NICs that NET/IB uses on this host, numbered as NCCL numbers them, and why there are none.
 
-Ports, their order and what is merged are topo's (ib_plugin.py), GIDs too (settings/gid.py). A port's number is its place
-among the ports; NICs that are merged of several have the numbers after them (`ncclIbMakeVDevice` of NCCL 2.30).
+Ports, their order and what is merged are topo's (ib_plugin.py), GIDs too (settings/gid.py). A port's number is its
+place among the ports; NICs that are merged of several have the numbers after them (`ncclIbMakeVDevice` of NCCL 2.30).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -219,7 +219,7 @@ class IbProxy:
     Moves the messages of a rank's queue pairs; made before its first operation.
     """
 
-    def __init__(self, doorbell: Doorbell, rails: Sequence[IbRail], linger_s: float) -> None: ...
+    def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
 
     def abort(self) -> None:
         """Give up all connections at once, whatever was posted."""
@@ -228,7 +228,7 @@ class IbProxy:
         """Send what was posted, unless told to abort, and end all queue pairs."""
 
 class IbReceiver(Receiver):
-    def __init__(self, proxy: IbProxy, peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
+    def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
 
     @property
     def facts(self) -> bytes:
@@ -241,7 +241,7 @@ class IbReceiver(Receiver):
         """What each queue pair is set to, asked of the device (ibv_query_qp)."""
 
 class IbSender(Sender):
-    def __init__(self, proxy: IbProxy, peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
+    def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
 
     @property
     def facts(self) -> bytes:

@@ -23,7 +23,6 @@ import railgauge.cli.run_list
 import railgauge.collectives.link.process
 import railgauge.collectives.process_group
 import railgauge.collectives.run
-import railgauge.topo.gpudirect
 from railgauge.cli.main import main as command_line
 
 IO = Path("/run/io")
@@ -32,14 +31,9 @@ FIRST_PORT = 29500
 WAIT_S = 120
 TIMEOUT = ("--timeout", "40")
 SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
-BOTH = {
-    "WORLD_SIZE": "2",
-    "LOCAL_RANK": "0",
-    "NCCL_SOCKET_IFNAME": "rail1",
-    "NCCL_IB_TIMEOUT": "16",
-    "NCCL_DEBUG": "INFO",
-}
+PLACE = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "10.77.1.1", "NCCL_SOCKET_IFNAME": "rail1"}
 """The bootstrap goes by the second rail, so that it outlives the first."""
+SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_DEBUG": "INFO"}
 ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
 ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
 LOST = "the link of rank 1 goes down"
@@ -77,8 +71,7 @@ def begin(name: str, body: Callable[[], int], **settings: str) -> Callable[[], i
     """A scenario of both guests."""
     global scenario
     scenario += 1
-    place = {"MASTER_ADDR": "10.77.1.1", "MASTER_PORT": str(FIRST_PORT + scenario)}
-    return keep(name, body, BOTH | place | settings)
+    return keep(name, body, PLACE | SAYING | {"MASTER_PORT": str(FIRST_PORT + scenario)} | settings)
 
 
 def railgauge(*arguments: str) -> Callable[[], int]:

@@ -26,11 +26,10 @@ void end_without_gil(Proxy* proxy) {
   delete proxy;
 }
 
-std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell,
-                                  std::vector<std::shared_ptr<Rail>> rails, double linger_s) {
+std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell, double linger_s) {
   auto linger =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(linger_s));
-  return {new Proxy(std::move(doorbell), std::move(rails), linger), &end_without_gil};
+  return {new Proxy(std::move(doorbell), linger), &end_without_gil};
 }
 
 nb::list attributes_of(const ib::Link& link) {
@@ -60,13 +59,14 @@ void bind_end(nb::module_& m, const char* name) {
   nb::class_<Kind, Base>(m, name)
       .def(
           "__init__",
-          [](Kind* self, std::shared_ptr<Proxy> proxy, int peer, std::string address,
-             std::string via, std::uint32_t slots, std::uint32_t slot_bytes, int queue_pairs,
-             bool split) {
-            new (self) Kind(std::move(proxy), {peer, std::move(address), std::move(via), slots,
-                                               slot_bytes, queue_pairs, split});
+          [](Kind* self, std::shared_ptr<Proxy> proxy, const ib::Rails& rails, int peer,
+             std::string address, std::string via, std::uint32_t slots, std::uint32_t slot_bytes,
+             int queue_pairs, bool split) {
+            new (self) Kind(std::move(proxy), rails,
+                            {peer, std::move(address), std::move(via), slots, slot_bytes,
+                             queue_pairs, split});
           },
-          "proxy"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a, "queue_pairs"_a,
+          "proxy"_a, "rails"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a, "queue_pairs"_a,
           "split"_a)
       .def_prop_ro(
           "facts",
@@ -123,7 +123,7 @@ void bind_ib(nb::module_& m) {
       .def_prop_ro("gid", [](const Rail& self) { return ib::gid_text(self.gid()); });
   nb::class_<Proxy>(m, "IbProxy",
                     "Moves the messages of a rank's queue pairs; made before its first operation.")
-      .def(nb::new_(&make_proxy), "doorbell"_a, "rails"_a, "linger_s"_a)
+      .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Give up all connections at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
            "Send what was posted, unless told to abort, and end all queue pairs.");

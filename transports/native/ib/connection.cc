@@ -3,10 +3,10 @@
 
 namespace railgauge::ib {
 
-IbSender::IbSender(std::shared_ptr<Proxy> proxy, const End& end)
+IbSender::IbSender(std::shared_ptr<Proxy> proxy, const Rails& rails, const End& end)
     : Sender(end.peer, end.slot_bytes),
       proxy_(std::move(proxy)),
-      link_(std::make_shared<OutgoingLink>(end, proxy_->channels())),
+      link_(std::make_shared<OutgoingLink>(end, proxy_->channels(rails))),
       via_(end.via) {
   proxy_->add(link_);
 }
@@ -25,10 +25,10 @@ void IbSender::post(std::size_t bytes, std::uint32_t tag) {
   count(bytes);
 }
 
-IbReceiver::IbReceiver(std::shared_ptr<Proxy> proxy, const End& end)
+IbReceiver::IbReceiver(std::shared_ptr<Proxy> proxy, const Rails& rails, const End& end)
     : Receiver(end.peer, end.slot_bytes),
       proxy_(std::move(proxy)),
-      link_(std::make_shared<IncomingLink>(end, proxy_->channels())),
+      link_(std::make_shared<IncomingLink>(end, proxy_->channels(rails))),
       via_(end.via) {
   proxy_->add(link_);
 }

@@ -14,7 +14,7 @@ namespace railgauge::ib {
 
 class IbSender final : public Sender {
  public:
-  IbSender(std::shared_ptr<Proxy> proxy, const End& end);
+  IbSender(std::shared_ptr<Proxy> proxy, const Rails& rails, const End& end);
   std::string via() const override { return via_; }
   const Link& link() const { return *link_; }
   void connect(const std::string& peer_facts) { link_->connect(peer_facts); }
@@ -31,7 +31,7 @@ class IbSender final : public Sender {
 
 class IbReceiver final : public Receiver {
  public:
-  IbReceiver(std::shared_ptr<Proxy> proxy, const End& end);
+  IbReceiver(std::shared_ptr<Proxy> proxy, const Rails& rails, const End& end);
   std::string via() const override { return via_; }
   const Link& link() const { return *link_; }
   void connect(const std::string& peer_facts) { link_->connect(peer_facts); }

@@ -32,6 +32,7 @@ struct End {
   bool split;       // every message over all of them
 };
 
+using Rails = std::vector<std::shared_ptr<Rail>>;
 using Channels = std::vector<std::shared_ptr<CompletionChannel>>;  // one of each rail
 using Clock = std::chrono::steady_clock;
 

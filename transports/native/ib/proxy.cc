@@ -27,20 +27,32 @@ void watch(int epoll, int fd) {
 
 }  // namespace
 
-Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::vector<std::shared_ptr<Rail>> rails,
-             std::chrono::nanoseconds linger)
+Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger)
     : doorbell_(std::move(doorbell)),
       linger_(linger),
       end_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       bell_(epoll_create1(EPOLL_CLOEXEC)) {
   if (end_.get() < 0 || bell_.get() < 0) throw system_error("starting a rank's proxy");
   watch(bell_.get(), end_.get());
-  for (auto& rail : rails) {
+}
+
+Channels Proxy::channels(const Rails& rails) {
+  std::lock_guard lock(watched_);
+  Channels found;
+  for (const auto& rail : rails) {
+    auto known = std::find_if(channels_.begin(), channels_.end(),
+                              [&](const auto& channel) { return channel->rail() == rail; });
+    if (known != channels_.end()) {
+      found.push_back(*known);
+      continue;
+    }
     prepare_events(*rail);
     watch(bell_.get(), rail->context()->async_fd);
-    channels_.push_back(std::make_shared<CompletionChannel>(std::move(rail)));
-    watch(bell_.get(), channels_.back()->fd());
+    found.push_back(std::make_shared<CompletionChannel>(rail));
+    watch(bell_.get(), found.back()->fd());
+    channels_.push_back(found.back());
   }
+  return found;
 }
 
 Proxy::~Proxy() {
@@ -103,6 +115,7 @@ void Proxy::ring_for_sleeper() {
     for (int i = 0; i < count; ++i) {
       if (events[i].data.fd == end_.get()) return;
     }
+    std::lock_guard lock(watched_);
     for (auto& channel : channels_) {
       channel->take_events();
       take_events(*channel->rail(), failure_);

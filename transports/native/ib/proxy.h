@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -21,10 +22,10 @@ class Proxy final : public Attendant {
  public:
   // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted,
   // and for how long a peer may be silent.
-  Proxy(std::shared_ptr<Doorbell> doorbell, std::vector<std::shared_ptr<Rail>> rails,
-        std::chrono::nanoseconds linger);
+  Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
-  const Channels& channels() const { return channels_; }
+  // Those of some rails, which are watched from then on. Between operations.
+  Channels channels(const Rails& rails);
   const DeviceFailure& failure() const { return failure_; }
   // Between operations.
   void add(std::shared_ptr<Link> link);
@@ -47,6 +48,7 @@ class Proxy final : public Attendant {
 
   std::shared_ptr<Doorbell> doorbell_;
   std::chrono::nanoseconds linger_;
+  std::mutex watched_;  // channels_, between the rank and the ringer
   Channels channels_;
   DeviceFailure failure_;
   std::vector<std::shared_ptr<Link>> links_;
