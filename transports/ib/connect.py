@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a rank's ends of connections over NET/IB: opens its NICs, and joins queue pairs with those of the other end.
 
-Both ends say what the other one needs (`facts`), which the bootstrap carries. They have as many queue pairs on each port
-as the one that wants more (`ncclIbConnect`); of a NIC with more ports than the other end's the first ones are used.
+Both ends say what the other one needs (`facts`), which the bootstrap carries. They have as many queue pairs on each
+port as the one that wants more (`ncclIbConnect`); of a NIC with more ports than the other end's the first are used.
 """
 
 import os
