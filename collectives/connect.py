@@ -32,7 +32,7 @@ def connect(
         plan.trees,
         network=network,
         fault=fault,
-        measured=measured_for(bootstrap, lambda: place_of(peers)),
+        measured=measured_for(bootstrap, lambda: place_of(peers, network.name)),
         net_gb_per_s=plan.gb_per_s,
     )
     log_connections(comm, log)

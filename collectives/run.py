@@ -195,7 +195,7 @@ class _Rank:
         if self._job.tune and not gpu:
             with binding:
                 outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say, network=network)
-            outcome.timed_at = place_of(peers)
+            outcome.timed_at = place_of(peers, network.name)
             return
         if gpu:
             gpus = connect_gpus(

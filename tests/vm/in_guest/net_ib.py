@@ -34,7 +34,8 @@ SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
 PLACE = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "10.77.1.1", "NCCL_SOCKET_IFNAME": "rail1"}
 """The bootstrap goes by the second rail, so that it outlives the first."""
 TOPOLOGY = "/tmp/topology.xml"
-SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_DEBUG": "INFO"}
+SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
+"""Small slots: to register memory takes long in emulation."""
 ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
 ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
 
@@ -62,6 +63,7 @@ def keep(name: str, body: Callable[[], int], environment: dict[str, str]) -> Cal
     def wait() -> int:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         (IO / f"{name}.status").write_text(str(status))
+        print(f"{time.monotonic():.1f} {name}: {status}", flush=True)
         return status
 
     return wait
@@ -87,7 +89,6 @@ def railgauge(*arguments: str) -> Callable[[], int]:
 
 def run(name: str, *arguments: str, **settings: str) -> None:
     """`railgauge run` as one rank of two."""
-    print(f"{time.monotonic():.1f} {name}", flush=True)
     begin(name, railgauge("run", "all_reduce", *SMALL, *TIMEOUT, *arguments), **settings)()
 
 
@@ -178,7 +179,7 @@ def loss() -> None:
 
 def endless(name: str) -> Callable[[], int]:
     """A run that ends when something ends it."""
-    long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", "--timeout", "20")
+    long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", *TIMEOUT)
     return begin(name, railgauge("run", "all_reduce", *long), **ONE_RAIL)
 
 
@@ -204,9 +205,20 @@ def killed() -> None:
     wait()
 
 
+def alone() -> None:
+    """What a guest tells of itself, with and without its device nodes; and several ranks on it that share no memory."""
+    keep("list", railgauge("run", "--list", "--json"), {})()
+    nodes, away = Path("/dev/infiniband"), Path("/dev/away")
+    nodes.rename(away)
+    keep("without_nodes", railgauge("run", "--list", "--json"), {})()
+    away.rename(nodes)
+    both = railgauge("run", "all_reduce", "--ranks", "2", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
+    keep("alone", both, {"NCCL_SHM_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo", **ONE_RAIL})()
+
+
 def main() -> None:
     if RANK == 0:
-        keep("list", railgauge("run", "--list", "--json"), {})()
+        alone()
     two_rails()
     settings()
     begin("link", railgauge("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
