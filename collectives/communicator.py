@@ -442,7 +442,7 @@ class Communicator(Collectives):
             cube,
             across,
             timeout_s=self._job.timeout_s,
-            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.devices for wire in made.ends)),
+            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.over_sockets for wire in made.ends)),
             stream_bytes=STREAM_BYTES,
         )
 

@@ -56,7 +56,7 @@ class Lane:
         job.attend(self._watch)
         steps = [(*ends, way.step(*ends)) for a, b in pairs for ends in ((a, b), (b, a))]
         connected = self._ending.connecting(lambda: made.joined(channel, steps))
-        sockets = any(wire.devices for wire in made.ends)
+        sockets = any(wire.over_sockets for wire in made.ends)
         at_work = [peers[rank] for pair in pairs for rank in pair]
         self._native = native.Communicator(
             job.rank,

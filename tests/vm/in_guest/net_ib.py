@@ -26,12 +26,18 @@ import railgauge.collectives.run
 from railgauge.cli.main import main as command_line
 
 IO = Path("/run/io")
-RANK = int(os.environ["RANK"])
+RANK = int(os.environ.pop("RANK"))
 FIRST_PORT = 29500
 WAIT_S = 120
 TIMEOUT = ("--timeout", "40")
 SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
-PLACE = {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "10.77.1.1", "NCCL_SOCKET_IFNAME": "rail1"}
+PLACE = {
+    "RANK": str(RANK),
+    "WORLD_SIZE": "2",
+    "LOCAL_RANK": "0",
+    "MASTER_ADDR": "10.77.1.1",
+    "NCCL_SOCKET_IFNAME": "rail1",
+}
 """The bootstrap goes by the second rail, so that it outlives the first."""
 TOPOLOGY = "/tmp/topology.xml"
 SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
