@@ -185,7 +185,7 @@ def loss() -> None:
 
 def endless(name: str) -> Callable[[], int]:
     """A run that ends when something ends it."""
-    long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", *TIMEOUT)
+    long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", "--timeout", "20")
     return begin(name, railgauge("run", "all_reduce", *long), **ONE_RAIL)
 
 

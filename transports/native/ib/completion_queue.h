@@ -11,12 +11,12 @@
 
 namespace railgauge::ib {
 
-// What a completion is of: the upper half of a work request's id is its queue pair's number, the
-// lower 40 bits count its sends; receives have 0 there.
+// What a completion is of. A work request's id holds the number of its queue pair, and for a send
+// its own number on that queue pair, counted from 1.
 struct Completion {
   int status;
   std::uint32_t queue_pair;
-  std::uint64_t number;  // of the send
+  std::uint64_t number;  // of the send; 0: a receive
   enum Kind {
     kSend,
     kMessage,

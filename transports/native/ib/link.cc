@@ -17,7 +17,7 @@ constexpr std::uint32_t kNumberMask = 0xffffff;  // and messages in 24
 constexpr std::uint32_t kSpare = 4;              // sends of a queue pair for notes and probes
 constexpr std::uint32_t kWritesOfPiece = 2;
 constexpr int kPollAtOnce = 16;
-constexpr std::chrono::seconds kProbeEvery{1};
+constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
 
 struct LinkFacts {
   std::uint32_t magic, sends, slots, slot_bytes, rails, queue_pairs, split, unused;
@@ -45,6 +45,16 @@ QueuePair::Depth depth_of(const End& end) {
   return {kWritesOfPiece * end.slots + kSpare, end.slots + kSpare};
 }
 
+Clock::duration patience_of(const Channels& channels) {
+  Clock::duration longest = kLeastPatience;
+  for (const auto& channel : channels) {
+    const RailSettings& settings = channel->rail()->settings();
+    const std::chrono::nanoseconds one_try{std::int64_t{4096} << settings.timeout};
+    longest = std::max<Clock::duration>(longest, 2 * (settings.retry_count + 1) * one_try);
+  }
+  return longest;
+}
+
 void require_same(const char* what, std::uint32_t ours, std::uint32_t theirs, int peer) {
   if (ours == theirs) return;
   throw Error(ErrorCode::kMismatch, "the connection with rank " + std::to_string(peer) + " has " +
@@ -62,6 +72,7 @@ Link::Link(const End& end, const Channels& channels, bool sends)
                 static_cast<std::uint32_t>(checked(end, channels).queue_pairs), end.split),
       memory_(rails_of(channels), {end.slots, end.slot_bytes}, sends ? 0 : abi::kRemoteWrite),
       queue_pairs_(static_cast<std::uint32_t>(end.queue_pairs)),
+      patience_(patience_of(channels)),
       probes_(channels.size()),
       used_receives_(channels.size() * queue_pairs_) {
   const QueuePair::Depth depth = depth_of(end);
@@ -184,19 +195,22 @@ void Link::arm() {
   for (auto& queue : completions_) queue->arm();
 }
 
-void Link::probe(Clock::time_point now, Clock::duration patience) {
+void Link::probe(Clock::time_point now) {
   if (!connected_ || health_->state() != Health::kSound) return;
   if (heard_) {
-    heard_ = false;
+    heard_ = probing_ = false;
     probe_at_ = now + kProbeEvery;
-    probed_since_ = now;
     return;
-  }
-  if (now - probed_since_ > patience) {
-    return health_->fail(Health::kBroken, "it answers nothing over RDMA any more");
   }
   if (now < probe_at_) return;
   probe_at_ = now + kProbeEvery;
+  if (!probing_) {
+    probing_ = true;
+    probing_since_ = now;
+  } else if (now - probing_since_ > patience_ && !move()) {
+    return health_->fail(Health::kBroken, "it answers nothing over " + pairs_[0]->rail().name() +
+                                              " any more: is it gone, is a link down?");
+  }
   for (std::size_t rail = 0; rail < probes_.size(); ++rail) {
     QueuePair& pair = *pairs_[rail];
     if (probes_[rail] <= pair.done() && pair.has_room(1)) probes_[rail] = send_nothing(pair);

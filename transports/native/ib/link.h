@@ -53,9 +53,10 @@ class Link {
   bool move();
   // The next completion wakes this rank's sleeper.
   void arm();
-  // The rank only waits: shows itself now and then that the peer is still there, since nothing
-  // comes from one that is gone. One that answers nothing for `patience` is.
-  void probe(Clock::time_point now, Clock::duration patience);
+  // The rank only waits: makes sure now and then that the peer is still there, since nothing comes
+  // from one that is gone. A device may try for ever (Soft-RoCE does with 7 retries), so one that
+  // answers nothing for twice as long as all tries should take, and at least 5 s, is gone too.
+  void probe(Clock::time_point now);
   // Tells the peer that this end closes, behind all that was posted.
   void say_bye();
   // Whether all that was posted has arrived, or never will.
@@ -95,8 +96,10 @@ class Link {
 
   std::uint32_t queue_pairs_;
   bool connected_ = false;
-  bool heard_ = true;
-  Clock::time_point probe_at_{}, probed_since_{};
+  bool heard_ = true;     // since the last look at the clock
+  bool probing_ = false;  // nothing heard since probes were sent
+  Clock::duration patience_;
+  Clock::time_point probe_at_{}, probing_since_{};
   std::vector<std::uint64_t> probes_;  // of each rail: the number of the send
   std::vector<std::uint32_t> used_receives_;
 };

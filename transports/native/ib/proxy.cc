@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::uint32_t kLooksPerClock = 64;
 constexpr int kEvents = 16;
-// An end that only received may wait so long for the other one to hear that it closes.
-constexpr std::chrono::milliseconds kPause{1};
+constexpr std::chrono::milliseconds kPause{1};  // between two looks, at the end
 
 void watch(int epoll, int fd) {
   epoll_event event{};
@@ -105,7 +104,7 @@ void Proxy::arm() {
 
 void Proxy::probe() {
   const Clock::time_point now = Clock::now();
-  for (auto& link : links_) link->probe(now, linger_);
+  for (auto& link : links_) link->probe(now);
 }
 
 void Proxy::ring_for_sleeper() {

@@ -20,8 +20,7 @@ namespace railgauge::ib {
 
 class Proxy final : public Attendant {
  public:
-  // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted,
-  // and for how long a peer may be silent.
+  // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
   // Those of some rails, which are watched from then on. Between operations.
