@@ -17,6 +17,7 @@ from railgauge.topo.sources.process import live_process
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.ib.device import Found, IbDevice, find_devices
+from railgauge.transports.ib.route import why_unreached
 from railgauge.transports.interface import bootstrap_interface
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import Peer
@@ -33,6 +34,8 @@ class Nic(NamedTuple):
     queue_pairs: int
     """Of each port."""
     where: str
+    addresses: list[str]
+    """Of each port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +81,12 @@ def choose_network(
         return Network(why_not_ib=OVER_SOCKETS)
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
     settings = read_ib_connection(environ) if found.devices else None
-    nics = [Nic(one.number, len(one.ports), settings.queue_pairs, one.where) for one in found.devices if settings]
+    nics = [_nic(one, settings.queue_pairs) for one in found.devices if settings]
     told = bootstrap.all_gather([found.why_not, found.expected, nics])
-    why_not = next((_by(peer, why) for peer, (why, _, _) in zip(peers, told, strict=True) if why), None)
+    why_not = _first(peers, [why for why, _, _ in told])
+    if why_not is None:
+        unreached = _unreached(found.devices, [[Nic(*nic) for nic in nics] for _, _, nics in told])
+        why_not = _first(peers, bootstrap.all_gather(unreached))
     _log(found, why_not, environ, log)
     if why_not is None:
         every = tuple(tuple(Nic(*nic) for nic in each) for _, _, each in told)
@@ -92,8 +98,23 @@ def choose_network(
     return Network(why_not_ib=why_not)
 
 
-def _by(peer: Peer, why: str) -> str:
-    return f"rank {peer.rank} on {peer.host}: {why}"
+def _first(peers: Sequence[Peer], whys: Sequence[str | None]) -> str | None:
+    """The first rank's reason."""
+    return next((f"rank {peer.rank} on {peer.host}: {why}" for peer, why in zip(peers, whys, strict=True) if why), None)
+
+
+def _nic(device: IbDevice, queue_pairs: int) -> Nic:
+    return Nic(device.number, len(device.ports), queue_pairs, device.where, [port.address for port in device.ports])
+
+
+def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) -> str | None:
+    """A port of this rank's that has no way to one on its rail, and why."""
+    for place, device in enumerate(devices):
+        same_rail = [nics[place].addresses for nics in everybody if place < len(nics)]
+        for number, port in enumerate(device.ports):
+            if why := why_unreached(port, {each[number] for each in same_rail if number < len(each)}):
+                return why
+    return None
 
 
 def _is_unexpected(told: Sequence[Sequence[Any]]) -> bool:

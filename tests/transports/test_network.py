@@ -45,7 +45,7 @@ def test_ranks_that_all_have_nics_use_them(monkeypatch):
     assert [one.name for one in got] == ["NET/IB"] * 2
     assert got[0].devices == ONE.devices
     assert got[0].nics == got[1].nics
-    assert got[0].nics[1] == (Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)"),)
+    assert got[0].nics[1] == (Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"]),)
     assert got[0].why_not_ib is None
 
 
@@ -60,6 +60,19 @@ def test_one_rank_without_takes_all_to_sockets_and_is_named(monkeypatch, capsys)
     why = "rank 1 on host1: mlx5_0:1: it is DOWN"
     assert [(one.name, one.why_not_ib) for one in got] == [("NET/Socket", why)] * 3
     assert capsys.readouterr().err == f"railgauge: over NET/Socket, not NET/IB: {why}\n"
+
+
+def test_ports_that_the_kernel_knows_no_way_between_take_all_to_sockets(monkeypatch):
+    asked = []
+
+    def unreached(port, addresses):
+        asked.append((port.device, sorted(addresses)))
+        return f"{port.device} has no way" if port.device == "mlx5_1" else None
+
+    monkeypatch.setattr(module, "why_unreached", unreached)
+    got = chosen(monkeypatch, ONE, MERGED)
+    assert [one.why_not_ib for one in got] == ["rank 1 on host1: mlx5_1 has no way"] * 2
+    assert sorted(asked) == [("mlx5_0", ["10.77.0.1"]), ("mlx5_0", ["10.77.0.1"]), ("mlx5_1", ["10.77.1.1"])]
 
 
 def test_hosts_without_devices_are_nothing_to_speak_of(monkeypatch, capsys):

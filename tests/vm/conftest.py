@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.vm.answers import Answers
-from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, TWO_RAILS, TWO_SOCKETS, gpus, nv_switches
+from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
 from tests.vm.lab import guest, kernel
 
 HERE = Path(__file__).parent
@@ -68,5 +68,5 @@ def pair(booted_kernel, fake_nvml, tmp_path_factory):
 def rails(booted_kernel, fake_nvml, tmp_path_factory):
     """Answers of two guests with two rails each that ran railgauge over them."""
     folders = [tmp_path_factory.mktemp("rails") for _ in range(2)]
-    guest.boot(booted_kernel, [guest_of(TWO_RAILS, "net_ib.sh", io, fake_nvml) for io in folders], TIMEOUT_S)
-    return [Answers(board=TWO_RAILS, folder=io) for io in folders]
+    guest.boot(booted_kernel, [guest_of(RAILED, "net_ib.sh", io, fake_nvml) for io in folders], TIMEOUT_S)
+    return [Answers(board=RAILED, folder=io) for io in folders]

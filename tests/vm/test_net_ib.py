@@ -99,6 +99,7 @@ def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
     ("name", "why"),
     [
         ("one_without", "rank 1 on guest1: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out; rxe1:1: "),
+        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1: Network is unreachable"),
         ("empty_gid", "rank 0 on guest0: rxe0:1: nothing stands at GID 7"),
     ],
 )

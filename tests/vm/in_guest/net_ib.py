@@ -28,7 +28,7 @@ from railgauge.cli.main import main as command_line
 IO = Path("/run/io")
 RANK = int(os.environ.pop("RANK"))
 FIRST_PORT = 29500
-WAIT_S = 120
+WAIT_S = 180
 TIMEOUT = ("--timeout", "40")
 SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
 PLACE = {
@@ -43,9 +43,11 @@ TOPOLOGY = "/tmp/topology.xml"
 SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
 """Small slots: to register memory takes long in emulation."""
 ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
+HUB = PLACE["MASTER_ADDR"]
 ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
 
 scenario = 0
+OTHER: socket.socket
 
 
 def keep(name: str, body: Callable[[], int], environment: dict[str, str]) -> Callable[[], int]:
@@ -75,10 +77,30 @@ def keep(name: str, body: Callable[[], int], environment: dict[str, str]) -> Cal
     return wait
 
 
+def meet() -> socket.socket:
+    """A connection to the other guest's driver."""
+    if RANK == 0:
+        with socket.create_server((HUB, FIRST_PORT)) as listener:
+            listener.settimeout(WAIT_S)
+            return listener.accept()[0]
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return socket.create_connection((HUB, FIRST_PORT), timeout=WAIT_S)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
 def begin(name: str, body: Callable[[], int], **settings: str) -> Callable[[], int]:
-    """A scenario of both guests."""
+    """A scenario of both guests, which begin it together."""
     global scenario
     scenario += 1
+    OTHER.settimeout(WAIT_S)
+    OTHER.sendall(b".")
+    if not OTHER.recv(1):
+        raise EOFError("the other guest has ended")
     return keep(name, body, PLACE | SAYING | {"MASTER_PORT": str(FIRST_PORT + scenario)} | settings)
 
 
@@ -176,6 +198,15 @@ def holes() -> None:
     run("holes", "--expect-transport", "NET/IB", **ONE_RAIL)
 
 
+def other_network() -> None:
+    """The first rails of the guests are in networks that know nothing of each other."""
+    tool("ip", "address", "flush", "dev", "rail0")
+    tool("ip", "address", "add", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+    run("other_network", **ONE_RAIL)
+    tool("ip", "address", "add", f"10.77.0.{RANK + 1}/24", "dev", "rail0")
+    tool("ip", "address", "del", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+
+
 def loss() -> None:
     """Packets of the first rail are lost while data goes."""
     tool("tc", "qdisc", "add", "dev", "rail0", "root", "netem", "loss", "2%")
@@ -223,14 +254,17 @@ def alone() -> None:
 
 
 def main() -> None:
+    global OTHER
     if RANK == 0:
         alone()
+    OTHER = meet()
     two_rails()
     settings()
     begin("link", railgauge("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
     loss()
     fallbacks()
     holes()
+    other_network()
     link_down()
     killed()
 
