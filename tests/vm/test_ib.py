@@ -8,7 +8,6 @@ import sys
 
 import pytest
 from tests.vm.boards import ONE_RAIL, TWO_RAILS
-from tests.vm.conftest import HERE
 from tests.vm.lab import guest
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]
@@ -29,7 +28,7 @@ def ranks(booted_kernel, tmp_path_factory):
     """What both ranks answered, in one guest and in two."""
     one = tmp_path_factory.mktemp("ib")
     two = [tmp_path_factory.mktemp("ib") for _ in range(2)]
-    program = f'"$PYTHON" -P {HERE}/in_guest/ib_pair.py'
+    program = '"$PYTHON" -m tests.vm.in_guest.ib_pair'
     answers_of(booted_kernel, [one], ONE_RAIL, f"{program} both")
     answers_of(booted_kernel, two, TWO_RAILS, f'{program} "$RANK" 10.77.0.1 > /run/io/rank$RANK.json')
     return {

@@ -91,7 +91,7 @@ def test_without_device_nodes_the_list_says_what_is_missing(rails):
 
 
 def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
-    document = json.loads(rails[0].out("alone"))
+    document = json.loads(rails[0].out("alone0"))
     assert vias(document) == {"NET/IB/0"}
 
 

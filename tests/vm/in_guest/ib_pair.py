@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks, one RDMA connection each way, again and again: prints a JSON object of what came of each scenario.
 
-ib_pair.py RANK ADDRESS: rank 0 listens there, rank 1 calls. ib_pair.py both: two processes of one guest.
+Arguments: RANK ADDRESS, where rank 0 listens and rank 1 calls; or `both`: two processes of one guest.
 """
 
 import json
 import os
 import socket
-import struct
 import subprocess
 import sys
 import time
 
-from railgauge._native import collectives, transports
+from tests.vm.in_guest.ib_ends import BOTH, IPV4_GID, RECEIVE, Meeting, Pair, meet, pattern
+
+from railgauge._native import transports
 from railgauge.topo.errors import Error
 
-PORT = 18515
-TIMEOUT = 16  # NCCL_IB_TIMEOUT: 0.27 s a try, an emulated network answers in a few ms
-IPV4_GID = 1  # what Soft-RoCE makes of the first IPv4 address
-SEND, RECEIVE, BOTH = 0, 1, 2  # enum Traffic of collectives/native/communicator.h
-LINGER_S = 20.0
 SHAPES = (
     {"devices": ("rxe0",), "queue_pairs": 1, "split": False, "slot_bytes": 64 << 10},
     {"devices": ("rxe0",), "queue_pairs": 4, "split": True, "slot_bytes": 64 << 10},
@@ -28,62 +24,6 @@ SHAPES = (
     {"devices": ("rxe0", "rxe1"), "queue_pairs": 2, "split": True, "slot_bytes": 128 << 10, "traffic_class": 106},
 )
 SIZES = (0, 1, 8, 121, 4096, 65536, 300_001)
-
-
-class Meeting:
-    """The two ranks' TCP connection, by which they tell each other what they need."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    def swap(self, told: bytes) -> bytes:
-        self._sock.sendall(struct.pack("!I", len(told)) + told)
-        (size,) = struct.unpack("!I", self._read(4))
-        return self._read(size)
-
-    def barrier(self) -> None:
-        self.swap(b"")
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self._sock.recv(size - len(data))
-            if not part:
-                raise EOFError("the other rank is gone")
-            data += part
-        return data
-
-
-class Pair:
-    """One rank's two connections with the other one."""
-
-    def __init__(self, rank, meeting, *, devices, queue_pairs=1, split=False, slot_bytes=64 << 10, **settings):
-        self.peer = 1 - rank
-        doorbell = transports.Doorbell()
-        rails = [transports.IbRail(name, 1, IPV4_GID, timeout=TIMEOUT, **settings) for name in devices]
-        self.proxy = transports.IbProxy(doorbell, LINGER_S)
-        end = (self.proxy, rails, self.peer, "the other guest", "NET/IB/0", 4, slot_bytes, queue_pairs, split)
-        self.sender, self.receiver = transports.IbSender(*end), transports.IbReceiver(*end)
-        for_receiver, for_sender = meeting.swap(self.sender.facts), meeting.swap(self.receiver.facts)
-        self.sender.connect(for_sender)
-        self.receiver.connect(for_receiver)
-        meeting.barrier()
-        self._communicator = collectives.Communicator(
-            rank, 2, doorbell, [], [], None, [], None, None, timeout_s=LINGER_S, spin_s=0.0005, stream_bytes=0
-        )
-        pairs = [collectives.Pair(), collectives.Pair()]
-        pairs[self.peer] = collectives.Pair(self.sender, self.receiver)
-        self._communicator.connect_pairs(pairs)
-
-    def exchange(self, traffic, data, size, times=1):
-        came = bytearray(max(size, 1))
-        self._communicator.time_pair(self.peer, traffic, data, came, size, 0, times)
-        return came[:size]
-
-
-def pattern(rank: int, size: int) -> bytearray:
-    unit = bytes((7 * at + 13 * rank) % 251 for at in range(251))
-    return bytearray((unit * (size // 251 + 1))[: max(size, 1)])
 
 
 def message_of(body) -> str:
@@ -169,17 +109,6 @@ def killed(rank, meeting):
     meeting.barrier()
     print(json.dumps(answers), flush=True)
     os._exit(0)
-
-
-def meet(rank: int, address: str) -> Meeting:
-    if rank == 0:
-        with socket.create_server((address, PORT)) as listener:
-            return Meeting(listener.accept()[0])
-    while True:
-        try:
-            return Meeting(socket.create_connection((address, PORT)))
-        except OSError:
-            time.sleep(0.2)
 
 
 answers: dict[str, object] = {}

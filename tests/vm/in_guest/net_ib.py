@@ -249,8 +249,12 @@ def alone() -> None:
     nodes.rename(away)
     keep("without_nodes", railgauge("run", "--list", "--json"), {})()
     away.rename(nodes)
-    both = railgauge("run", "all_reduce", "--ranks", "2", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
-    keep("alone", both, {"NCCL_SHM_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo", **ONE_RAIL})()
+    body = railgauge("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
+    here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(FIRST_PORT), "NCCL_SOCKET_IFNAME": "lo"}
+    apart = PLACE | SAYING | ONE_RAIL | here | {"NCCL_SHM_DISABLE": "1"}
+    waits = [keep(f"alone{rank}", body, apart | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
+    for wait in waits:
+        wait()
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ constexpr std::uint32_t kNumberMask = 0xffffff;  // and messages in 24
 constexpr std::uint32_t kSpare = 4;              // sends of a queue pair for notes and probes
 constexpr std::uint32_t kWritesOfPiece = 2;
 constexpr int kPollAtOnce = 16;
+constexpr std::uint32_t kShort = 4096;
 constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
 
 struct LinkFacts {
@@ -155,14 +156,13 @@ bool Link::move() {
       any |= count > 0;
     } while (count == kPollAtOnce);
   }
-  if (!any) return false;
-  heard_ = true;
-  if (health_->state() == Health::kBroken) return true;
+  if (health_->state() == Health::kBroken) return any;
+  heard_ |= any;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     pairs_[number]->post_receives(std::exchange(used_receives_[number], 0));
   }
   after_move();
-  return true;
+  return any;
 }
 
 void Link::take(const Completion& completion) {
@@ -332,15 +332,17 @@ Message IncomingLink::oldest() {
   return {memory_.data(popped_), header.bytes, header.tag};
 }
 
+// A note costs as much as a short message does. After one of those, it waits for the next look at
+// the connection, by when the rank has sent the answer that others wait for.
 void IncomingLink::pop() {
+  const bool is_short = memory_.header(popped_).bytes <= kShort;
   arrived_[popped_ % arrived_.size()] = {};
   ++popped_;
-  tell_popped();
+  tell_popped(is_short ? arrived_.size() - 1 : arrived_.size() / 2);
 }
 
-void IncomingLink::tell_popped() {
-  const std::uint64_t enough = std::max<std::uint64_t>(1, arrived_.size() / 2);
-  if (popped_ - told_ < enough || !pairs_[0]->has_room(2)) return;
+void IncomingLink::tell_popped(std::uint64_t at_least) {
+  if (popped_ - told_ < std::max<std::uint64_t>(1, at_least) || !pairs_[0]->has_room(2)) return;
   send_note(count_to_tell(), false);
   told_ = popped_;
 }

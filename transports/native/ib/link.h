@@ -74,7 +74,7 @@ class Link {
   virtual void take_note(std::uint32_t count) = 0;
   virtual void take_piece(std::uint32_t immediate) = 0;
   virtual std::uint32_t count_to_tell() const = 0;
-  // After completions were taken.
+  // After a look at what has completed.
   virtual void after_move() {}
   void send_note(std::uint32_t immediate, bool signaled);
   // A write of nothing, which only asks for an answer.
@@ -137,11 +137,13 @@ class IncomingLink final : public Link {
   };
   void take_note(std::uint32_t count) override {}
   void take_piece(std::uint32_t immediate) override;
-  void after_move() override { tell_popped(); }
+  void after_move() override {
+    if (connected()) tell_popped(arrived_.size() / 2);
+  }
   std::uint32_t count_to_tell() const override {
     return static_cast<std::uint32_t>(popped_) & ~kBye;
   }
-  void tell_popped();
+  void tell_popped(std::uint64_t at_least);
 
   std::vector<Arrived> arrived_;  // of each slot
   std::uint64_t popped_ = 0, told_ = 0;

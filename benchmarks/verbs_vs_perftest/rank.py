@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each of the two guests runs: perftest and the transport in turns; rank 1 prints a JSON line for each sample.
+
+Arguments: RANK ADDRESS TURNS; rank 0 listens there.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+from tests.vm.in_guest.ib_ends import ANSWER, ASK, IPV4_GID, RECEIVE, SEND, TIMEOUT, Meeting, Pair, meet, pattern
+
+DEVICE = "rxe0"
+LARGE, LARGE_TIMES = 1 << 20, 20
+SMALL, SMALL_TIMES = 8, 1000
+SLOT_BYTES = 256 << 10
+SPIN_S = 0.05  # as perftest, which only polls
+MIB = 1 << 20  # perftest's MB
+
+
+def perftest(rank: int, address: str, meeting: Meeting, program: str, *options: str) -> list[float]:
+    """The numbers of perftest's line of results."""
+    command = [program, "-d", DEVICE, "-x", str(IPV4_GID), "-u", str(TIMEOUT), *options]
+    meeting.barrier()
+    for _ in range(50 if rank else 1):
+        if rank:
+            time.sleep(0.3)  # until the other one listens
+        done = subprocess.run(
+            [*command, address] if rank else command, capture_output=True, text=True, check=False, timeout=60
+        )
+        if done.returncode == 0:
+            break
+    else:
+        raise RuntimeError(f"{command}: {done.stdout} {done.stderr}")
+    meeting.barrier()
+    lines = done.stdout.splitlines()
+    (header,) = (at for at, line in enumerate(lines) if line.startswith(" #bytes"))
+    return [float(word) for word in lines[header + 1].split()]
+
+
+def perftest_bandwidth(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
+    numbers = perftest(rank, address, meeting, "ib_write_bw", "-s", str(LARGE), "-n", str(LARGE_TIMES))
+    return {"mb_per_s": numbers[3] * MIB / 1e6}
+
+
+def perftest_latency(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
+    numbers = perftest(rank, address, meeting, "ib_write_lat", "-s", str(SMALL), "-n", str(SMALL_TIMES))
+    return {"least_us": numbers[2], "typical_us": numbers[4], "mean_us": numbers[5]}
+
+
+def our_bandwidth(rank: int, pair: Pair) -> dict[str, float]:
+    """One way, from the sender's memory to the receiver's, which has to hold what was sent."""
+    data, came = pattern(1, LARGE), bytearray(LARGE)
+    seconds = pair.time(SEND if rank else RECEIVE, data, came, LARGE, times=LARGE_TIMES)
+    if rank == 0 and came != data:
+        raise RuntimeError("what came is not what was sent")
+    return {"mb_per_s": LARGE / seconds / 1e6}
+
+
+def our_latency(rank: int, pair: Pair) -> dict[str, float]:
+    """Half of there and back; the median is called typical, as in perftest."""
+    data, came = pattern(rank, SMALL), bytearray(SMALL)
+    halves = [pair.time(ASK if rank else ANSWER, data, came, SMALL) * 1e6 / 2 for _ in range(SMALL_TIMES)]
+    if came != pattern(1 - rank, SMALL):
+        raise RuntimeError("what came is not what was sent")
+    return {"least_us": min(halves), "typical_us": statistics.median(halves), "mean_us": statistics.mean(halves)}
+
+
+def main() -> None:
+    rank, address, turns = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    meeting = meet(rank, address)
+    pair = Pair(rank, meeting, devices=(DEVICE,), slot_bytes=SLOT_BYTES, spin_s=SPIN_S)
+    measures = {
+        ("perftest", "bandwidth"): lambda: perftest_bandwidth(rank, address, meeting),
+        ("railgauge", "bandwidth"): lambda: our_bandwidth(rank, pair),
+        ("perftest", "latency"): lambda: perftest_latency(rank, address, meeting),
+        ("railgauge", "latency"): lambda: our_latency(rank, pair),
+    }
+    for turn in range(turns):
+        for program, what in list(measures)[:: -1 if turn % 2 else 1]:
+            meeting.barrier()
+            found = measures[program, what]()
+            if rank == 1:
+                print(json.dumps({"program": program, "what": what, "turn": turn, **found}), flush=True)
+    pair.proxy.close()
+
+
+main()
