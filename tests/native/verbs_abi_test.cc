@@ -139,7 +139,6 @@ NUMBER(abi::kQptRc, IBV_QPT_RC);
 NUMBER(abi::kQpsInit, IBV_QPS_INIT);
 NUMBER(abi::kQpsRtr, IBV_QPS_RTR);
 NUMBER(abi::kQpsRts, IBV_QPS_RTS);
-NUMBER(abi::kQpsErr, IBV_QPS_ERR);
 NUMBER(abi::kQpState, IBV_QP_STATE);
 NUMBER(abi::kQpAccessFlags, IBV_QP_ACCESS_FLAGS);
 NUMBER(abi::kQpPkeyIndex, IBV_QP_PKEY_INDEX);

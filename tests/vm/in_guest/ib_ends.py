@@ -4,6 +4,8 @@
 import socket
 import struct
 import time
+from collections.abc import Sequence
+from typing import Any
 
 from railgauge._native import collectives, transports
 
@@ -43,8 +45,17 @@ class Pair:
     """One rank's two connections with the other one."""
 
     def __init__(
-        self, rank, meeting, *, devices, queue_pairs=1, split=False, slot_bytes=64 << 10, spin_s=0.0005, **settings
-    ):
+        self,
+        rank: int,
+        meeting: Meeting,
+        *,
+        devices: Sequence[str],
+        queue_pairs: int = 1,
+        split: bool = False,
+        slot_bytes: int = 64 << 10,
+        spin_s: float = 0.0005,
+        **settings: Any,
+    ) -> None:
         self.peer = 1 - rank
         doorbell = transports.Doorbell()
         rails = [transports.IbRail(name, 1, IPV4_GID, timeout=TIMEOUT, **settings) for name in devices]
@@ -62,13 +73,13 @@ class Pair:
         pairs[self.peer] = collectives.Pair(self.sender, self.receiver)
         self._communicator.connect_pairs(pairs)
 
-    def exchange(self, traffic, data, size, times=1):
+    def exchange(self, traffic: int, data: bytearray, size: int, times: int = 1) -> bytearray:
         """What came of the other one's data."""
         came = bytearray(max(size, 1))
         self.time(traffic, data, came, size, times)
         return came[:size]
 
-    def time(self, traffic, data, came, size, times=1):
+    def time(self, traffic: int, data: bytearray, came: bytearray, size: int, times: int = 1) -> float:
         """The seconds of one of `times` messages, an answer included."""
         return self._communicator.time_pair(self.peer, traffic, data, came, size, 0, times)
 

@@ -130,7 +130,6 @@ struct QpInitAttr {
 inline constexpr int kQpsInit = 1;
 inline constexpr int kQpsRtr = 2;
 inline constexpr int kQpsRts = 3;
-inline constexpr int kQpsErr = 6;
 
 // enum ibv_qp_attr_mask.
 inline constexpr int kQpState = 1 << 0;

@@ -148,6 +148,7 @@ std::vector<QueuePairAttributes> Link::attributes() const {
 bool Link::move() {
   Completion came[kPollAtOnce];
   bool any = false;
+  if (pairs_.empty()) return false;  // closed
   for (auto& queue : completions_) {
     int count;
     do {
@@ -245,8 +246,10 @@ bool Link::drained() const {
                      [](auto& pair) { return pair->done() == pair->posted(); });
 }
 
-void Link::cut() {
-  for (auto& pair : pairs_) pair->fail();
+void Link::close() {
+  health_->close();
+  connected_ = false;
+  pairs_.clear();
 }
 
 std::byte* OutgoingLink::vacant() const {
@@ -342,7 +345,8 @@ void IncomingLink::pop() {
 }
 
 void IncomingLink::tell_popped(std::uint64_t at_least) {
-  if (popped_ - told_ < std::max<std::uint64_t>(1, at_least) || !pairs_[0]->has_room(2)) return;
+  if (popped_ - told_ < std::max<std::uint64_t>(1, at_least)) return;
+  if (!connected() || !pairs_[0]->has_room(2)) return;
   send_note(count_to_tell(), false);
   told_ = popped_;
 }

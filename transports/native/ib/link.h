@@ -61,9 +61,8 @@ class Link {
   void say_bye();
   // Whether all that was posted has arrived, or never will.
   bool drained() const;
-  // Nothing is sent or received any more.
-  void cut();
-  void close() { health_->close(); }
+  // Ends the queue pairs: nothing is sent or received any more. What has come stays to be read.
+  void close();
 
  protected:
   Link(const End& end, const Channels& channels, bool sends);
@@ -137,9 +136,7 @@ class IncomingLink final : public Link {
   };
   void take_note(std::uint32_t count) override {}
   void take_piece(std::uint32_t immediate) override;
-  void after_move() override {
-    if (connected()) tell_popped(arrived_.size() / 2);
-  }
+  void after_move() override { tell_popped(arrived_.size() / 2); }
   std::uint32_t count_to_tell() const override {
     return static_cast<std::uint32_t>(popped_) & ~kBye;
   }

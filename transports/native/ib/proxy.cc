@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint32_t kLooksPerClock = 64;
 constexpr int kEvents = 16;
 constexpr std::chrono::milliseconds kPause{1};  // between two looks, at the end
+// After a failure peers are told that this end closes, as far as that takes no longer.
+constexpr std::chrono::nanoseconds kFarewell = std::chrono::milliseconds(100);
 
 void watch(int epoll, int fd) {
   epoll_event event{};
@@ -72,16 +74,19 @@ void Proxy::add(std::shared_ptr<Link> link) {
 void Proxy::close() {
   if (closed_) return;
   closed_ = true;
-  if (!aborted_ && !gave_up_ && !failure_.happened()) flush(Clock::now() + linger_);
-  for (auto& link : links_) link->close();
+  if (!failure_.happened()) flush();
   eventfd_write(end_.get(), 1);
   if (ringer_.joinable()) ringer_.join();
+  for (auto& link : links_) link->close();
 }
 
-void Proxy::flush(Clock::time_point by) {
+void Proxy::flush() {
   for (auto& link : links_) link->say_bye();
+  const Clock::time_point begun = Clock::now();
   auto all = [](auto& link) { return link->drained(); };
-  while (!aborted_ && Clock::now() < by && !std::all_of(links_.begin(), links_.end(), all)) {
+  while (!std::all_of(links_.begin(), links_.end(), all)) {
+    const bool in_haste = aborted_ || gave_up_;
+    if (Clock::now() - begun > (in_haste ? kFarewell : linger_)) return;
     bool moved = false;
     for (auto& link : links_) moved |= link->move();
     if (!moved) std::this_thread::sleep_for(kPause);

@@ -42,7 +42,7 @@ class Proxy final : public Attendant {
 
  private:
   void ring_for_sleeper();
-  void flush(Clock::time_point by);
+  void flush();
   void probe();
 
   std::shared_ptr<Doorbell> doorbell_;

@@ -181,10 +181,4 @@ void QueuePair::post_receives(std::uint32_t count) {
   }
 }
 
-void QueuePair::fail() {
-  abi::QpAttr attributes{};
-  attributes.qp_state = abi::kQpsErr;
-  Verbs::get().modify_qp(qp_, &attributes, abi::kQpState);
-}
-
 }  // namespace railgauge::ib

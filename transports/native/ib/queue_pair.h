@@ -64,8 +64,6 @@ class QueuePair {
   std::uint64_t posted() const { return posted_; }
   // Room for so many more immediates of the peer's.
   void post_receives(std::uint32_t count);
-  // Nothing is sent or received from now on: all that is under way completes, flushed.
-  void fail();
 
  private:
   void modify(abi::QpAttr& attributes, int mask, const char* to, const std::string& peer);
