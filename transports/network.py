@@ -112,7 +112,7 @@ def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) 
     for place, device in enumerate(devices):
         same_rail = [nics[place].addresses for nics in everybody if place < len(nics)]
         for number, port in enumerate(device.ports):
-            if why := why_unreached(port, {each[number] for each in same_rail if number < len(each)}):
+            if why := why_unreached(port, sorted({each[number] for each in same_rail if number < len(each)})):
                 return why
     return None
 
