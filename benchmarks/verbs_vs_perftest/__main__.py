@@ -20,7 +20,7 @@ from tests.vm.lab import guest, kernel
 
 TIMEOUT_S = 590
 WANTED = {"bandwidth": 0.9, "latency": 1.5}  # of perftest's: at least, at most
-VALUES = (("bandwidth", "mb_per_s"), ("latency", "typical_us"), ("latency", "least_us"))
+VALUES = {"bandwidth": "mb_per_s", "latency": "mean_us"}
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def print_table(samples: list[dict[str, object]]) -> None:
     """Medians over the turns, and the ratio."""
     print("| | perftest | railgauge | ratio | wanted |")
     print("|---|---|---|---|---|")
-    for what, name in VALUES:
+    for what, name in VALUES.items():
         theirs, ours = (
             statistics.median(
                 float(str(one[name])) for one in samples if (one["program"], one["what"]) == (program, what)

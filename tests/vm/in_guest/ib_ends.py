@@ -73,13 +73,13 @@ class Pair:
         pairs[self.peer] = collectives.Pair(self.sender, self.receiver)
         self._communicator.connect_pairs(pairs)
 
-    def exchange(self, traffic: int, data: bytearray, size: int, times: int = 1) -> bytearray:
+    def exchange(self, traffic: int, data: Any, size: int, times: int = 1) -> bytearray:
         """What came of the other one's data."""
         came = bytearray(max(size, 1))
         self.time(traffic, data, came, size, times)
         return came[:size]
 
-    def time(self, traffic: int, data: bytearray, came: bytearray, size: int, times: int = 1) -> float:
+    def time(self, traffic: int, data: Any, came: Any, size: int, times: int = 1) -> float:
         """The seconds of one of `times` messages, an answer included."""
         return self._communicator.time_pair(self.peer, traffic, data, came, size, 0, times)
 

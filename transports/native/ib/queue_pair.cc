@@ -25,10 +25,10 @@ abi::Qp* create(const Rail& rail, CompletionQueue& queue, QueuePair::Depth depth
   abi::QpInitAttr attributes{};
   attributes.send_cq = attributes.recv_cq = queue.get();
   attributes.qp_type = abi::kQptRc;
-  attributes.cap = {depth.sends, depth.receives, 2, 1, kWantedInline};
+  attributes.cap = {depth.sends, depth.receives, 1, 1, kWantedInline};
   abi::Qp* qp = Verbs::get().create_qp(rail.pd(), &attributes);
   if (!qp) {
-    attributes.cap = {depth.sends, depth.receives, 2, 1, 0};  // a device without inline data
+    attributes.cap = {depth.sends, depth.receives, 1, 1, 0};  // a device without inline data
     qp = Verbs::get().create_qp(rail.pd(), &attributes);
   }
   if (!qp) throw verbs_error(rail.name() + ": making a queue pair", errno);
