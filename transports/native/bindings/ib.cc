@@ -62,12 +62,12 @@ void bind_end(nb::module_& m, const char* name) {
           [](Kind* self, std::shared_ptr<Proxy> proxy, const ib::Rails& rails, int peer,
              std::string address, std::string via, std::uint32_t slots, std::uint32_t slot_bytes,
              int queue_pairs, bool split) {
-            new (self) Kind(std::move(proxy), rails,
-                            {peer, std::move(address), std::move(via), slots, slot_bytes,
-                             queue_pairs, split});
+            new (self) Kind(
+                std::move(proxy), rails,
+                {peer, std::move(address), std::move(via), slots, slot_bytes, queue_pairs, split});
           },
-          "proxy"_a, "rails"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a, "queue_pairs"_a,
-          "split"_a)
+          "proxy"_a, "rails"_a, "peer"_a, "address"_a, "via"_a, "slots"_a, "slot_bytes"_a,
+          "queue_pairs"_a, "split"_a)
       .def_prop_ro(
           "facts",
           [](const Kind& self) {
