@@ -19,6 +19,7 @@ from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
 from railgauge.topo.errors import Error, UnavailableError
+from railgauge.transports.select import NET_IB
 
 
 class RunOutput:
@@ -137,7 +138,8 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
         others = [f"{what} went via {via}" for what, via in ways if job.expect_transport not in via]
         if others or not ways:
             found = others[0] if others else "nothing went from rank to rank"
-            unmet.append(f"{found}, where {job.expect_transport} was asked for")
+            why = f": {document.why_not_ib}" if NET_IB in job.expect_transport and document.why_not_ib else ""
+            unmet.append(f"{found}, where {job.expect_transport} was asked for{why}")
     unmet += run_counters.unmet(document.passages or ())
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"

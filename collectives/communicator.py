@@ -29,6 +29,7 @@ from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import sharing_memory
 from railgauge.transports.windows import allocate
@@ -53,6 +54,7 @@ class Communicator(Collectives):
         trees: Sequence[Tree] = (),
         *,
         only: Algorithm | None = None,
+        network: Network = SOCKETS,
         fault: Fault | None = None,
         environ: Mapping[str, str] | None = None,
         parent: "Communicator | None" = None,
@@ -61,9 +63,9 @@ class Communicator(Collectives):
     ) -> None:
         """Connect the `peers`, which are all ranks of the group, over `rings`, each the ranks in ring order.
 
-        `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`); without it, through
-        shared memory. `trees` are connected if they are used. `only` runs everything that it can; a `fault` comes on a
-        ring, so that rings run everything that they can. `parent` is what this is split from. `measured`
+        `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`) over the `network`; without
+        it, through shared memory. `trees` are connected if they are used. `only` runs everything that it can; a `fault`
+        comes on a ring, so that rings run everything that they can. `parent` is what this is split from. `measured`
         (tuning_file.py) and `net_gb_per_s`, which all rings together pass on between nodes (`Plan.gb_per_s`), serve to
         choose algorithms. All ranks give the same.
 
@@ -99,7 +101,8 @@ class Communicator(Collectives):
         self.host_ranks = setting.host_ranks
         choices = choose(setting, self._environ, times_by_collective(measured))
         self.rings, self.trees = len(rings), len(trees) if uses(choices, Algorithm.TREE) else 0
-        self._connections = Connections(group, peers, fault)
+        self._network = network
+        self._connections = Connections(group, peers, network, fault)
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
@@ -146,6 +149,7 @@ class Communicator(Collectives):
                 [ring] * self.rings,
                 [ring_steps(peers)] * self.rings,
                 only=self._only,
+                network=self._network,
                 environ=self._environ,
                 net_gb_per_s=self.host_ranks.net_gb_per_s,
                 parent=self,
@@ -438,7 +442,7 @@ class Communicator(Collectives):
             cube,
             across,
             timeout_s=self._job.timeout_s,
-            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.devices for wire in made.ends)),
+            spin_s=spin_s(self.peers[self.rank], self._everybody, sockets=any(wire.over_sockets for wire in made.ends)),
             stream_bytes=STREAM_BYTES,
         )
 

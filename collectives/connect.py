@@ -12,13 +12,15 @@ from railgauge.collectives.tuning_file import measured_for, place_of
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.fault import Fault
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 
 
 def connect(
-    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, log: NcclLog, fault: Fault | None = None
+    bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, network: Network, log: NcclLog, fault: Fault | None = None
 ) -> Communicator:
-    """Connect all ranks over the plan, and log how; they choose algorithms by the times that rank 0 has on file.
+    """Connect all ranks over the plan and its network, and log how; they choose algorithms by the times that rank 0 has
+    on file.
 
     Errors are those of Communicator.
     """
@@ -28,8 +30,9 @@ def connect(
         plan.rings,
         plan.nets,
         plan.trees,
+        network=network,
         fault=fault,
-        measured=measured_for(bootstrap, lambda: place_of(peers)),
+        measured=measured_for(bootstrap, lambda: place_of(peers, network.name)),
         net_gb_per_s=plan.gb_per_s,
     )
     log_connections(comm, log)

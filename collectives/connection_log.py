@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines in which NCCL says how each channel goes, as its users and their parsers know them."""
+"""The lines in which NCCL says how each channel goes, as its users and their parsers know them; those on the network
+itself are network.py's.
+"""
 
 import os
 from collections.abc import Mapping
@@ -12,6 +14,8 @@ from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.select import NET_SOCKET
 from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.wire import Wire
+
+NET = "NET/"
 
 
 def log_connections(comm: Communicator, log: NcclLog) -> None:
@@ -32,7 +36,7 @@ def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
     own = comm.peers[comm.rank]
     for end in comm.ends:
         peer = comm.peers[end.peer]
-        shown = "[send] via" if end.via.startswith(NET_SOCKET) else "via"
+        shown = "[send] via" if end.via.startswith(NET) else "via"
         log.info(
             "INIT",
             f"Channel 00/0 : {comm.rank}[{own.device}] -> {end.peer}[{peer.device}] {shown} {end.via}",
@@ -53,13 +57,13 @@ def log_ends(rank: int, ends: Mapping[Wire, End], log: NcclLog) -> None:
     for wire, end in ends.items():
         if wire.source == rank:
             _log(log, wire, "send", end.via)
-        elif end.via.startswith(NET_SOCKET):
+        elif end.via.startswith(NET):
             _log(log, wire, "receive", end.via)
 
 
 def _log_sockets(comm: Communicator, log: NcclLog) -> None:
     """The interfaces, and the threads of connections by those that this rank uses (`ncclNetSocketInit`)."""
-    used = {wire.devices[wire.target == comm.rank] for wire in comm.ends if wire.devices}
+    used = {wire.devices[wire.target == comm.rank] for wire in comm.ends if wire.devices and wire.over_sockets}
     if not used:
         return
     interfaces = usable_interfaces(os.environ)
@@ -73,7 +77,7 @@ def _log_sockets(comm: Communicator, log: NcclLog) -> None:
 
 
 def _log(log: NcclLog, wire: Wire, direction: str, via: str) -> None:
-    shown = f"[{direction}] via" if via.startswith(NET_SOCKET) else "via"
+    shown = f"[{direction}] via" if via.startswith(NET) else "via"
     log.info(
         "INIT",
         f"Channel {wire.channel:02d}/0 : {wire.source}[{wire.source}] -> {wire.target}[{wire.target}] {shown} {via}",

@@ -15,6 +15,7 @@ from railgauge.topo.predict.calibration import HOST_PLACE_BYTES
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, unplanned_step, wire
@@ -26,13 +27,14 @@ class Connections:
     Rings, trees and `peers` count ranks in the group; wires, and what the native engine tells, in the job.
     """
 
-    def __init__(self, group: Group, peers: Sequence[Peer], fault: Fault | None) -> None:
+    def __init__(self, group: Group, peers: Sequence[Peer], network: Network, fault: Fault | None) -> None:
         self._group = group
         self._rank = group.rank
         self._members = group.members
         self._peers = peers
         self.doorbell = Doorbell()
-        self._connector = Connector(group, self.doorbell, fault)
+        self._network = network
+        self._connector = Connector(group, self.doorbell, fault, network)
         self.ends: dict[Wire, End] = {}
         self._senders: dict[tuple[int, int, int], Sender] = {}
         self._receivers: dict[tuple[int, int, int], Receiver] = {}
@@ -94,15 +96,13 @@ class Connections:
         return standing(self.engine, self._group)
 
     def abort(self) -> None:
-        """Wake this rank, and close its sockets."""
+        """Wake this rank, and close its connections over the network."""
         self.doorbell.abort()
-        if self._connector.proxy:
-            self._connector.proxy.abort()
+        self._connector.abort()
 
     def close(self) -> None:
         """Send what the others still have to get, and end; harmless when called twice."""
-        if self._connector.proxy:
-            self._connector.proxy.close()
+        self._connector.close()
 
     def _cubes(self, cubes: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
         """Connect hypercubes, which have no rank in common; that of this rank, None where it is in none."""
@@ -120,11 +120,18 @@ class Connections:
         return native.Cube(own, own.index(self._rank), peers)
 
     def _connect(self, wires: Iterable[Wire]) -> None:
-        named = [replace(one, source=self._members[one.source], target=self._members[one.target]) for one in wires]
-        made = self._connector.connect(named)
+        made = self._connector.connect([self._in_job(one) for one in wires])
         self.ends |= made
         self._senders |= {one.name: end for one, end in made.items() if isinstance(end, Sender)}
         self._receivers |= {one.name: end for one, end in made.items() if isinstance(end, Receiver)}
+
+    def _in_job(self, one: Wire) -> Wire:
+        """A wire by the ranks' numbers in the job, and by NICs that they have."""
+        network = self._network
+        source, target, devices = self._members[one.source], self._members[one.target], one.devices
+        if devices and network.nics:
+            devices = network.nic(source, devices[0]).number, network.nic(target, devices[1]).number
+        return replace(one, source=source, target=target, devices=devices, network=network.name)
 
     def _sender(self, channel: int, target: int) -> Sender | None:
         """This rank's end of the wire to `target`; None where there is none."""

@@ -19,6 +19,7 @@ from railgauge.topo.sources.link_counters import LinkCounters, Way
 from railgauge.transports.connect import End
 from railgauge.transports.group import Group
 from railgauge.transports.interface import usable_interfaces
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer, network_id
 from railgauge.transports.select import sharing_memory
 from railgauge.transports.wire import Wire
@@ -33,9 +34,10 @@ READ_WITHIN_S = 2 * TIMEOUT_S + SETTLED_S
 class Counters:
     """The counters of all hosts as they stand now, before ranks move data. All ranks of a group make it together."""
 
-    def __init__(self, group: Group, peers: Sequence[Peer]) -> None:
+    def __init__(self, group: Group, peers: Sequence[Peer], network: Network = SOCKETS) -> None:
         """Read them; nobody goes on before all are read."""
         self._group = group
+        self._ports = {one.number: [f"{port.device}:{port.number}" for port in one.ports] for one in network.devices}
         self._host = peers[group.rank].host
         self._network = [self._host, network_id()]
         self._networks = group.all_gather(self._network)
@@ -78,10 +80,15 @@ class Counters:
         for wire, end in ends.items():
             way = Way.SENT if wire.source == self._group.world_rank else Way.RECEIVED
             if wire.devices:
-                planned[self._interfaces[wire.devices[way is Way.RECEIVED]], way] += end.bytes
+                links = self._links(wire.devices[way is Way.RECEIVED])
+                planned.update({(link, way): end.bytes // len(links) for link in links})
             elif way is Way.SENT:
                 planned[MEMORY, way] += end.bytes
         return planned
+
+    def _links(self, device: int) -> list[str]:
+        """The ports of a NIC of NET/IB, which share what goes by it; the interface of NET/Socket."""
+        return self._ports.get(device) or [self._interfaces[device]]
 
     def _settled(self, planned: Planned) -> list[Passage]:
         """Compare, and where something is missing once more until counters that come late have come."""

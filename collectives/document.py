@@ -150,6 +150,8 @@ class RunDocument:
     planned_gb_per_s: float | None = None
     """What all planned channels carry together; None before there was a plan."""
     boards: tuple[Board, ...] = ()
+    why_not_ib: str | None = None
+    """Why hosts did not go over NET/IB; None where they did, and of one host."""
     timed: tuple[Timed, ...] = ()
     """What --tune measured; `measured` in the document, which is not read back."""
     passages: list[Passage] | None = None
@@ -199,6 +201,8 @@ class RunDocument:
             "connections": [connection.to_json() for connection in self.connections],
             "boards": [asdict(board) for board in self.boards],
         }
+        if self.why_not_ib:
+            document["why_not_ib"] = self.why_not_ib
         if self.passages is not None:
             document["counters"] = {
                 "links": [passage.to_json() for passage in self.passages],

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from railgauge.collectives.connections import Connections
-from railgauge.topo.errors import AbortedError, MismatchError, PeerLostError, RunError, WaitTimeoutError
+from railgauge.topo.errors import (
+    AbortedError,
+    MismatchError,
+    PeerLostError,
+    RunError,
+    UnavailableError,
+    WaitTimeoutError,
+)
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.group import Group
 
@@ -54,14 +61,18 @@ class Ending:
             raise
 
     def end(self, error: BaseException) -> None:
-        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error.
+        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error. A
+        device that fails amid an operation fails the run.
 
         A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
         begun.
         """
+        amid = self._connections.engine is not None and self._connections.engine.is_amid
+        if amid and isinstance(error, UnavailableError):
+            error = RunError(str(error))
         if isinstance(error, RunError):
             raise self._told(error) from None
-        if self._connections.engine and self._connections.engine.is_amid:
+        if amid:
             self._failure = AbortedError(f"rank {self._rank} was interrupted by {type(error).__name__}")
             self._job.fail(str(self._failure))
 

@@ -12,7 +12,7 @@ from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.settings.parameter import parameter
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import SHM, transport_name
-from railgauge.transports.wire import ANY_SOCKET, Nets, Wire, unplanned_step, wire
+from railgauge.transports.wire import ANY_DEVICE, Nets, Wire, unplanned_step, wire
 
 WAYS = (
     (Algorithm.ONE_SHOT, Protocol.LL),
@@ -176,7 +176,7 @@ def net_wires(plan: Plan, peers: Sequence[Peer], vias: Sequence[Sequence[Via]]) 
         for source, row in enumerate(vias)
         for target, via in enumerate(row)
         if via is Via.NET
-        for channel, nets in enumerate(planned.get((source, target), [ANY_SOCKET]))
+        for channel, nets in enumerate(planned.get((source, target), [ANY_DEVICE]))
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a run as the others know it: its topology, its channels, its sockets, the cores of its ranks."""
+"""One node of a run as the others know it: its topology, its channels, its NICs, the cores of its ranks."""
 
 import json
 import zlib
@@ -37,8 +37,8 @@ class Node:
     """Between GPUs, likewise, by their path; GB/s."""
     nvlink: bool
     """Whether all its GPUs have NVLink to one another."""
-    sockets: list[tuple[int, int]]
-    """NICs of the topology by dev number, and the NET/Socket device that each one is."""
+    devices: list[tuple[int, int]]
+    """NICs of the topology by dev number, and the device of the job's network that each one is."""
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""
@@ -62,12 +62,12 @@ class Node:
         system = build_system(xml.loads(self.topology, self.name), host_ranks=host_ranks)
         return self.name, system, graph_xml.loads(self.graphs, system, self.name)
 
-    def socket(self, dev: int) -> int:
-        """The NET/Socket device for a NIC by dev number; the first one where the topology names no interface."""
-        return dict(self.sockets).get(dev, 0)
+    def device(self, dev: int) -> int:
+        """The network's device for a NIC by dev number; the first one where the topology names none of the host's."""
+        return dict(self.devices).get(dev, 0)
 
 
 SHAPE = {
     "name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "gpus": [str], "p2p": [[bool]],
-    "gb_per_s": [[float]], "nvlink": bool, "sockets": [(int, int)],
+    "gb_per_s": [[float]], "nvlink": bool, "devices": [(int, int)],
 }  # fmt: skip

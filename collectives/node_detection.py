@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import Node
@@ -17,11 +18,18 @@ from railgauge.topo.channels import Graphs, search
 from railgauge.topo.dev_number import dev_number
 from railgauge.topo.element import Element
 from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.merged_nics import merge_nics
 from railgauge.topo.model import System
 from railgauge.topo.system import build_system
 from railgauge.topo.topology import Topology
+from railgauge.transports.ib.device import IbDevice
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS, Network
+from railgauge.transports.select import NET_SOCKET
+
+Carrier: TypeAlias = Interface | IbDevice
+"""What a NIC of the topology is to the job's network."""
 
 
 def detect_node(
@@ -32,17 +40,18 @@ def detect_node(
     log: NcclLog,
     environ: Mapping[str, str],
     gpus: Sequence[str] = (),
+    network: Network = SOCKETS,
 ) -> Node:
     """Detect this machine as one of `nodes` for `ranks` ranks, over `graph_file`'s channels where it is given.
 
-    `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory.
+    `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
 
     Raises:
         InputError: a topology or graph file is unreadable, invalid or does not fit.
         UnavailableError: there is no network interface to use between nodes.
     """
-    interfaces = usable_interfaces(environ) if nodes > 1 else []
-    topology, system = _machine(None if gpus else ranks, gpus, interfaces, log, environ)
+    carriers = _carriers(network, environ) if nodes > 1 else []
+    topology, system = _machine(None if gpus else ranks, gpus, carriers, log, environ)
     graph_file = graph_file or _named(environ, "NCCL_GRAPH_FILE", log)
     graphs = graph_xml.load(graph_file, system) if graph_file else search(system, nodes=nodes)
     links = gpu_links(system, environ)
@@ -56,7 +65,7 @@ def detect_node(
         p2p=links.p2p,
         gb_per_s=links.gb_per_s,
         nvlink=links.nvlink,
-        sockets=_sockets(system, interfaces, log),
+        devices=_devices(system, carriers, log),
     )
     for variable, text in (("NCCL_TOPO_DUMP_FILE", node.topology), ("NCCL_GRAPH_DUMP_FILE", node.graphs)):
         if path := _named(environ, variable, log):
@@ -74,28 +83,30 @@ def dump_path(path: str, name: str) -> str:
 def _machine(
     host_ranks: int | None,
     gpus: Sequence[str],
-    interfaces: Sequence[Interface],
+    carriers: Sequence[Carrier],
     log: NcclLog,
     environ: Mapping[str, str],
 ) -> tuple[Topology, System]:
     everything = {name: value for name, value in environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), interfaces, everything if gpus else environ)
+    machine = _loaded(_named(environ, "NCCL_TOPO_FILE", log), carriers, everything if gpus else environ)
     for warning in machine.warnings:
         log.info("INIT", f"Topology detection: {warning}", also="GRAPH")
     topology = of_gpus(machine.topology, gpus) if gpus else machine.topology
+    if any(isinstance(one, IbDevice) and len(one.ports) > 1 for one in carriers):
+        topology = merge_nics(topology)
     system = build_system(topology, host_ranks=host_ranks)
-    if not interfaces or system.nets:
+    if not carriers or system.nets:
         return topology, system
-    log.info("NET", f"The topology has no NIC: {interfaces[0]} stands for one, on the first CPU", also="GRAPH")
-    topology = _with_nic(topology, interfaces[0].name)
+    log.info("NET", f"The topology has no NIC: {carriers[0]} stands for one, on the first CPU", also="GRAPH")
+    topology = _with_nic(topology, carriers[0].name)
     return topology, build_system(topology, host_ranks=host_ranks)
 
 
-def _loaded(topo_file: str | None, interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Machine:
-    """The machine; its NICs are those that this version's ranks can use, where they leave it."""
-    if topo_file or not interfaces:
+def _loaded(topo_file: str | None, carriers: Sequence[Carrier], environ: Mapping[str, str]) -> Machine:
+    """The machine; its NICs are those of the network, where ranks leave it."""
+    if topo_file or not carriers or isinstance(carriers[0], IbDevice):
         return load_machine(topo_file, environment=environ)
-    names = ",".join(interface.name for interface in interfaces)
+    names = ",".join(carrier.name for carrier in carriers)
     return load_machine(environment={**environ, "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": f"={names}"})
 
 
@@ -109,12 +120,21 @@ def _with_nic(topology: Topology, name: str) -> Topology:
     return replace(topology, root=replace(topology.root, children=children))
 
 
-def _sockets(system: System, interfaces: Sequence[Interface], log: NcclLog) -> list[tuple[int, int]]:
-    devices = {interface.name: device for device, interface in reversed(list(enumerate(interfaces)))}
-    for net in system.nets if interfaces else ():
-        if net.name not in devices:
-            log.info("NET", f"{net.id} ({net.name}) is no interface of this host: {interfaces[0]} stands for it")
-    return [(dev_number(net), devices[net.name]) for net in system.nets if net.name in devices]
+def _carriers(network: Network, environ: Mapping[str, str]) -> Sequence[Carrier]:
+    """What the network has here."""
+    return usable_interfaces(environ) if network.name == NET_SOCKET else network.devices
+
+
+def _devices(system: System, carriers: Sequence[Carrier], log: NcclLog) -> list[tuple[int, int]]:
+    numbers = {
+        carrier.name: carrier.number if isinstance(carrier, IbDevice) else place
+        for place, carrier in reversed(list(enumerate(carriers)))
+    }
+    for net in system.nets if carriers else ():
+        if net.name not in numbers:
+            what = "NIC of NET/IB" if isinstance(carriers[0], IbDevice) else "interface"
+            log.info("NET", f"{net.id} ({net.name}) is no {what} of this host: {carriers[0]} stands for it")
+    return [(dev_number(net), numbers[net.name]) for net in system.nets if net.name in numbers]
 
 
 def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:

@@ -18,8 +18,9 @@ from railgauge.topo.channels.joined import Joined, join
 from railgauge.topo.channels.joined_tree import JoinedTree
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import transport_name, why_not_shm
+from railgauge.transports.select import NET_SOCKET, transport_name, why_not_shm
 from railgauge.transports.wire import Nets, unplanned_step
 
 PLAN_WITHIN_S = 60.0
@@ -59,11 +60,13 @@ class Plan:
     """Between GPUs of a node by their path, GB/s; 0 elsewhere."""
     nvlink: bool
     """Whether all GPUs of each node have NVLink to one another."""
+    network: str = NET_SOCKET
+    """What `nets` are devices of."""
 
     @property
     def transports(self) -> list[list[str]]:
         """For each channel and place in its ring the transport to the next rank, as NCCL's log names it."""
-        return [[transport_name(step) for step in steps] for steps in self.nets]
+        return [[transport_name(step, self.network) for step in steps] for steps in self.nets]
 
 
 def make_plan(
@@ -72,10 +75,11 @@ def make_plan(
     graph_file: str | None,
     log: NcclLog,
     environ: Mapping[str, str] | None = None,
+    network: Network = SOCKETS,
 ) -> Plan:
     """Plan the ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
 
-    `peers` are all ranks (`peers.exchange`).
+    `peers` are all ranks (`peers.exchange`), `network` is what they agreed on (`choose_network`).
 
     Raises:
         InputError: a topology or graph file of this node is unreadable, invalid or does not fit.
@@ -91,11 +95,12 @@ def make_plan(
     found = b""
     if nodes[own][0] == bootstrap.rank:
         gpus = [bus_id for rank in nodes[own] if (bus_id := peers[rank].bus_id)]
-        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env, gpus).pack()
+        found = detect_node(names[own], len(nodes[own]), len(nodes), graph_file, log, env, gpus, network).pack()
     everybody = bootstrap.all_gather_bytes(found, limit_s)
     joined = None
     if bootstrap.rank == 0:
-        joined = asdict(join_nodes(nodes, [Node.unpack(everybody[ranks[0]]) for ranks in nodes], peers))
+        described = [Node.unpack(everybody[ranks[0]]) for ranks in nodes]
+        joined = asdict(join_nodes(nodes, described, peers, network.name))
     plan = _received(bootstrap.broadcast(joined, limit_s=limit_s))
     _log(plan, peers, bootstrap.rank, log)
     return plan
@@ -109,7 +114,7 @@ def nodes_of(peers: Sequence[Peer]) -> list[list[int]]:
     return list(nodes.values())
 
 
-def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Peer]) -> Plan:
+def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Peer], network: str = NET_SOCKET) -> Plan:
     """Join the nodes' channels; `nodes` gives the ranks of each.
 
     Raises:
@@ -128,6 +133,7 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
         p2p=_by_pair(nodes, [node.p2p for node in described], len(order), False),
         pair_gb_per_s=_by_pair(nodes, [node.gb_per_s for node in described], len(order), 0.0),
         nvlink=all(node.nvlink for node in described),
+        network=network,
     )
 
 
@@ -160,7 +166,7 @@ def _tree(tree: JoinedTree, joined: Joined, described: list[Node], order: list[i
 def _step(edge: Edge, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Nets:
     if edge.nets:
         ends = zip((edge.source, edge.target), edge.nets, strict=True)
-        return [described[joined.node_of(rank)].socket(dev) for rank, dev in ends]
+        return [described[joined.node_of(rank)].device(dev) for rank, dev in ends]
     return unplanned_step(peers[order[edge.source]], peers[order[edge.target]])  # within a node no NIC is named
 
 

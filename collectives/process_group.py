@@ -25,6 +25,7 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
 from railgauge.transports.meeting import reason
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.store.store import Store
@@ -53,11 +54,12 @@ class ProcessGroup:
                 gpu = None if device is None else gpu_numbered(device)
                 peers = exchange(self._bootstrap, _peer(place.process, gpu))
                 log = NcclLog(place.process)
-                plan = make_plan(self._bootstrap, peers, None, log)
+                network = choose_network(self._bootstrap, peers, log)
+                plan = make_plan(self._bootstrap, peers, None, log, network=network)
                 if gpu:
                     self.communicator = connect_gpus(self._bootstrap, peers, plan, gpu.device, log)
                 else:
-                    self.communicator = connect(self._bootstrap, peers, plan, log)
+                    self.communicator = connect(self._bootstrap, peers, plan, network, log)
                 stack.callback(self.communicator.close)  # before the others are told that this rank leaves
                 if place.process == 0:
                     for remark in without_effect(os.environ):

@@ -43,6 +43,7 @@ from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS, Network, choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.standing import Standing
@@ -61,6 +62,7 @@ class Outcome:
     passages: list[Passage] | None = None
     nodes: int = 1
     device: Device = Device.CPU
+    network: Network = SOCKETS
     planned_gb_per_s: float | None = None
     timed: list[Timed] = field(default_factory=list)
     timed_at: TuningPlace | None = None
@@ -184,7 +186,8 @@ class _Rank:
             outcome.nccl = nccl.facts()
             self._measure_by(nccl, bootstrap, peers, outcome.nccl.lines(), outcome)
             return
-        plan = make_plan(bootstrap, peers, self._job.graph_file, self._log)
+        network = outcome.network = choose_network(bootstrap, peers, self._log)
+        plan = make_plan(bootstrap, peers, self._job.graph_file, self._log, network=network)
         outcome.nodes, outcome.planned_gb_per_s = plan.nodes, plan.gb_per_s
         if gpu:
             check_on_gpus(self._job)
@@ -202,10 +205,10 @@ class _Rank:
             return
         if self._job.tune:
             with binding:
-                outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say)
-            outcome.timed_at = place_of(peers)
+                outcome.timed = tune(bootstrap, peers, plan, [self._job.collective], say=self._say, network=network)
+            outcome.timed_at = place_of(peers, network.name)
             return
-        comm = connect(bootstrap, peers, plan, self._log, fault=self._job.fault)
+        comm = connect(bootstrap, peers, plan, network, self._log, fault=self._job.fault)
         with binding:
             self._measure_on(comm, bootstrap, outcome)
             comm.close()  # before the others are told that this rank leaves
@@ -234,7 +237,7 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        counters = Counters(bootstrap, comm.peers) if bootstrap.broadcast(self._job.counters) else None
+        counters = Counters(bootstrap, comm.peers, outcome.network) if bootstrap.broadcast(self._job.counters) else None
         bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(table.header(self._job, comm.peers))
@@ -285,6 +288,7 @@ class _Rank:
             rows=outcome.rows,
             connections=outcome.connections,
             boards=outcome.boards,
+            why_not_ib=outcome.network.why_not_ib,
             passages=outcome.passages,
             error=str(self.error) if self.error else None,
             host=socket.gethostname(),

@@ -17,6 +17,7 @@ from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UsageError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
 
 SIZES = tuple(8 << 2 * power for power in range(12))
@@ -46,6 +47,7 @@ def tune(
     collectives: Iterable[Collective],
     sizes: Sequence[int] = SIZES,
     say: Callable[[str], None] = lambda _line: None,
+    network: Network = SOCKETS,
 ) -> list[Timed]:
     """Connect every algorithm and measure; all ranks call it together and get the same. `say` takes a line a size.
 
@@ -56,7 +58,7 @@ def tune(
     setting = Setting.of(peers, rings=len(plan.rings), trees=len(plan.trees))
     usable = {collective: usable_for(collective, setting) for collective in collectives}
     ways = {
-        algorithm: Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, only=algorithm)
+        algorithm: Communicator(bootstrap, peers, plan.rings, plan.nets, plan.trees, only=algorithm, network=network)
         for algorithm in Algorithm
         if any(algorithm in there for there in usable.values())
     }

@@ -25,6 +25,7 @@ from railgauge.topo.sources.cpuinfo import CPUINFO, first_processor
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_SOCKET
 
 SCHEMA = "railgauge/tuning/1"
 VARIABLE = "RAILGAUGE_TUNING_FILE"
@@ -54,7 +55,9 @@ class Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningPlace:
-    """What times are of: so many ranks on so many nodes, of which the first has such a processor, or such GPUs."""
+    """What times are of: so many ranks on so many nodes, of which the first has such a processor, or such GPUs; and
+    the network, where it is none of sockets.
+    """
 
     machine: str
     ranks: int
@@ -168,11 +171,12 @@ def _read_here(place: TuningPlace, environ: Mapping[str, str]) -> tuple[Timed, .
         return ()
 
 
-def place_of(peers: Sequence[Peer]) -> TuningPlace:
-    """Of ranks that know each other, where the first of them runs here."""
+def place_of(peers: Sequence[Peer], network: str = NET_SOCKET) -> TuningPlace:
+    """Of ranks that know each other, where the first of them runs here, over that network where they need one."""
     there = Setting.of(peers, rings=0, trees=0)
+    machine = this_machine() if network == NET_SOCKET else f"{this_machine()}, {network}"
     return TuningPlace(
-        machine=this_machine(), ranks=there.ranks, nodes=there.nodes, cores=there.cores, memories=len(there.hosts)
+        machine=machine, ranks=there.ranks, nodes=there.nodes, cores=there.cores, memories=len(there.hosts)
     )
 
 

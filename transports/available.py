@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import Error
+from railgauge.topo.sources.process import live_process
 from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_infiniband import read_rdma
 from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
+from railgauge.transports.ib.device import find_devices
 from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.peer import this_peer
-from railgauge.transports.select import NET_SOCKET, SHM, why_not_shm
+from railgauge.transports.select import NET_IB, NET_SOCKET, SHM, why_not_shm
 
-P2P, NET_IB = "P2P", "NET/IB"
+P2P = "P2P"
 NAMES = (P2P, SHM, NET_SOCKET, NET_IB)
 """The transports of NCCL that move data between ranks."""
-OF_GPUS = frozenset((P2P,))
-"""Between GPUs alone."""
+OF_GPUS, OF_HOSTS = frozenset((P2P,)), frozenset((NET_IB,))
+"""Between GPUs alone, and between ranks in host memory alone."""
 PROBE_BYTES = 4096
 OPENED = "opened"
 
@@ -31,20 +32,25 @@ class Available:
     why_not: str | None
     """What is missing; None where it works."""
     by: tuple[str, ...] = ()
-    """What it would use, such as `NET/Socket/0 over eth0:10.0.0.1<0>`; GPUs and RDMA devices that are here."""
+    """What it would use, such as `NET/Socket/0 over eth0:10.0.0.1<0>`; GPUs that are here."""
 
 
 def available(environ: Mapping[str, str] = os.environ) -> list[Available]:
     """All transports, in the order of `NAMES`."""
     gpus = gpu_bus_ids(LiveReader())
-    rdma = tuple(device.name for device in read_rdma(LiveReader(), gids=False))
     found = {
         P2P: Available(P2P, None if len(gpus) > 1 else _here("NVIDIA GPU", gpus), gpus),
         SHM: Available(SHM, _why_not_shm(environ)),
         NET_SOCKET: _socket(environ),
-        NET_IB: Available(NET_IB, f"this version has no {NET_IB}; {_here('RDMA device', rdma)}", rdma),
+        NET_IB: _ib(environ),
     }
     return [found[name] for name in NAMES]
+
+
+def _ib(environ: Mapping[str, str]) -> Available:
+    found = find_devices(LiveReader("/", {"process": live_process}), environ)
+    by = tuple(f"{NET_IB}/{one.number} over {one.where}" for one in found.devices)
+    return Available(NET_IB, found.why_not, by)
 
 
 def _here(what: str, found: tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects wires: for each that ends here a FIFO is offered, and for each that begins here one is opened, over shared
-memory or a socket. The bootstrap carries the offers.
+memory or a socket; over NET/IB both ends are made and then joined. The bootstrap carries what ends tell each other.
 """
 
 import os
@@ -16,7 +16,9 @@ from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
+from railgauge.transports.ib.connect import IbEnd, IbEnds
 from railgauge.transports.interface import Interface, usable_interfaces
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.select import NET_SOCKET
 from railgauge.transports.slots import slots_of
 from railgauge.transports.socket_threads import socket_threads
@@ -27,26 +29,30 @@ REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
 
 Offer: TypeAlias = str | list[str | int]
-"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]."""
+"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as hex."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
 class Connector:
-    """Makes one rank's connections in a group; what they need lives in here: its doorbell, its sockets' proxy.
+    """Makes one rank's connections in a group; what they need lives in here: its doorbell, its proxies, its NICs.
 
     Wires and messages name ranks by their numbers in the job.
     """
 
-    def __init__(self, group: Group, doorbell: native.Doorbell, fault: Fault | None) -> None:
+    def __init__(
+        self, group: Group, doorbell: native.Doorbell, fault: Fault | None, network: Network = SOCKETS
+    ) -> None:
         self._group = group
         self._job = group.job
         self._rank = group.world_rank
         self._doorbell = doorbell
         self._fault = fault
+        self._network = network
         self._doorbells = {self._rank: doorbell}
         self._descriptors: dict[int, str] = {}
         self._interfaces: list[Interface] = []
         self.proxy: native.SocketProxy | None = None
+        self._ib: IbEnds | None = None
 
     def connect(self, wires: Iterable[Wire]) -> dict[Wire, End]:
         """Connect this rank's wires, and return their ends here. All ranks do it together, with the same wires.
@@ -55,15 +61,32 @@ class Connector:
             UnavailableError: a network interface that the plan names is not here.
             PeerLostError: a neighbour cannot be reached, or its memory not be opened.
         """
-        rank = self._rank
+        rank, every = self._rank, list(wires)
         listener = DataListener(self._job.session, self._job.timeout_s)
         try:
-            ours = [wire for wire in wires if rank in (wire.source, wire.target)]
-            return self._connect(
+            ours = [wire for wire in every if rank in (wire.source, wire.target)]
+            made = self._connect(
                 [wire for wire in ours if wire.source == rank], [wire for wire in ours if wire.target == rank], listener
             )
         finally:
             listener.close()
+        if any(wire.over_ib for wire in every):
+            self._group.barrier()  # nothing is sent to queue pairs that are not ready to receive
+        return made
+
+    def abort(self) -> None:
+        """Close sockets and queue pairs, whatever is under way."""
+        for proxy in self._proxies:
+            proxy.abort()
+
+    def close(self) -> None:
+        """Send what the others still have to get, and end; harmless when called twice."""
+        for proxy in self._proxies:
+            proxy.close()
+
+    @property
+    def _proxies(self) -> list[native.SocketProxy | native.IbProxy]:
+        return [*([self.proxy] if self.proxy else []), *([self._ib.proxy] if self._ib else [])]
 
     def board(self, place_bytes: int, sharing: Sequence[int]) -> native.Board:
         """Make this rank's board, and open those of the ranks that share memory with it. All ranks do it together.
@@ -93,20 +116,32 @@ class Connector:
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
         self._tell_doorbells()
         segments = {wire: self._shm_receiver(wire) for wire in arriving if wire.devices is None}
-        everybody = self._group.all_gather(
-            [(wire.channel, wire.source, self._offer(wire, segments, listener)) for wire in arriving]
-        )
-        offers = {
-            Name(channel, source, target): offer
-            for target, offers in zip(self._group.members, everybody, strict=True)
-            for channel, source, offer in offers
+        ib_senders = {wire: self._ib_ends().sender(wire) for wire in leaving if wire.over_ib}
+        ib_receivers = {wire: self._ib_ends().receiver(wire) for wire in arriving if wire.over_ib}
+        by_ib: dict[Wire, IbEnd] = ib_senders | ib_receivers
+        told: list[tuple[int, int, int, Offer]] = [(*wire.name, end.facts.hex()) for wire, end in by_ib.items()]
+        told += [(*wire.name, self._offer(wire, segments, listener)) for wire in arriving if not wire.over_ib]
+        offers: dict[tuple[int, ...], Offer] = {
+            (rank, *name): offer
+            for rank, each in zip(self._group.members, self._group.all_gather(told), strict=True)
+            for *name, offer in each
         }
-        expected = {name for wire in arriving if wire.devices for name in self._incoming(wire)}
+        for wire, end in by_ib.items():
+            other = wire.source + wire.target - self._rank
+            end.connect(_facts(wire, other, offers.get((other, *wire.name))))
+        expected = {name for wire in arriving if wire.over_sockets for name in self._incoming(wire)}
         deadline = time.monotonic() + self._job.timeout_s
         with listener.accepting(expected, deadline, lambda: self._job.failure is not None):
-            senders: dict[Wire, End] = {wire: self._sender(wire, offers.get(_name(wire))) for wire in leaving}
-        taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.devices}
-        return senders | segments | taken
+            senders: dict[Wire, End] = {
+                wire: self._sender(wire, ib_senders.get(wire), offers.get((wire.target, *wire.name)))
+                for wire in leaving
+            }
+        taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.over_sockets}
+        return senders | segments | taken | ib_receivers
+
+    def _ib_ends(self) -> IbEnds:
+        self._ib = self._ib or IbEnds(self._network, self._rank, self._doorbell, self._job.timeout_s)
+        return self._ib
 
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:
@@ -130,8 +165,8 @@ class Connector:
         assert wire.devices
         return sockets_of(_name(wire), socket_threads(self._interface(wire.devices[1]).name, os.environ).sockets)
 
-    def _sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
-        sender = self._net_sender(wire, offer) if wire.devices else self._shm_sender(wire, offer)
+    def _sender(self, wire: Wire, made: native.Sender | None, offer: Offer | None) -> native.Sender:
+        sender = made or (self._net_sender if wire.devices else self._shm_sender)(wire, offer)
         fault = self._fault
         if fault and (fault.rank, fault.channel) == (wire.source, wire.channel):
             return native.FaultySender(sender, fault.kind, fault.message, fault.seconds)
@@ -187,7 +222,13 @@ class Connector:
 
 
 def _name(wire: Wire) -> Name:
-    return Name(wire.channel, wire.source, wire.target)
+    return Name(*wire.name)
+
+
+def _facts(wire: Wire, other: int, offer: Offer | None) -> bytes:
+    if not isinstance(offer, str):
+        raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: another plan?")
+    return bytes.fromhex(offer)
 
 
 T = TypeVar("T")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which transport two ranks use, and why not the others: SHM where they can share memory, else NET/Socket."""
+"""Which transport two ranks use, and why not the others: SHM where they can share memory, else the job's network
+(network.py).
+"""
 
 from collections.abc import Sequence
 
@@ -8,6 +10,7 @@ from railgauge.transports.peer import Peer
 
 SHM = "SHM"
 NET_SOCKET = "NET/Socket"
+NET_IB = "NET/IB"
 
 
 def why_not_shm(a: Peer, b: Peer) -> str | None:
@@ -41,6 +44,6 @@ def sharing_memory(peers: Sequence[Peer]) -> list[list[int]]:
     return groups
 
 
-def transport_name(nets: list[int] | None) -> str:
+def transport_name(nets: Sequence[int] | None, network: str = NET_SOCKET) -> str:
     """A step's transport as NCCL's log names it at the sender; `nets` are the devices it leaves and enters by."""
-    return SHM if nets is None else f"{NET_SOCKET}/{nets[0]}"
+    return SHM if nets is None else f"{network}/{nets[0]}"

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import transport_name, why_not_shm
+from railgauge.transports.select import NET_IB, NET_SOCKET, transport_name, why_not_shm
 
 Nets: TypeAlias = list[int] | None
-"""How a step goes: by the socket devices [out, in] of its two ends; None through shared memory."""
+"""How a step goes: by the devices [out, in] of its two ends in the job's network; None through shared memory."""
 
-
-ANY_SOCKET: Nets = [0, 0]
-"""Where no plan names interfaces, the first one carries what cannot go through shared memory."""
+ANY_DEVICE: Nets = [0, 0]
+"""Where no plan names devices, the first ones carry what cannot go through shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,9 @@ class Wire:
     source: int
     target: int
     devices: tuple[int, int] | None
-    """The socket devices that it leaves and enters by; None through shared memory."""
+    """The network's devices that it leaves and enters by; None through shared memory."""
+    network: str = NET_SOCKET
+    """The job's network."""
 
     @property
     def name(self) -> tuple[int, int, int]:
@@ -33,7 +34,17 @@ class Wire:
     @property
     def planned(self) -> str:
         """The transport as NCCL's log names it."""
-        return transport_name(None if self.devices is None else list(self.devices))
+        return transport_name(self.devices, self.network)
+
+    @property
+    def over_sockets(self) -> bool:
+        """Whether it is one of NET/Socket."""
+        return self.devices is not None and self.network == NET_SOCKET
+
+    @property
+    def over_ib(self) -> bool:
+        """Whether it is one of NET/IB."""
+        return self.devices is not None and self.network == NET_IB
 
 
 def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
@@ -43,7 +54,7 @@ def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
 
 def unplanned_step(a: Peer, b: Peer) -> Nets:
     """How a step goes that no plan knows."""
-    return None if why_not_shm(a, b) is None else ANY_SOCKET
+    return None if why_not_shm(a, b) is None else ANY_DEVICE
 
 
 def ring_wires(channel: int, ring: list[int], nets: list[Nets]) -> list[Wire]:

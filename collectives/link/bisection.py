@@ -21,6 +21,7 @@ from railgauge.collectives.verification import verify
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import VerificationError
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 
 LEAST_RANKS = 4
@@ -81,14 +82,16 @@ def halved(ranks: int, compare: Compare) -> Bisection:
     return Bisection(steps, [] if len(suspects) == ranks else suspects)
 
 
-def bisect(bootstrap: Bootstrap, peers: Sequence[Peer], job: LinkJob, say: Callable[[str], None]) -> Bisection:
+def bisect(
+    bootstrap: Bootstrap, peers: Sequence[Peer], network: Network, job: LinkJob, say: Callable[[str], None]
+) -> Bisection:
     """Find a slow rank; all ranks call it together and get the same. There are at least `LEAST_RANKS`.
 
     Raises:
         VerificationError: bytes came otherwise than they were sent. RunError: a rank was lost meanwhile.
     """
     everybody = list(range(len(peers)))
-    comm = Communicator(bootstrap, peers, [everybody], [ring_steps(peers)], only=Algorithm.RING)
+    comm = Communicator(bootstrap, peers, [everybody], [ring_steps(peers)], only=Algorithm.RING, network=network)
     found = halved(len(peers), _Rings(comm, bootstrap, job, say).compare)
     comm.close()
     return replace(found, crowded=any(_crowds(half, peers) for step in found.steps for half in step))

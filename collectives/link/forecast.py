@@ -11,6 +11,7 @@ from railgauge.collectives.link.way import Port, Way
 from railgauge.topo.predict.host_message import message_cost
 from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_SOCKET
 
 UNKNOWN_GB_PER_S = 1.25
 """Of an interface that tells no speed: 10 Gb/s, as NCCL takes it (`ncclNetSocketGetSpeed`)."""
@@ -51,7 +52,7 @@ class Forecaster:
         wire = min(self._gb_per_s(way, rank) for rank in pair) / sharing if crosses else inf
         crowded = max((self._hosts[rank] for rank in pair), key=lambda host: at_work[host] / self._core_count(host))
         where = HostRanks(ranks=at_work[crowded], cores=self._core_count(crowded), net_gb_per_s=wire)
-        by_socket = way.step(*pair) is not None
+        by_socket = way.transport == NET_SOCKET
         long = message_cost(where, self._long, by_socket=by_socket)
         short = message_cost(where, self._short, by_socket=by_socket)
         return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
@@ -64,4 +65,6 @@ class Forecaster:
         return [(self._hosts[rank], way.devices[rank] or 0) for rank in pair]
 
     def _gb_per_s(self, way: Way, rank: int) -> float:
-        return self._ports[rank][way.devices[rank] or 0].gb_per_s or UNKNOWN_GB_PER_S
+        place = way.transport, way.devices[rank]
+        port = next(port for port in self._ports[rank] if (port.transport, port.device) == place)
+        return port.gb_per_s or UNKNOWN_GB_PER_S

@@ -15,7 +15,9 @@ from railgauge.collectives.waiting import spin_s
 from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
+from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_IB
 from railgauge.transports.wire import Wire
 
 
@@ -33,21 +35,28 @@ class Lane:
     """One rank's end of a round's connections. All ranks make it together; those without a pair have none."""
 
     def __init__(
-        self, job: Bootstrap, peers: Sequence[Peer], way: Way, channel: int, pairs: Sequence[Pair], fault: Fault | None
+        self,
+        job: Bootstrap,
+        peers: Sequence[Peer],
+        way: Way,
+        network: Network,
+        channel: int,
+        pairs: Sequence[Pair],
+        fault: Fault | None,
     ) -> None:
-        """Connect both ranks of each pair, as `channel` of the job.
+        """Connect both ranks of each pair, as `channel` of the job; `network` is the job's.
 
         Raises:
             RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
         """
         self._job = job
-        self._connections = made = Connections(job, peers, fault)
+        self._connections = made = Connections(job, peers, network if way.transport == NET_IB else SOCKETS, fault)
         self._ending = Ending(job, made)
         self._watch = Watch(made.standing, made.abort)
         job.attend(self._watch)
         steps = [(*ends, way.step(*ends)) for a, b in pairs for ends in ((a, b), (b, a))]
         connected = self._ending.connecting(lambda: made.joined(channel, steps))
-        sockets = any(wire.devices for wire in made.ends)
+        sockets = any(wire.over_sockets for wire in made.ends)
         at_work = [peers[rank] for pair in pairs for rank in pair]
         self._native = native.Communicator(
             job.rank,

@@ -21,6 +21,8 @@ from railgauge.collectives.link.way import Port, Way, own_ports, ways
 from railgauge.topo.errors import RunError, UnavailableError, UsageError, VerificationError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.fault import Fault
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import Network, choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 
@@ -45,15 +47,16 @@ def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) ->
     """
     peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=job.agreed()))
     _check_ranks(job, len(peers))
-    told = bootstrap.all_gather([port.to_dict() for port in own_ports()])
+    network = choose_network(bootstrap, peers, NcclLog(bootstrap.rank), always=True)
+    told = bootstrap.all_gather([port.to_dict() for port in own_ports(network)])
     ports = [[Port(**port) for port in each] for each in told]
     seated = seats(bootstrap, peers)
     result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=seated[peer.rank][1]) for peer in peers]
     with bound(peers, bootstrap.rank, seated[bootstrap.rank][0]):
         if job.bisect:
-            result.bisection = bisect(bootstrap, peers, job, say)
+            result.bisection = bisect(bootstrap, peers, network, job, say)
         else:
-            _Measurement(bootstrap, job, peers, ports, seated, say).into(result)
+            _Measurement(bootstrap, job, peers, network, ports, seated, say).into(result)
 
 
 def _check_ranks(job: LinkJob, ranks: int) -> None:
@@ -75,6 +78,7 @@ class _Measurement:
         bootstrap: Bootstrap,
         job: LinkJob,
         peers: Sequence[Peer],
+        network: Network,
         ports: Sequence[Sequence[Port]],
         seated: Sequence[Seat],
         say: Say,
@@ -82,9 +86,10 @@ class _Measurement:
         self._bootstrap = bootstrap
         self._job = job
         self._peers = peers
+        self._network = network
         self._seated = seated
         self._say = say
-        self._ways = ways(peers, ports, job.transport)
+        self._ways = ways(peers, ports, job.transport, network.why_not_ib)
         self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes)
         self._meter = PairMeter(job, bootstrap.rank, bootstrap.world_size)
         self._exchanges = 0
@@ -111,7 +116,7 @@ class _Measurement:
         """Measure pairs that have no rank in common at the same time."""
         if not pairs:
             return []
-        lane = Lane(self._bootstrap, self._peers, way, channel, pairs, self._fault)
+        lane = Lane(self._bootstrap, self._peers, way, self._network, channel, pairs, self._fault)
         own = next((pair for pair in pairs if self._bootstrap.rank in pair), None)
         side = None
         self._bootstrap.barrier()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways between ranks that are measured: shared memory where ranks can share it, and sockets by rail.
+"""The ways between ranks that are measured: shared memory where ranks can share it, sockets and RDMA devices by rail.
 
 This is the one place that lists them: a transport that joins has its ways here.
 """
@@ -13,35 +13,55 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.topo.sources.sysfs_net import read_nic
 from railgauge.transports.addresses import local_addresses
+from railgauge.transports.ib.device import IbDevice
 from railgauge.transports.interface import usable_interfaces
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import NET_SOCKET, SHM, sharing_memory
+from railgauge.transports.select import NET_IB, NET_SOCKET, SHM, sharing_memory
 from railgauge.transports.wire import Nets
 
-TRANSPORTS = (SHM, NET_SOCKET)
+TRANSPORTS = (SHM, NET_SOCKET, NET_IB)
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An interface that a rank's sockets may use; `gb_per_s` is None where the system tells no speed."""
+    """An interface that a rank's sockets may use, or a NIC of NET/IB; `gb_per_s` is None where the system tells no
+    speed.
+    """
 
     name: str
     network: str
     gb_per_s: float | None
+    device: int = 0
+    """Its number in the transport."""
+    transport: str = NET_SOCKET
 
     def to_dict(self) -> dict[str, Any]:
         """For the bootstrap's all-gather."""
         return asdict(self)
 
 
-def own_ports(environ: Mapping[str, str] = os.environ) -> list[Port]:
-    """This rank's interfaces in the order of their device numbers; none where none can be used."""
+def own_ports(network: Network, environ: Mapping[str, str] = os.environ) -> list[Port]:
+    """This rank's interfaces in the order of their device numbers, none where none can be used; then its NICs of the
+    job's network.
+    """
     try:
         usable = usable_interfaces(environ)
     except UnavailableError:
-        return []
-    networks = {(one.interface, one.text): str(one.network) for one in local_addresses()}
-    return [Port(one.name, networks.get((one.name, one.address), ""), _gb_per_s(one.name)) for one in usable]
+        usable = []
+    addresses = local_addresses()
+    networks = {(one.interface, one.text): str(one.network) for one in addresses}
+    interfaces = [
+        Port(one.name, networks.get((one.name, one.address), ""), _gb_per_s(one.name), device)
+        for device, one in enumerate(usable)
+    ]
+    of_address = {one.text: str(one.network) for one in addresses}
+    return interfaces + [_nic(one, of_address.get(one.ports[0].address, "")) for one in network.devices]
+
+
+def _nic(nic: IbDevice, network: str) -> Port:
+    rates = [port.gb_per_s for port in nic.ports if port.gb_per_s]
+    return Port(nic.name, network, sum(rates) or None, nic.number, NET_IB)
 
 
 def _gb_per_s(interface: str) -> float | None:
@@ -51,20 +71,21 @@ def _gb_per_s(interface: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One transport between ranks, and for sockets the rail: by rank, which of its interfaces (None: it has none)."""
+    """One transport between ranks, and over a network the rail: by rank, which of its devices (None: it has none)."""
 
     transport: str
     rail: int = 0
     devices: tuple[int | None, ...] = ()
     hosts: tuple[int, ...]
-    """By rank: over SHM a number for those that share memory, for sockets one for those on one host."""
+    """By rank: over SHM a number for those that share memory, over a network one for those on one host."""
 
     def joins(self, a: int, b: int) -> bool:
         """Whether the pair is measured so. Sockets within a host reach no wire: one rail tells all of them there."""
         together = self.hosts[a] == self.hosts[b]
         if self.transport == SHM:
             return together
-        return self.devices[a] is not None and self.devices[b] is not None and not (together and self.rail)
+        again = together and self.rail and self.transport == NET_SOCKET
+        return self.devices[a] is not None and self.devices[b] is not None and not again
 
     def crosses(self, a: int, b: int) -> bool:
         """Whether it leaves the host."""
@@ -77,7 +98,9 @@ class Way:
         return [self.devices[source] or 0, self.devices[target] or 0]
 
 
-def ways(peers: Sequence[Peer], ports: Sequence[Sequence[Port]], only: str | None) -> list[Way]:
+def ways(
+    peers: Sequence[Peer], ports: Sequence[Sequence[Port]], only: str | None, why_not_ib: str | None = None
+) -> list[Way]:
     """All ways that join at least two of the ranks, or those of one transport; all ranks get the same.
 
     Raises:
@@ -90,24 +113,26 @@ def ways(peers: Sequence[Peer], ports: Sequence[Sequence[Port]], only: str | Non
     hosts = tuple(ids.index(each) for each in ids)
     found = [Way(transport=SHM, hosts=tuple(sharing[rank] for rank in range(len(peers))))]
     found += [
-        Way(transport=NET_SOCKET, rail=number, devices=devices, hosts=hosts)
-        for number, devices in enumerate(rails(ports))
+        Way(transport=transport, rail=number, devices=devices, hosts=hosts)
+        for transport in (NET_SOCKET, NET_IB)
+        for number, devices in enumerate(rails([[p for p in each if p.transport == transport] for each in ports]))
     ]
     joining = [way for way in found if only in (None, way.transport) and _joins_any(way, len(peers))]
     if not joining:
         what = only or "transport"
-        raise UnavailableError(f"no {what} joins any of these {len(peers)} ranks: `railgauge run --list` tells why")
+        why = why_not_ib if only == NET_IB and why_not_ib else "`railgauge run --list` tells why"
+        raise UnavailableError(f"no {what} joins any of these {len(peers)} ranks: {why}")
     return joining
 
 
 def rails(ports: Sequence[Sequence[Port]]) -> list[tuple[int | None, ...]]:
-    """For each interface of rank 0 the one of every rank that is on its rail: in its network, else of its number."""
+    """For each device of rank 0 the one of every rank that is on its rail: in its network, else of its place."""
     found = []
     for number, port in enumerate(ports[0]):
-        same = [[device for device, one in enumerate(each) if one.network == port.network] for each in ports]
+        same = [[one.device for one in each if one.network == port.network] for each in ports]
         found.append(
             tuple(
-                devices[0] if devices and port.network else number if number < len(each) else None
+                devices[0] if devices and port.network else each[number].device if number < len(each) else None
                 for devices, each in zip(same, ports, strict=True)
             )
         )

@@ -13,6 +13,7 @@ void bind_errors(nb::module_& m);
 void bind_doorbell(nb::module_& m);
 void bind_shm(nb::module_& m);
 void bind_socket(nb::module_& m);
+void bind_ib(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
 void bind_gpu_link(nb::module_& m);
@@ -33,6 +34,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_doorbell(transports);
   railgauge::bind_shm(transports);
   railgauge::bind_socket(transports);
+  railgauge::bind_ib(transports);
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
   railgauge::bind_gpu(collectives);

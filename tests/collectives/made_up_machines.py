@@ -5,7 +5,10 @@ from pathlib import Path
 
 from railgauge.collectives.node import Node
 from railgauge.collectives.node_detection import detect_node
+from railgauge.transports.ib.device import IbDevice, IbPort
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS, Network
+from railgauge.transports.select import NET_IB
 
 CPU = '<cpu host_hash="{hash}" numaid="0" affinity="f" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">'
 NET = '<net name="{name}" dev="{dev}" latency="0" speed="{speed}" port="0" guid="{dev:#x}" maxconn="65536" gdr="0"/>'
@@ -24,4 +27,16 @@ def node(folder: Path, name: str, ranks: int, nodes: int, nics: dict[str, int], 
     path = folder / f"{name}.xml"
     path.write_text(topology(nics))
     environ = {"NCCL_TOPO_FILE": str(path), "NCCL_SOCKET_IFNAME": "lo"} | options.pop("environ", {})
-    return detect_node(name, ranks, nodes, options.pop("graph_file", None), options.pop("log", QUIET), environ)
+    graph_file, log = options.pop("graph_file", None), options.pop("log", QUIET)
+    return detect_node(name, ranks, nodes, graph_file, log, environ, network=options.pop("network", SOCKETS))
+
+
+def over_ib(*nics: tuple[int, ...]) -> Network:
+    """NET/IB with NICs of these ports, which are mlx5_PORT; a NIC of several is numbered after all ports."""
+    ports = sum(map(len, nics))
+    merged = iter(range(ports, ports + len(nics)))
+    numbers = [nic[0] if len(nic) == 1 else next(merged) for nic in nics]
+    made = [[IbPort(f"mlx5_{port}", 1, "Ethernet", 3, f"10.77.{port}.1") for port in nic] for nic in nics]
+    return Network(
+        name=NET_IB, devices=tuple(IbDevice(number, tuple(one)) for number, one in zip(numbers, made, strict=True))
+    )

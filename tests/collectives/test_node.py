@@ -18,7 +18,7 @@ def test_a_description_comes_out_as_it_went_in(tmp_path):
     got = Node.unpack(given_node.pack())
     assert got.plan() == given_node.plan()
     assert (got.name, got.ranks, got.cpus) == ("gpu-01", 3, given_node.cpus)
-    assert [got.socket(dev) for dev in (0, 1)] == [given_node.socket(dev) for dev in (0, 1)]
+    assert [got.device(dev) for dev in (0, 1)] == [given_node.device(dev) for dev in (0, 1)]
     assert got.plan()[2].ring.channels[0].nets
 
 

@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from tests.collectives.made_up_machines import QUIET, node
+from tests.collectives.made_up_machines import QUIET, node, over_ib
 
 from railgauge.collectives.node_detection import detect_node, dump_path
 from railgauge.topo.errors import InputError, UnavailableError
@@ -42,15 +42,38 @@ def test_a_topology_without_a_nic_gets_this_hosts_interface_and_it_is_said(tmp_p
 def test_nics_that_are_no_interfaces_here_are_replaced_and_it_is_said(tmp_path, said):
     log, text = said
     got = node(tmp_path, "a", 2, 2, {"mlx5_0": 400_000, "lo": 10_000}, log=log)
-    assert [got.socket(dev) for dev in (0, 1)] == [0, 0]
+    assert [got.device(dev) for dev in (0, 1)] == [0, 0]
     assert "NET/0-0 (mlx5_0) is no interface of this host: lo:127.0.0.1<0> stands for it" in text()
     assert "(lo) is no interface" not in text()
+
+
+def test_nics_of_rdma_are_those_of_the_topology_by_name(tmp_path, said):
+    log, text = said
+    nics = {"mlx5_0": 400_000, "mlx5_1": 400_000, "eth0": 10_000}
+    got = node(tmp_path, "a", 2, 2, nics, log=log, network=over_ib((1,), (0,)))
+    assert [got.device(dev) for dev in (0, 1)] == [0, 1]
+    assert "NET/0-2 (eth0) is no NIC of NET/IB of this host: mlx5_1:1/RoCE stands for it" in text()
+
+
+def test_ports_that_are_one_nic_are_one_in_the_plan(tmp_path):
+    got = node(tmp_path, "a", 2, 2, {"mlx5_0": 200_000, "mlx5_1": 200_000}, network=over_ib((0, 1)))
+    assert nets_of(got) == {(2, 2)}
+    assert got.device(2) == 2
+    assert 'name="mlx5_0+mlx5_1"' in got.topology
+
+
+def test_a_topology_without_a_nic_gets_the_first_of_rdma(tmp_path, said):
+    log, text = said
+    got = node(tmp_path, "a", 2, 2, {}, log=log, network=over_ib((0, 1)))
+    assert 'name="mlx5_0+mlx5_1"' in got.topology
+    assert got.device(0) == 2
+    assert "The topology has no NIC: mlx5_0:1/RoCE+mlx5_1:1/RoCE stands for one" in text()
 
 
 def test_the_live_machine_is_described_by_the_interfaces_that_may_be_used():
     got = detect_node("here", 2, 2, None, QUIET, {"NCCL_SOCKET_IFNAME": "lo"})
     assert [name for name in ("lo", "eth0") if f'name="{name}"' in got.topology] == ["lo"]
-    assert got.socket(0) == 0
+    assert got.device(0) == 0
     assert set().union(*map(set, got.cpus)) <= os.sched_getaffinity(0)
 
 

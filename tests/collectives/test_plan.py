@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collectives.made_up_machines import QUIET, node
+from tests.collectives.made_up_machines import QUIET, node, over_ib
 from tests.collectives.wiring import everybody
 from tests.transports.ranks import on_ranks
 
@@ -49,6 +49,18 @@ def test_nodes_of_different_sizes_and_nics_are_joined(tmp_path):
     assert plan.nodes == 3
     assert all(transports.count("NET/Socket/0") == 3 for transports in plan.transports)
     assert 0 < plan.gb_per_s <= 1.25  # host a has no more
+
+
+def test_a_plan_over_rdma_names_nics_by_their_numbers(tmp_path):
+    peers = peers_on(["a", "b"])
+    nics = {"mlx5_0": 200_000, "mlx5_1": 200_000}
+    described = [
+        node(tmp_path, "a", 1, 2, nics, network=over_ib((0, 1))),
+        node(tmp_path, "b", 1, 2, {"mlx5_0": 400_000}, network=over_ib((0,))),
+    ]
+    plan = join_nodes([[0], [1]], described, peers, "NET/IB")
+    assert {tuple(transports) for transports in plan.transports} == {("NET/IB/2", "NET/IB/0")}
+    assert {tuple(step) for steps in plan.nets for step in steps} == {(2, 0), (0, 2)}
 
 
 def test_ranks_that_disable_shm_meet_over_sockets_within_a_node(tmp_path):

@@ -43,7 +43,7 @@ with railgauge.init_process_group(url, timeout=timedelta(seconds=30), **given) a
 
 BREAK_PLAN = """
 import railgauge.collectives.process_group as process_group
-process_group.make_plan = lambda *arguments: 1 / 0
+process_group.make_plan = lambda *arguments, **others: 1 / 0
 """
 
 

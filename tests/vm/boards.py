@@ -65,4 +65,9 @@ def small(gpu: MadeUp) -> Board:
     return Board(nodes=(NumaNode(bus=0x20, ports=(RootPort(below=Switch(below=(Nic(rail=0), gpu))),)),))
 
 
+RAILED = Board(nodes=(NumaNode(bus=0x20, ports=(RootPort(below=Nic(rail=0)), RootPort(below=Nic(rail=1)))),))
 PAIR = (small(GPU), small(MadeUp(identity=H100, link=replace(GEN5_X16, width=8, max_width=8))))
+
+# As little as two ranks over RDMA need: NICs on the chipset's bus.
+ONE_RAIL = Board(nodes=(), on_root=(Nic(rail=0),))
+TWO_RAILS = Board(nodes=(), on_root=(Nic(rail=0), Nic(rail=1)))

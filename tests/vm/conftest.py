@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.vm.answers import Answers
-from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, TWO_SOCKETS, gpus, nv_switches
+from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
 from tests.vm.lab import guest, kernel
 
 HERE = Path(__file__).parent
@@ -62,3 +62,11 @@ def pair(booted_kernel, fake_nvml, tmp_path_factory):
     guests = [guest_of(board, "pair.sh", io, fake_nvml) for board, io in zip(PAIR, folders, strict=True)]
     guest.boot(booted_kernel, guests, TIMEOUT_S)
     return [Answers(board=board, folder=io) for board, io in zip(PAIR, folders, strict=True)]
+
+
+@pytest.fixture(scope="session")
+def rails(booted_kernel, fake_nvml, tmp_path_factory):
+    """Answers of two guests with two rails each that ran railgauge over them."""
+    folders = [tmp_path_factory.mktemp("rails") for _ in range(2)]
+    guest.boot(booted_kernel, [guest_of(RAILED, "net_ib.sh", io, fake_nvml) for io in folders], TIMEOUT_S)
+    return [Answers(board=RAILED, folder=io) for io in folders]

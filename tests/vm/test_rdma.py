@@ -122,6 +122,10 @@ def test_pyverbs_and_sysfs_agree(node):
         assert theirs["gid_tbl_len"] == port.gid_table_length
 
 
+def test_libibverbs_asked_directly_says_what_pyverbs_says(node):
+    assert json.loads(node.out("libibverbs")) == json.loads(node.out("pyverbs"))
+
+
 def test_the_table_names_every_device_and_the_gid_that_nccl_takes(node, view):
     table = railgauge("topo", "show", "--view", "rdma", "--from", str(node.folder / "node.tar.zst")).stdout
     for name, device in view.items():

@@ -20,5 +20,6 @@ def message_cost(where: HostRanks, size: int, *, by_socket: bool) -> Cost:
     if where.turns > 1:
         step_us = max(step_us, calibration.HOST_SWITCH_US * where.turns)
     copied = size / calibration.HOST_GB_PER_S + max(0, size - CACHE_BYTES) / calibration.HOST_MEMORY_GB_PER_S
-    passed = size / min(where.net_gb_per_s, calibration.HOST_SOCKET_GB_PER_S) if by_socket else 0.0
+    rate = min(where.net_gb_per_s, calibration.HOST_SOCKET_GB_PER_S) if by_socket else where.net_gb_per_s
+    passed = size / rate
     return Cost(latency_us=calibration.HOST_WIRE_US + step_us, transfer_us=max(where.turns * copied, passed) / 1e3)

@@ -64,6 +64,8 @@ BOUNDS = {
     "NCCL_IB_TC": (-1, 255),
     "NCCL_IB_FIFO_TC": (-1, 255),
     "NCCL_IB_QPS_PER_CONNECTION": (1, 128),  # NCCL_IB_MAX_QPS
+    "NCCL_IB_PKEY": (0, 65535),  # 16 bits of an index: ibv_qp_attr
+    "NCCL_IB_PCI_RELAXED_ORDERING": (0, 2),
     "NCCL_SOCKET_NTHREADS": (-2, 16),  # MAX_THREADS
     "NCCL_IB_ROCE_VERSION_NUM": (1, 2),
 }

@@ -149,3 +149,106 @@ class SocketReceiver(Receiver):
 
 class SocketSender(Sender):
     def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
+
+class VerbsPort:
+    """One port of an RDMA device."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def state(self) -> int:
+        """4: active (enum ibv_port_state)"""
+
+    @property
+    def link_layer(self) -> str:
+        """InfiniBand, Ethernet or unspecified"""
+
+    @property
+    def lid(self) -> int: ...
+
+    @property
+    def lmc(self) -> int: ...
+
+    @property
+    def active_mtu(self) -> int:
+        """bytes"""
+
+    @property
+    def active_speed(self) -> int:
+        """as in IBTA's PortInfo"""
+
+    @property
+    def active_width(self) -> int:
+        """as in IBTA's PortInfo"""
+
+class VerbsDevice:
+    """An RDMA device as libibverbs lists it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def node_guid(self) -> str: ...
+
+    @property
+    def ports(self) -> list[VerbsPort]: ...
+
+    @property
+    def problem(self) -> str:
+        """why it cannot be opened; empty: it can"""
+
+def verbs_devices() -> list[VerbsDevice]:
+    """
+    The RDMA devices, in libibverbs' order. UnavailableError without a usable library.
+    """
+
+class IbRail:
+    """One port of an RDMA device, opened."""
+
+    def __init__(self, device: str, port: int, gid_index: int, *, traffic_class: int = 0, service_level: int = 0, timeout: int = 20, retry_count: int = 7, pkey_index: int = 0, relaxed_ordering: bool = False, adaptive_threshold: int = -1) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gid(self) -> str: ...
+
+class IbProxy:
+    """
+    Moves the messages of a rank's queue pairs; made before its first operation.
+    """
+
+    def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
+
+    def abort(self) -> None:
+        """Give up all connections at once, whatever was posted."""
+
+    def close(self) -> None:
+        """Send what was posted, unless told to abort, and end all queue pairs."""
+
+class IbReceiver(Receiver):
+    def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
+
+    @property
+    def facts(self) -> bytes:
+        """what the peer's end needs for connect()"""
+
+    def connect(self, peer_facts: bytes) -> None:
+        """Bring the queue pairs up; messages flow from then on."""
+
+    def attributes(self) -> list[dict[str, int | str | bool]]:
+        """What each queue pair is set to, asked of the device (ibv_query_qp)."""
+
+class IbSender(Sender):
+    def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
+
+    @property
+    def facts(self) -> bytes:
+        """what the peer's end needs for connect()"""
+
+    def connect(self, peer_facts: bytes) -> None:
+        """Bring the queue pairs up; messages flow from then on."""
+
+    def attributes(self) -> list[dict[str, int | str | bool]]:
+        """What each queue pair is set to, asked of the device (ibv_query_qp)."""

@@ -7,6 +7,7 @@ from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.link.bisection import Half, bisect, halved
 from railgauge.collectives.link.link_job import LinkJob
+from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
@@ -59,7 +60,7 @@ def test_rings_of_real_ranks_are_measured():
 
     def body(bootstrap):
         peers = exchange(bootstrap, this_peer(bootstrap.rank))
-        return bisect(bootstrap, peers, job, said.append if bootstrap.rank == 0 else lambda _text: None)
+        return bisect(bootstrap, peers, SOCKETS, job, said.append if bootstrap.rank == 0 else lambda _text: None)
 
     first, *others = on_ranks(5, body)
     assert others == [first] * 4

@@ -82,7 +82,7 @@ def test_a_fault_that_never_comes_is_no_success():
     [
         (1, {}, "between two ranks"),
         (2, {"pair": (0, 2)}, "ranks are 0 to 1"),
-        (2, {"transport": "NET/IB"}, "there are SHM"),
+        (2, {"transport": "NET/XY"}, "there are SHM"),
         (3, {"bisect": True}, "from 4 on"),
     ],
 )

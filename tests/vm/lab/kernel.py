@@ -19,7 +19,7 @@ BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")  # guests load al
 MODULES = (
     *("crypto", "lib", "arch/x86/crypto", "fs/9p", "fs/netfs", "fs/fscache", "fs/overlayfs", "fs/configfs"),
     *("net/9p", "net/ipv4", "net/ipv6", "net/core", "drivers/virtio", "drivers/infiniband"),
-    *("drivers/net/ethernet/intel/e1000e", "drivers/net/ethernet/mellanox"),
+    *("net/sched/sch_netem.ko", "drivers/net/ethernet/intel/e1000e", "drivers/net/ethernet/mellanox"),
     *("drivers/net/virtio_net.ko", "drivers/net/net_failover.ko"),
 )  # of a package that unpacks to 400 MB
 

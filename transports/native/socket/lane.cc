@@ -18,19 +18,6 @@ constexpr char kClosed[] = "it closed the connection: its process ended?";
 
 }  // namespace
 
-void Health::fail(State state, const std::string& why) {
-  std::lock_guard lock(mutex_);
-  if (why_.empty()) why_ = why;
-  if (state_.load(std::memory_order_relaxed) < state) {
-    state_.store(state, std::memory_order_release);
-  }
-}
-
-void Health::raise() const {
-  std::lock_guard lock(mutex_);
-  throw PeerLost("rank " + std::to_string(peer_) + " at " + address_ + ": " + why_, peer_);
-}
-
 Lane::Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health)
     : fd_(std::move(fd)),
       striping_(socket, sockets),

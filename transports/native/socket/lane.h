@@ -7,41 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
 
-#include "transports/native/socket/fd.h"
+#include "transports/native/fd.h"
+#include "transports/native/health.h"
 #include "transports/native/socket/fifo.h"
 #include "transports/native/socket/frame.h"
 
 namespace railgauge::socket {
-
-// How a connection stands, for all of its sockets.
-class Health {
- public:
-  Health(int peer, std::string address) : peer_(peer), address_(std::move(address)) {}
-
-  enum State { kSound, kEnded, kBroken };
-
-  int peer() const { return peer_; }
-  State state() const { return state_.load(std::memory_order_acquire); }
-  // The first reason is the one that is told. kEnded: between two messages; those before it are
-  // still good.
-  void fail(State state, const std::string& why);
-  // Throws PeerLost with what ended the connection; for when it is not sound.
-  [[noreturn]] void raise() const;
-  // This end closes it: what sockets say from now on is no failure.
-  void close() { closing_ = true; }
-  bool closing() const { return closing_; }
-
- private:
-  int peer_;
-  std::string address_;  // the peer's, for messages
-  mutable std::mutex mutex_;
-  std::string why_;  // guarded by mutex_
-  std::atomic<State> state_{kSound};
-  std::atomic<bool> closing_{false};
-};
 
 class Lane {
  public:

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "transports/native/doorbell.h"
-#include "transports/native/socket/fd.h"
+#include "transports/native/fd.h"
 #include "transports/native/socket/link.h"
 #include "transports/native/socket/pump.h"
 

@@ -4,7 +4,7 @@
 // call.
 #pragma once
 
-#include "transports/native/socket/fd.h"
+#include "transports/native/fd.h"
 #include "transports/native/socket/lane.h"
 
 namespace railgauge::socket {

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace railgauge::socket {
+namespace railgauge {
 
 class Fd {
  public:
@@ -27,4 +27,4 @@ class Fd {
   int number_;
 };
 
-}  // namespace railgauge::socket
+}  // namespace railgauge

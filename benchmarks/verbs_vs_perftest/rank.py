@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each of the two guests runs: perftest and the transport in turns; rank 1 prints a JSON line for each sample.
+
+Arguments: RANK ADDRESS TURNS; rank 0 listens there.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+from tests.vm.in_guest.ib_ends import ANSWER, ASK, IPV4_GID, RECEIVE, SEND, TIMEOUT, Meeting, Pair, meet, pattern
+
+DEVICE = "rxe0"
+LARGE, LARGE_TIMES = 1 << 20, 20
+SMALL, SMALL_TIMES, BATCHES = 8, 20, 50
+SLOT_BYTES = 256 << 10
+SPIN_S = {"bandwidth": 2e-3, "latency": 0.05}
+"""How long a rank polls before it sleeps: as in `railgauge run` where every rank has a core (collectives/waiting.py),
+and beside ib_write_lat, which only polls, longer than a busy host takes a guest's core away."""
+TRIES = 10
+MIB = 1 << 20  # perftest's MB
+
+
+def perftest(rank: int, address: str, meeting: Meeting, program: str, *options: str) -> list[float]:
+    """The numbers of perftest's line of results; a run that breaks off is made again."""
+    command = [program, "-d", DEVICE, "-x", str(IPV4_GID), "-u", str(TIMEOUT), *options]
+    for _ in range(TRIES):
+        meeting.barrier()
+        done = called([*command, address]) if rank else run(command)
+        there = meeting.swap(b"good" if done.returncode == 0 else b"bad")
+        if done.returncode == 0 and there == b"good":
+            break
+    else:
+        raise RuntimeError(f"{command}: {done.stdout} {done.stderr}")
+    lines = done.stdout.splitlines()
+    (header,) = (at for at, line in enumerate(lines) if line.startswith(" #bytes"))
+    return [float(word) for word in lines[header + 1].split()]
+
+
+def called(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """The run of a client, once the other one listens."""
+    for _ in range(TRIES):
+        time.sleep(0.5)
+        done = run(command)
+        if "Couldn't connect" not in done.stdout + done.stderr:
+            break
+    return done
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def perftest_bandwidth(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
+    numbers = perftest(rank, address, meeting, "ib_write_bw", "-s", str(LARGE), "-n", str(LARGE_TIMES))
+    return {"mb_per_s": numbers[3] * MIB / 1e6}
+
+
+def perftest_latency(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
+    numbers = perftest(rank, address, meeting, "ib_write_lat", "-s", str(SMALL), "-n", str(SMALL_TIMES * BATCHES))
+    return {"least_us": numbers[2], "typical_us": numbers[4], "mean_us": numbers[5]}
+
+
+def our_bandwidth(rank: int, pair: Pair) -> dict[str, float]:
+    """One way, from the sender's memory to the receiver's, which has to hold what was sent."""
+    data, came = pattern(1, LARGE), bytearray(LARGE)
+    seconds = pair.time(SEND if rank else RECEIVE, data, came, LARGE, times=LARGE_TIMES)
+    if rank == 0 and came != data:
+        raise RuntimeError("what came is not what was sent")
+    return {"mb_per_s": LARGE / seconds / 1e6}
+
+
+def our_latency(rank: int, pair: Pair) -> dict[str, float]:
+    """Half of there and back, the mean of all; the least is a batch's, since single ones take longer to time."""
+    data, came = pattern(rank, SMALL), bytearray(SMALL)
+    batches = [
+        pair.time(ASK if rank else ANSWER, data, came, SMALL, times=SMALL_TIMES) * 1e6 / 2 for _ in range(BATCHES)
+    ]
+    if came != pattern(1 - rank, SMALL):
+        raise RuntimeError("what came is not what was sent")
+    return {"least_us": min(batches), "mean_us": statistics.mean(batches)}
+
+
+def main() -> None:
+    rank, address, turns = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    meeting = meet(rank, address)
+    pairs = {
+        what: Pair(rank, meeting, devices=(DEVICE,), slot_bytes=SLOT_BYTES, spin_s=spin_s)
+        for what, spin_s in SPIN_S.items()
+    }
+    measures = {
+        ("perftest", "bandwidth"): lambda: perftest_bandwidth(rank, address, meeting),
+        ("railgauge", "bandwidth"): lambda: our_bandwidth(rank, pairs["bandwidth"]),
+        ("perftest", "latency"): lambda: perftest_latency(rank, address, meeting),
+        ("railgauge", "latency"): lambda: our_latency(rank, pairs["latency"]),
+    }
+    for turn in range(turns):
+        for program, what in list(measures)[:: -1 if turn % 2 else 1]:
+            meeting.barrier()
+            found = measures[program, what]()
+            if rank == 1:
+                print(json.dumps({"program": program, "what": what, "turn": turn, **found}), flush=True)
+    for pair in pairs.values():
+        pair.proxy.close()
+
+
+main()

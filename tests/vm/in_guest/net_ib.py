@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs railgauge between two guests, one scenario after another; each answers in /run/io as NAME.out, NAME.err and
+NAME.status.
+
+Each is a fork of one process that has loaded everything: to start Python takes seconds in emulation. The other guest
+runs the same scenarios in the same order.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.vm.in_guest.every_collective import every_collective
+
+import railgauge.cli.link
+import railgauge.cli.run
+import railgauge.cli.run_list
+import railgauge.collectives.link.process
+import railgauge.collectives.process_group
+import railgauge.collectives.run
+from railgauge.cli.main import main as command_line
+
+IO = Path("/run/io")
+RANK = int(os.environ.pop("RANK"))
+FIRST_PORT = 29500
+WAIT_S = 180
+TIMEOUT = ("--timeout", "40")
+SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
+PLACE = {
+    "RANK": str(RANK),
+    "WORLD_SIZE": "2",
+    "LOCAL_RANK": "0",
+    "MASTER_ADDR": "10.77.1.1",
+    "NCCL_SOCKET_IFNAME": "rail1",
+}
+"""The bootstrap goes by the second rail, so that it outlives the first."""
+TOPOLOGY = "/tmp/topology.xml"
+SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
+"""Small slots: to register memory takes long in emulation."""
+ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
+HUB = PLACE["MASTER_ADDR"]
+ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
+
+scenario = 0
+OTHER: socket.socket
+
+
+def keep(name: str, body: Callable[[], int], environment: dict[str, str]) -> Callable[[], int]:
+    """Run a body in a process of its own; the returned function waits for its status."""
+    pid = os.fork()
+    if pid == 0:
+        os.environ.update(environment)
+        for descriptor, kind in ((1, "out"), (2, "err")):
+            os.dup2(os.open(IO / f"{name}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+        status = 70
+        try:
+            status = body()
+        except SystemExit as left:
+            status = int(left.code or 0)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+    def wait() -> int:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        (IO / f"{name}.status").write_text(str(status))
+        print(f"{time.monotonic():.1f} {name}: {status}", flush=True)
+        return status
+
+    return wait
+
+
+def meet() -> socket.socket:
+    """A connection to the other guest's driver."""
+    if RANK == 0:
+        with socket.create_server((HUB, FIRST_PORT)) as listener:
+            listener.settimeout(WAIT_S)
+            return listener.accept()[0]
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return socket.create_connection((HUB, FIRST_PORT), timeout=WAIT_S)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def begin(name: str, body: Callable[[], int], **settings: str) -> Callable[[], int]:
+    """A scenario of both guests, which begin it together."""
+    global scenario
+    scenario += 1
+    OTHER.settimeout(WAIT_S)
+    OTHER.sendall(b".")
+    if not OTHER.recv(1):
+        raise EOFError("the other guest has ended")
+    return keep(name, body, PLACE | SAYING | {"MASTER_PORT": str(FIRST_PORT + scenario)} | settings)
+
+
+def railgauge(*arguments: str) -> Callable[[], int]:
+    """The command line."""
+
+    def body() -> int:
+        sys.argv = ["railgauge", *arguments]
+        command_line()
+        return 0
+
+    return body
+
+
+def run(name: str, *arguments: str, **settings: str) -> None:
+    """`railgauge run` as one rank of two."""
+    begin(name, railgauge("run", "all_reduce", *SMALL, *TIMEOUT, *arguments), **settings)()
+
+
+def tool(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+class TrafficClasses:
+    """The traffic classes of RoCE packets that come in by an interface while it is listened to."""
+
+    def __init__(self, interface: str) -> None:
+        self.seen: set[int] = set()
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+        self._socket.bind((interface, 0))
+        self._socket.settimeout(0.2)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen)
+
+    def __enter__(self) -> "TrafficClasses":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _listen(self) -> None:
+        while not self._over.is_set():
+            try:
+                packet = self._socket.recv(64)
+            except TimeoutError:
+                continue
+            header = (packet[0] & 0xF) * 4
+            if packet[9] == socket.IPPROTO_UDP and int.from_bytes(packet[header + 2 : header + 4]) == ROCE_PORT:
+                self.seen.add(packet[1])
+
+
+def connected(name: str) -> None:
+    """Wait until a scenario's rank here says that all rings are connected."""
+    deadline, said = time.monotonic() + WAIT_S, IO / f"{name}.err"
+    while not (said.exists() and "Init COMPLETE" in said.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+def two_rails() -> None:
+    """Over each port as a NIC of its own, then over both as one. What the first scan finds the others read."""
+    run("rails", "--expect-transport", "NET/IB", NCCL_IB_MERGE_NICS="0", NCCL_TOPO_DUMP_FILE=TOPOLOGY)
+    SAYING["NCCL_TOPO_FILE"] = f"/tmp/topology.guest{RANK}.xml"
+    run("merged", "--expect-transport", "NET/IB")
+
+
+def settings() -> None:
+    """Every collective over one device, with settings that queue pairs and packets show."""
+    shown = {
+        "NCCL_IB_TC": "104",
+        "NCCL_IB_RETRY_CNT": "6",
+        "NCCL_IB_QPS_PER_CONNECTION": "2",
+        "NCCL_IB_SPLIT_DATA_ON_QPS": "1",
+    }
+    with TrafficClasses("rail0") as packets:
+        begin("collectives", every_collective, **ONE_RAIL, **shown)()
+    (IO / "traffic_classes").write_text(" ".join(map(str, sorted(packets.seen))))
+
+
+def fallbacks() -> None:
+    """What keeps ranks from NET/IB: names, GIDs, a library that one of them has not."""
+    run("wrong_name", "--expect-transport", "NET/IB", NCCL_IB_HCA="mlx5")
+    run("forced", NCCL_IB_HCA="mlx5", NCCL_NET="IB")
+    run("one_without", **({"NCCL_IB_HCA": "mlx5"} if RANK else {}))
+    run("empty_gid", NCCL_IB_GID_INDEX="7", **ONE_RAIL)
+
+
+def holes() -> None:
+    """The GID table of the first rail has a hole where its first address was."""
+    own = f"10.77.0.{RANK + 1}/24"
+    tool("ip", "address", "add", f"10.78.0.{RANK + 1}/24", "dev", "rail0")
+    tool("ip", "address", "del", own, "dev", "rail0")
+    run("holes", "--expect-transport", "NET/IB", **ONE_RAIL)
+
+
+def other_network() -> None:
+    """The first rails of the guests are in networks that know nothing of each other."""
+    tool("ip", "address", "flush", "dev", "rail0")
+    tool("ip", "address", "add", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+    run("other_network", **ONE_RAIL)
+    tool("ip", "address", "add", f"10.77.0.{RANK + 1}/24", "dev", "rail0")
+    tool("ip", "address", "del", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+
+
+def loss() -> None:
+    """Packets of the first rail are lost while data goes."""
+    tool("tc", "qdisc", "add", "dev", "rail0", "root", "netem", "loss", "2%")
+    run("loss", "--expect-transport", "NET/IB", NCCL_IB_TIMEOUT="12", **ONE_RAIL)
+    tool("tc", "qdisc", "del", "dev", "rail0", "root")
+
+
+def endless(name: str) -> Callable[[], int]:
+    """A run that ends when something ends it."""
+    long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", "--timeout", "20")
+    return begin(name, railgauge("run", "all_reduce", *long), **ONE_RAIL)
+
+
+def link_down() -> None:
+    """The first rail of one guest goes down while data goes."""
+    wait = endless("link_down")
+    connected("link_down")
+    if RANK == 1:
+        tool("ip", "link", "set", "rail0", "down")
+    wait()
+
+
+def killed() -> None:
+    """One guest ends without a word."""
+    tool("ip", "link", "set", "rail0", "up")
+    wait = endless("killed")
+    connected("killed")
+    if RANK == 1:
+        (IO / "status").write_text("0")
+        os.sync()
+        Path("/proc/sysrq-trigger").write_text("b")
+        time.sleep(60)
+    wait()
+
+
+def alone() -> None:
+    """What a guest tells of itself, with and without its device nodes; and several ranks on it that share no memory."""
+    keep("list", railgauge("run", "--list", "--json"), {})()
+    nodes, away = Path("/dev/infiniband"), Path("/dev/away")
+    nodes.rename(away)
+    keep("without_nodes", railgauge("run", "--list", "--json"), {})()
+    away.rename(nodes)
+    body = railgauge("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
+    here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(FIRST_PORT), "NCCL_SOCKET_IFNAME": "lo"}
+    apart = PLACE | SAYING | ONE_RAIL | here | {"NCCL_SHM_DISABLE": "1"}
+    waits = [keep(f"alone{rank}", body, apart | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
+    for wait in waits:
+        wait()
+
+
+def main() -> None:
+    global OTHER
+    if RANK == 0:
+        alone()
+    OTHER = meet()
+    two_rails()
+    settings()
+    begin("link", railgauge("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
+    loss()
+    fallbacks()
+    holes()
+    other_network()
+    link_down()
+    killed()
+
+
+main()

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# What each of two guests with two rails runs: railgauge between them over Soft-RoCE (net_ib.py).
+modprobe -a sch_netem
+PYTHONPATH=. exec "$PYTHON" -P tests/vm/in_guest/net_ib.py

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`railgauge run` and `link` over NET/IB between two guests with Soft-RoCE on two rails: what went by which device,
+what settings show on the wire and in queue pairs, what it says where RDMA does not work, how runs end that lose it.
+"""
+
+import json
+
+import pytest
+
+from railgauge.collectives.operation import NUMBERS
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]
+FAILED = 4
+
+
+def vias(document):
+    return {connection["via"] for connection in document["connections"] if connection["bytes_sent"]}
+
+
+def right(rails, name):
+    """Rank 0's document of a run whose data was right on all ranks."""
+    document = json.loads(rails[0].out(name))
+    assert rails[1].status(name) == 0, rails[1].err(name)
+    timings = [row[way] for row in document["rows"] for way in ("out_of_place", "in_place")]
+    assert len(timings) >= 4
+    assert {timing["wrong"] for timing in timings} == {0}
+    return document
+
+
+def test_both_ports_are_one_nic(rails):
+    assert vias(right(rails, "merged")) == {"NET/IB/2"}
+    for answers in rails:
+        said = answers.err("merged")
+        assert "NET/IB : Using [2]rxe0:1/RoCE+rxe1:1/RoCE [RO]; OOB rail1:10.77.1." in said
+        assert "Using network IB" in said
+    assert "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/2" in rails[0].err("merged")
+    assert "Channel 00/0 : 0[0] -> 1[1] [receive] via NET/IB/2" in rails[1].err("merged")
+    assert "Connected all rings" in rails[0].err("merged")
+
+
+def test_rails_are_nics_of_their_own_where_they_are_not_merged(rails):
+    assert vias(right(rails, "rails")) <= {"NET/IB/0", "NET/IB/1"}
+    assert "NET/IB : Using [0]rxe0:1/RoCE [1]rxe1:1/RoCE [RO]" in rails[0].err("rails")
+
+
+def test_every_collective_is_right(rails):
+    for answers in rails:
+        document = json.loads(answers.out("collectives"))
+        assert document["wrong"] == dict.fromkeys(NUMBERS, 0)
+        assert document["vias"] == ["NET/IB/0"]
+
+
+def test_settings_show_in_queue_pairs(rails):
+    for answers in rails:
+        attributes = json.loads(answers.out("collectives"))["attributes"]
+        for name, value in {"timeout": 16, "retry_count": 6, "traffic_class": 104, "gid_index": 1}.items():
+            assert {one[name] for one in attributes} == {value}, name
+        ends = len(attributes) // 2
+        assert ends >= 2
+        assert len({one["qpn"] for one in attributes}) == 2 * ends  # two for each end
+
+
+def test_the_traffic_class_shows_on_the_wire(rails):
+    for answers in rails:
+        assert "104" in (answers.folder / "traffic_classes").read_text().split()
+
+
+def test_a_link_is_measured(rails):
+    document = json.loads(rails[0].out("link"))
+    assert [(link["from"], link["to"]) for link in document["links"]] == [(0, 1), (1, 0)]
+    for link in document["links"]:
+        assert (link["transport"], link["via"], link["wrong"]) == ("NET/IB", "NET/IB/0", 0)
+        assert link["gb_per_s"] > 0
+
+
+def test_lost_packets_are_sent_again(rails):
+    assert vias(right(rails, "loss")) == {"NET/IB/0"}
+
+
+def test_the_list_has_it(rails):
+    document = json.loads(rails[0].out("list"))
+    (ib,) = [one for one in document["transports"] if one["transport"] == "NET/IB"]
+    assert ib["why_not"] is None
+    assert ib["by"] == ["NET/IB/2 over rxe0:1 (10.77.0.1) + rxe1:1 (10.77.1.1)"]
+
+
+def test_without_device_nodes_the_list_says_what_is_missing(rails):
+    document = json.loads(rails[0].out("without_nodes"))
+    (ib,) = [one for one in document["transports"] if one["transport"] == "NET/IB"]
+    assert "/dev/infiniband" in ib["why_not"]
+
+
+def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
+    document = json.loads(rails[0].out("alone0"))
+    assert vias(document) == {"NET/IB/0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("one_without", "rank 1 on guest1: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out; rxe1:1: "),
+        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1: Network is unreachable"),
+        ("empty_gid", "rank 0 on guest0: rxe0:1: nothing stands at GID 7"),
+    ],
+)
+def test_without_a_device_ranks_take_sockets_and_say_why(rails, name, why):
+    document = right(rails, name)
+    assert vias(document) == {"NET/Socket/0"}
+    assert document["why_not_ib"].startswith(why)
+    assert f"railgauge: over NET/Socket, not NET/IB: {why}" in rails[0].err(name)
+    assert "Using network Socket" in rails[1].err(name)
+
+
+def test_a_transport_that_was_asked_for_and_not_taken_fails_the_run(rails):
+    assert rails[0].status("wrong_name") == FAILED
+    assert "where NET/IB was asked for: rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5" in rails[0].err("wrong_name")
+
+
+def test_a_network_that_was_forced_and_is_not_there_ends_the_run(rails):
+    assert rails[0].status("forced") == 3
+    assert "NCCL_NET=IB, but rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out" in rails[0].err("forced")
+
+
+def test_a_gid_behind_a_hole_is_found(rails):
+    assert vias(right(rails, "holes")) == {"NET/IB/0"}
+
+
+def test_a_link_that_goes_down_ends_the_run_and_is_named(rails):
+    assert rails[0].status("link_down") == FAILED
+    said = rails[0].err("link_down") + rails[1].err("link_down")
+    assert "rxe0" in said.partition("Init COMPLETE")[2]
+
+
+def test_a_guest_that_is_killed_ends_the_run_and_is_named(rails):
+    assert rails[0].status("killed") == FAILED
+    assert "rank 1" in rails[0].err("killed").rpartition("Init COMPLETE")[2]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How NCCL's IB plugin makes a connection: the NCCL_IB_* settings of its queue pairs and memory.
+
+NCCL's functions: `ncclIbCreateQp`, `ncclIbRtrQp`, `ncclIbRtsQp`, `ncclIbConnect` (transport/net_ib/connect.cc),
+`ncclIbIsend` (transport/net_ib/p2p.cc), `ncclIbRegMrDmaBuf` (transport/net_ib/reg.cc); 2.30.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.settings.known import KNOWN
+from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.strtol import strtol
+
+NOT_SET = -2  # of a setting that goes by the link layer
+INFINIBAND = "InfiniBand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IbConnection:
+    """What the settings come to; the defaults are NCCL's.
+
+    timeout: a NIC sends again after 4.096 us x 2^timeout without an answer, retry_count times. queue_pairs: of one port
+    of one connection. split: each message goes over all of them. adaptive_routing: None goes by the link layer;
+    adaptive_from: bytes from which a message may take several ways.
+    """
+
+    traffic_class: int = 0
+    service_level: int = 0
+    timeout: int = 20
+    retry_count: int = 7
+    pkey_index: int = 0
+    queue_pairs: int = 1
+    split: bool = False
+    adaptive_routing: bool | None = None
+    adaptive_from: int = 8192
+    relaxed_ordering: bool = True
+
+    def routes_adaptively(self, link_layer: str | None) -> bool:
+        """Whether packets of a message may take several ways: unless it is set, on InfiniBand alone."""
+        return link_layer == INFINIBAND if self.adaptive_routing is None else self.adaptive_routing
+
+
+def read_ib_connection(environment: Mapping[str, str]) -> IbConnection:
+    """The settings in an environment; -1 of a traffic class and service level is 0.
+
+    Raises:
+        UsageError: a queue pair has no such value; the message says which it has.
+    """
+    adaptive = _value(environment, "NCCL_IB_ADAPTIVE_ROUTING", NOT_SET)
+    return IbConnection(
+        traffic_class=max(0, _value(environment, "NCCL_IB_TC", 0)),
+        service_level=max(0, _value(environment, "NCCL_IB_SL", 0)),
+        timeout=_value(environment, "NCCL_IB_TIMEOUT", 20),
+        retry_count=_value(environment, "NCCL_IB_RETRY_CNT", 7),
+        pkey_index=_value(environment, "NCCL_IB_PKEY", 0),
+        queue_pairs=_value(environment, "NCCL_IB_QPS_PER_CONNECTION", 1),
+        split=_value(environment, "NCCL_IB_SPLIT_DATA_ON_QPS", 0) == 1,
+        adaptive_routing=None if adaptive == NOT_SET else adaptive != 0,
+        adaptive_from=max(0, _value(environment, "NCCL_IB_AR_THRESHOLD", 8192)),
+        relaxed_ordering=_value(environment, "NCCL_IB_PCI_RELAXED_ORDERING", 2) != 0,
+    )
+
+
+def _value(environment: Mapping[str, str], name: str, default: int) -> int:
+    text, known = environment.get(name), KNOWN[name]
+    value = parameter(environment, name, default)
+    least, most = known.least, known.most
+    outside = (least is not None and value < least) or (most is not None and value > most)
+    if outside or (text and strtol(text) is None):
+        bounds = f"from {least} to {most}" if most is not None else f"from {least}" if least is not None else "whole"
+        raise UsageError(f"{name}={text}: it is {known.meaning}, a number {bounds} (without it {default})")
+    return value

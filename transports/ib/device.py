@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NICs that NET/IB uses on this host, numbered as NCCL numbers them, and why there are none.
+
+Ports, their order and what is merged are topo's (ib_plugin.py), GIDs too (settings/gid.py). A port's number is its
+place among the ports; NICs that are merged of several have the numbers after them (`ncclIbMakeVDevice` of NCCL 2.30).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from railgauge._native import transports as native
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
+from railgauge.topo.rules.verbs_device_missing import node_missing
+from railgauge.topo.settings.gid import GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.settings.hca import hca_remarks, plugin_off
+from railgauge.topo.settings.ib_connection import INFINIBAND
+from railgauge.topo.sources.process import UNLIMITED, read_process
+from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, port_protocol, read_rdma
+from railgauge.topo.sources.verbs import Verbs, VerbsDevice
+from railgauge.topo.sources.verbs_stack import read_verbs_stack
+from railgauge.transports.slots import slots_of
+
+BY_LID = -1
+"""In place of a GID's index: the port is addressed by its LID, as within a subnet of InfiniBand."""
+
+
+@dataclass(frozen=True, slots=True)
+class IbPort:
+    """One port of a NIC, with the GID that NCCL takes; `gid_index` BY_LID without one."""
+
+    device: str
+    number: int
+    link_layer: str
+    gid_index: int
+    address: str
+    """Of the GID, as IPv4 where it holds one; of a port by LID the LID."""
+    gb_per_s: float | None = None
+    """None where the kernel tells no rate."""
+
+    def __str__(self) -> str:
+        """As NCCL's log has it: `mlx5_0:1/RoCE`."""
+        return f"{self.device}:{self.number}/{'IB' if self.link_layer == INFINIBAND else 'RoCE'}"
+
+
+@dataclass(frozen=True, slots=True)
+class IbDevice:
+    """One NIC by its number in NCCL's log: a port, or several that are merged."""
+
+    number: int
+    ports: tuple[IbPort, ...]
+
+    @property
+    def name(self) -> str:
+        """As NCCL's topology XML has it: `mlx5_0`, of several ports `mlx5_0+mlx5_1`."""
+        return "+".join(port.device for port in self.ports)
+
+    @property
+    def where(self) -> str:
+        """For messages: `mlx5_0:1 (10.0.0.1)`."""
+        return " + ".join(f"{port.device}:{port.number} ({port.address})" for port in self.ports)
+
+    def __str__(self) -> str:
+        """As NCCL's log lists them."""
+        return "+".join(str(port) for port in self.ports)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What there is: the NICs, none where `why_not` says what is missing; `remarks` on settings that name nothing."""
+
+    devices: tuple[IbDevice, ...] = ()
+    why_not: str | None = None
+    expected: bool = True
+    """Whether there are RDMA devices, and no setting turns them off."""
+    remarks: tuple[str, ...] = ()
+
+
+def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
+    """The NICs of this host for NET/IB, by NCCL's settings in `environment`."""
+    if off := plugin_off(environment):
+        return Found(why_not=f"{off} turns it off", expected=False)
+    rdma = read_rdma(reader)
+    if not rdma:
+        return Found(why_not="it has no RDMA device (/sys/class/infiniband)", expected=False)
+    verbs = _asked()
+    settings = read_ib_settings(environment)
+    names = [(device.name, port.number) for device in rdma for port in device.ports]
+    remarks = hca_remarks(settings.hca, names)
+    if verbs.reason is not None:
+        return Found(why_not=f"{_listed(device.name for device in rdma)}: {verbs.reason}", remarks=remarks)
+    ports = nccl_ports(rdma, settings, verbs)
+    if not ports:
+        return Found(why_not=_no_port(reader, rdma, environment, verbs), remarks=remarks)
+    if why := _locked_too_little(reader, environment):
+        return Found(why_not=why, remarks=remarks)
+    gids = read_gid_settings(environment)
+    choices = {port: choose_gid(port.rdma_port, gids) for port in ports}
+    for port, choice in choices.items():
+        if why := _unusable(port, choice, gids):
+            return Found(why_not=f"{port.name}:{port.rdma_port.number}: {why}", remarks=remarks)
+    nics = merged(ports, settings)
+    cards = [nic for nic in nics if len(nic) > 1]
+    numbers = {nic: ports.index(nic[0]) for nic in nics} | {card: len(ports) + n for n, card in enumerate(cards)}
+    devices = (IbDevice(numbers[nic], tuple(_port(port, choices[port]) for port in nic)) for nic in nics)
+    return Found(devices=tuple(devices), remarks=remarks)
+
+
+def _asked() -> Verbs:
+    """What libibverbs lists here, and what of it can be opened."""
+    try:
+        listed = native.verbs_devices()
+    except UnavailableError as error:
+        return Verbs(reason=str(error))
+    return Verbs(devices=tuple(VerbsDevice(name=one.name, error=one.problem or None) for one in listed))
+
+
+def _no_port(reader: Reader, rdma: Sequence[RdmaDevice], environment: Mapping[str, str], verbs: Verbs) -> str:
+    """Why NCCL would use none of the ports, port by port."""
+    settings, stack = read_ib_settings(environment), read_verbs_stack(reader)
+    whys = []
+    for device in rdma:
+        for port in device.ports:
+            why = passed_over(device, port, settings, verbs) or "NCCL takes no more ports"
+            if device.name not in verbs.names and node_missing(stack, device.name):
+                node = dict(stack.uverbs).get(device.name, "uverbs*")
+                why = f"/dev/infiniband/{node} is not there (docker run --device /dev/infiniband)"
+            elif verbs.device(device.name).error:
+                why += " (may this user read and write /dev/infiniband? is the device in this network namespace?)"
+            elif not port.is_active:
+                why += f" (is the cable in, and {port.netdev or 'its interface'} up?)"
+            elif not settings.hca.takes(device.name, port.number):
+                why = f"NCCL_IB_HCA={environment['NCCL_IB_HCA']} leaves it out"
+            whys.append(f"{device.name}:{port.number}: {why}")
+    return "; ".join(whys) or f"{_listed(device.name for device in rdma)}: no port can be read"
+
+
+def _locked_too_little(reader: Reader, environment: Mapping[str, str]) -> str | None:
+    """Why the slots of a connection each way cannot be registered with a NIC."""
+    process, (slots, slot_bytes) = read_process(reader), slots_of(environment)
+    soft, needed = (process.memlock_bytes or (UNLIMITED, UNLIMITED))[0], 2 * slots * slot_bytes
+    if soft == UNLIMITED or process.locks_freely or soft >= needed:
+        return None
+    return (
+        f"this process may lock {soft >> 10} KiB of memory, and a rank's connections take {needed >> 10} KiB or more: "
+        f"ulimit -l unlimited (LimitMEMLOCK=infinity of the service that starts it, --ulimit memlock=-1 of docker)"
+    )
+
+
+def _unusable(port: NcclPort, choice: GidChoice, settings: GidSettings) -> str | None:
+    """Why a port that NCCL takes would not connect."""
+    if port_protocol(port.device, port.rdma_port) == "iwarp":
+        return f"iWARP connects by rdma_cm only, which NCCL does not use: NCCL_IB_HCA=^{port.name}"
+    if port.rdma_port.link_layer == INFINIBAND or choice.gid is not None:
+        return None
+    there = _listed(f"{gid.index} ({ipv4(gid) or gid.gid}, {gid.type})" for gid in port.rdma_port.gids)
+    remedy = "unset NCCL_IB_GID_INDEX" if settings.index >= 0 else f"give {port.rdma_port.netdev} an IPv4 address"
+    return f"nothing stands at GID {choice.index} ({choice.why}); there are {there}: {remedy}"
+
+
+def _port(port: NcclPort, choice: GidChoice) -> IbPort:
+    told = port.rdma_port
+    by_lid = told.link_layer == INFINIBAND and not choice.index  # another GID than 0 is one that routers know
+    rate = port.speed_mbps / 8000 if port.speed_mbps else None
+    if by_lid or choice.index is None or choice.gid is None:
+        return IbPort(port.name, told.number, told.link_layer or "", BY_LID, f"LID {told.lid}", rate)
+    address = ipv4(choice.gid) or choice.gid.gid
+    return IbPort(port.name, told.number, told.link_layer or "", choice.index, address, rate)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"

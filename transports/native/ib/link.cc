@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/link.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace railgauge::ib {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x52474931;     // "RGI1"; in another byte order it is none
+constexpr int kMostPairs = 256;                  // the immediate counts pieces in 8 bits
+constexpr std::uint32_t kNumberMask = 0xffffff;  // and messages in 24
+constexpr std::uint32_t kSpare = 4;              // sends of a queue pair for notes and probes
+constexpr std::uint32_t kWritesOfPiece = 2;
+constexpr int kPollAtOnce = 16;
+constexpr std::uint32_t kShort = 4096;
+constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
+
+struct LinkFacts {
+  std::uint32_t magic, sends, slots, slot_bytes, rails, queue_pairs, split, unused;
+  std::uint64_t slots_at;
+};
+static_assert(sizeof(LinkFacts) == 40);
+
+std::vector<std::shared_ptr<Rail>> rails_of(const Channels& channels) {
+  std::vector<std::shared_ptr<Rail>> rails;
+  for (const auto& channel : channels) rails.push_back(channel->rail());
+  return rails;
+}
+
+const End& checked(const End& end, const Channels& channels) {
+  const long pairs = static_cast<long>(channels.size()) * end.queue_pairs;
+  if (pairs < 1 || pairs > kMostPairs) {
+    throw Error(ErrorCode::kInvalid, "a connection takes 1 to " + std::to_string(kMostPairs) +
+                                         " queue pairs, not " + std::to_string(pairs) +
+                                         " (NCCL_IB_QPS_PER_CONNECTION)");
+  }
+  return end;
+}
+
+QueuePair::Depth depth_of(const End& end) {
+  return {kWritesOfPiece * end.slots + kSpare, end.slots + kSpare};
+}
+
+Clock::duration patience_of(const Channels& channels) {
+  Clock::duration longest = kLeastPatience;
+  for (const auto& channel : channels) {
+    const RailSettings& settings = channel->rail()->settings();
+    const std::chrono::nanoseconds one_try{std::int64_t{4096} << settings.timeout};
+    longest = std::max<Clock::duration>(longest, 2 * (settings.retry_count + 1) * one_try);
+  }
+  return longest;
+}
+
+void require_same(const char* what, std::uint32_t ours, std::uint32_t theirs, int peer) {
+  if (ours == theirs) return;
+  throw Error(ErrorCode::kMismatch, "the connection with rank " + std::to_string(peer) + " has " +
+                                        std::to_string(ours) + " " + what + " here and " +
+                                        std::to_string(theirs) +
+                                        " there: the NCCL_ settings of both ends have to be alike");
+}
+
+}  // namespace
+
+Link::Link(const End& end, const Channels& channels, bool sends)
+    : health_(std::make_shared<Health>(end.peer, end.address)),
+      sends_(sends),
+      striping_(static_cast<std::uint32_t>(channels.size()),
+                static_cast<std::uint32_t>(checked(end, channels).queue_pairs), end.split),
+      memory_(rails_of(channels), {end.slots, end.slot_bytes}, sends ? 0 : abi::kRemoteWrite),
+      queue_pairs_(static_cast<std::uint32_t>(end.queue_pairs)),
+      patience_(patience_of(channels)),
+      probes_(channels.size()),
+      used_receives_(channels.size() * queue_pairs_) {
+  const QueuePair::Depth depth = depth_of(end);
+  for (const auto& channel : channels) {
+    completions_.push_back(
+        std::make_unique<CompletionQueue>(channel, queue_pairs_ * (depth.sends + depth.receives)));
+  }
+  for (std::uint32_t number = 0; number < used_receives_.size(); ++number) {
+    const std::size_t rail = number % channels.size();
+    pairs_.push_back(
+        std::make_unique<QueuePair>(channels[rail]->rail(), *completions_[rail], number, depth));
+  }
+}
+
+std::string Link::facts() const {
+  const auto rails = static_cast<std::uint32_t>(completions_.size());
+  LinkFacts own{kMagic,
+                sends_,
+                memory_.layout().slots,
+                memory_.layout().slot_bytes,
+                rails,
+                queue_pairs_,
+                striping_.group() != rails,
+                0,
+                memory_.address()};
+  std::string bytes(reinterpret_cast<const char*>(&own), sizeof own);
+  for (std::size_t number = 0; number < pairs_.size(); ++number) {
+    QueuePairFacts facts = pairs_[number]->facts();
+    facts.rkey = memory_.rkey(number % rails);
+    bytes.append(reinterpret_cast<const char*>(&facts), sizeof facts);
+  }
+  return bytes;
+}
+
+void Link::connect(const std::string& peer_facts) {
+  const int peer = health_->peer();
+  LinkFacts theirs{};
+  std::memcpy(&theirs, peer_facts.data(), std::min(sizeof theirs, peer_facts.size()));
+  if (theirs.magic != kMagic || theirs.sends == static_cast<std::uint32_t>(sends_)) {
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(peer) +
+                                          " has no end for this connection over RDMA: are both "
+                                          "ranks of one version?");
+  }
+  const auto rails = static_cast<std::uint32_t>(completions_.size());
+  require_same("ports (NCCL_IB_HCA, NCCL_IB_MERGE_NICS)", rails, theirs.rails, peer);
+  require_same("queue pairs on each port (NCCL_IB_QPS_PER_CONNECTION)", queue_pairs_,
+               theirs.queue_pairs, peer);
+  require_same("split messages (NCCL_IB_SPLIT_DATA_ON_QPS)", striping_.group() != rails,
+               theirs.split, peer);
+  require_same("slots", memory_.layout().slots, theirs.slots, peer);
+  require_same("bytes in a slot (NCCL_BUFFSIZE)", memory_.layout().slot_bytes, theirs.slot_bytes,
+               peer);
+  if (peer_facts.size() != sizeof theirs + pairs_.size() * sizeof(QueuePairFacts)) {
+    throw Error(ErrorCode::kMismatch, "what rank " + std::to_string(peer) + " told is cut off");
+  }
+  peer_slots_ = theirs.slots_at;
+  for (std::size_t number = 0; number < pairs_.size(); ++number) {
+    QueuePairFacts facts;
+    std::memcpy(&facts, peer_facts.data() + sizeof theirs + number * sizeof facts, sizeof facts);
+    pairs_[number]->connect(facts);
+    peer_rkeys_.push_back(facts.rkey);
+  }
+  connected_ = true;
+}
+
+std::vector<QueuePairAttributes> Link::attributes() const {
+  std::vector<QueuePairAttributes> all;
+  for (const auto& pair : pairs_) all.push_back(pair->attributes());
+  return all;
+}
+
+bool Link::move() {
+  Completion came[kPollAtOnce];
+  bool any = false;
+  if (pairs_.empty()) return false;  // closed
+  for (auto& queue : completions_) {
+    int count;
+    do {
+      count = queue->poll(came, kPollAtOnce);
+      for (int i = 0; i < count; ++i) take(came[i]);
+      any |= count > 0;
+    } while (count == kPollAtOnce);
+  }
+  if (health_->state() == Health::kBroken) return any;
+  heard_ |= any;
+  for (std::size_t number = 0; number < pairs_.size(); ++number) {
+    pairs_[number]->post_receives(std::exchange(used_receives_[number], 0));
+  }
+  after_move();
+  return any;
+}
+
+void Link::take(const Completion& completion) {
+  if (completion.status != abi::kWcSuccess) return fail(completion);
+  if (completion.kind == Completion::kSend) {
+    return pairs_[completion.queue_pair]->done(completion.number);
+  }
+  ++used_receives_[completion.queue_pair];
+  if (completion.kind == Completion::kMessage) return take_piece(completion.immediate);
+  if ((completion.immediate & kBye) == 0) return take_note(completion.immediate);
+  bye_count_ = completion.immediate & ~kBye;
+  health_->fail(Health::kEnded, "it closed the connection: its process ended?");
+}
+
+void Link::fail(const Completion& completion) {
+  if (health_->closing()) return;
+  const Rail& rail = pairs_[completion.queue_pair]->rail();
+  std::string why = "RDMA over " + rail.name() +
+                    " failed: " + Verbs::get().wc_status_str(completion.status) +
+                    " (vendor error " + std::to_string(completion.vendor_error) + ")";
+  if (completion.status == abi::kWcRetryExceeded) {
+    why += ": no answer in " + std::to_string(rail.settings().retry_count + 1) +
+           " tries; is it gone, is a link down, does the network lose packets "
+           "(NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT)?";
+  }
+  health_->fail(Health::kBroken, why);
+}
+
+void Link::arm() {
+  for (auto& queue : completions_) queue->arm();
+}
+
+void Link::probe(Clock::time_point now) {
+  if (!connected_ || health_->state() != Health::kSound) return;
+  if (heard_) {
+    heard_ = probing_ = false;
+    probe_at_ = now + kProbeEvery;
+    return;
+  }
+  if (now < probe_at_) return;
+  probe_at_ = now + kProbeEvery;
+  if (!probing_) {
+    probing_ = true;
+    probing_since_ = now;
+  } else if (now - probing_since_ > patience_ && !move()) {
+    return health_->fail(Health::kBroken, "it answers nothing over " + pairs_[0]->rail().name() +
+                                              " any more: is it gone, is a link down?");
+  }
+  for (std::size_t rail = 0; rail < probes_.size(); ++rail) {
+    QueuePair& pair = *pairs_[rail];
+    if (probes_[rail] <= pair.done() && pair.has_room(1)) probes_[rail] = send_nothing(pair);
+  }
+}
+
+void Link::send_note(std::uint32_t immediate, bool signaled) {
+  abi::SendWr wr{};
+  wr.opcode = abi::kWrSendWithImm;
+  wr.imm_data = htonl(immediate);
+  pairs_[0]->post(wr, signaled);
+}
+
+std::uint64_t Link::send_nothing(QueuePair& pair) {
+  abi::SendWr wr{};
+  wr.opcode = abi::kWrRdmaWrite;  // of no bytes: it takes no key (IBTA C9-88)
+  return pair.post(wr, true);
+}
+
+void Link::say_bye() {
+  if (!connected_ || health_->state() != Health::kSound) return;
+  for (std::size_t number = 1; number < pairs_.size(); ++number) {
+    QueuePair& pair = *pairs_[number];
+    if (pair.done() < pair.posted() && pair.has_room(1)) send_nothing(pair);
+  }
+  if (pairs_[0]->has_room(1)) send_note(kBye | (count_to_tell() & ~kBye), true);
+}
+
+bool Link::drained() const {
+  return health_->state() != Health::kSound ||
+         std::all_of(pairs_.begin(), pairs_.end(),
+                     [](auto& pair) { return pair->done() == pair->posted(); });
+}
+
+void Link::close() {
+  health_->close();
+  connected_ = false;
+  pairs_.clear();
+}
+
+std::byte* OutgoingLink::vacant() const {
+  if (!connected() || posted_ - popped_ >= memory_.layout().slots) return nullptr;
+  const Striping::Cut most = striping_.cut(memory_.layout().slot_bytes);
+  for (std::uint32_t piece = 0; piece < most.pieces; ++piece) {
+    if (!pairs_[striping_.queue_pair(posted_, piece)]->has_room(kWritesOfPiece + kSpare - 1)) {
+      return nullptr;
+    }
+  }
+  return memory_.data(posted_);
+}
+
+void OutgoingLink::push(std::size_t bytes, std::uint32_t tag) {
+  memory_.header(posted_) = {static_cast<std::uint32_t>(bytes), tag};
+  const SlotLayout& layout = memory_.layout();
+  const Striping::Cut cut = striping_.cut(bytes);
+  const std::uint32_t immediate =
+      (static_cast<std::uint32_t>(posted_) & kNumberMask) << 8 | (cut.pieces - 1);
+  for (std::uint32_t piece = 0; piece < cut.pieces; ++piece) {
+    const std::uint32_t number = striping_.queue_pair(posted_, piece);
+    QueuePair& pair = *pairs_[number];
+    // The first piece has the header before it.
+    const std::size_t begin = piece == 0 ? 0 : sizeof(Header) + piece * cut.size;
+    const std::size_t end = sizeof(Header) + std::min(bytes, (piece + 1) * cut.size);
+    const std::uint64_t at = layout.offset(posted_) + begin;
+    const auto length = static_cast<std::uint32_t>(end - begin);
+    abi::Sge data{memory_.address() + at, length, memory_.lkey(number % completions_.size())};
+    abi::SendWr wr{};
+    wr.sg_list = &data;
+    wr.num_sge = 1;
+    wr.opcode = abi::kWrRdmaWriteWithImm;
+    wr.imm_data = htonl(immediate);
+    wr.wr.rdma = {peer_slots_ + at, peer_rkeys_[number]};
+    if (length <= pair.inline_bytes()) wr.send_flags = abi::kSendInline;
+    const std::int64_t threshold = pair.rail().settings().adaptive_threshold;
+    if (threshold >= 0 && length > threshold) {
+      wr.opcode = abi::kWrRdmaWrite;
+      pair.post(wr, false);
+      wr.opcode = abi::kWrRdmaWriteWithImm;
+      wr.send_flags = 0;
+      wr.num_sge = 0;
+    }
+    pair.post(wr, false);
+  }
+  ++posted_;
+}
+
+void OutgoingLink::take_note(std::uint32_t count) {
+  const std::uint32_t more = (count - static_cast<std::uint32_t>(popped_)) & ~kBye;
+  if (more > posted_ - popped_) {
+    return health_->fail(Health::kBroken, "it says to have read what was not sent");
+  }
+  popped_ += more;
+}
+
+void OutgoingLink::take_piece(std::uint32_t) {
+  health_->fail(Health::kBroken, "it sent data on a connection that it receives on");
+}
+
+IncomingLink::IncomingLink(const End& end, const Channels& channels)
+    : Link(end, channels, false), arrived_(end.slots) {}
+
+void IncomingLink::take_piece(std::uint32_t immediate) {
+  const std::uint64_t ahead =
+      ((immediate >> 8) - static_cast<std::uint32_t>(popped_)) & kNumberMask;
+  if (ahead >= arrived_.size()) {
+    return health_->fail(Health::kBroken, "it sent what is no message of this connection");
+  }
+  Arrived& message = arrived_[(popped_ + ahead) % arrived_.size()];
+  message.of = (immediate & 0xff) + 1;
+  ++message.pieces;
+}
+
+Message IncomingLink::oldest() {
+  const Arrived& message = arrived_[popped_ % arrived_.size()];
+  if (message.of == 0 || message.pieces < message.of) return {nullptr, 0};
+  const Header header = memory_.header(popped_);
+  if (header.bytes > memory_.layout().slot_bytes || message.pieces > message.of) {
+    health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    return {nullptr, 0};
+  }
+  return {memory_.data(popped_), header.bytes, header.tag};
+}
+
+// A note costs as much as a short message does. After one of those, it waits for the next look at
+// the connection, by when the rank has sent the answer that others wait for.
+void IncomingLink::pop() {
+  const bool is_short = memory_.header(popped_).bytes <= kShort;
+  arrived_[popped_ % arrived_.size()] = {};
+  ++popped_;
+  tell_popped(is_short ? arrived_.size() - 1 : arrived_.size() / 2);
+}
+
+void IncomingLink::tell_popped(std::uint64_t at_least) {
+  if (popped_ - told_ < std::max<std::uint64_t>(1, at_least)) return;
+  if (!connected() || !pairs_[0]->has_room(2)) return;
+  send_note(count_to_tell(), false);
+  told_ = popped_;
+}
+
+}  // namespace railgauge::ib

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What moves a rank's connections over RDMA: the devices do, and the rank's own thread takes what
+// has completed while it waits (Attendant). While the rank sleeps, a thread of the proxy sleeps on
+// the completion channels and rings the rank's doorbell; it also hears what devices say went wrong.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "transports/native/doorbell.h"
+#include "transports/native/fd.h"
+#include "transports/native/ib/events.h"
+#include "transports/native/ib/link.h"
+
+namespace railgauge::ib {
+
+class Proxy final : public Attendant {
+ public:
+  // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
+  Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
+  ~Proxy();
+  // Those of some rails, which are watched from then on. Between operations.
+  Channels channels(const Rails& rails);
+  const DeviceFailure& failure() const { return failure_; }
+  // Between operations.
+  void add(std::shared_ptr<Link> link);
+  // Sends what was posted, unless told to abort, and ends all queue pairs; after the last
+  // operation. Harmless a second time.
+  void close();
+  // From any thread: nothing is waited for any more.
+  void abort() { aborted_ = true; }
+
+  bool attend() override;
+  void arm() override;
+  int unsettled() const override { return -1; }  // slots are the connection's own
+  void give_up() override { gave_up_ = true; }
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  void ring_for_sleeper();
+  void flush();
+  void probe();
+
+  std::shared_ptr<Doorbell> doorbell_;
+  std::chrono::nanoseconds linger_;
+  std::mutex watched_;  // channels_, between the rank and the ringer
+  Channels channels_;
+  DeviceFailure failure_;
+  std::vector<std::shared_ptr<Link>> links_;
+  Fd end_, bell_;  // an eventfd, and an epoll set of it, channels and devices
+  std::uint32_t looks_ = 0;
+  bool gave_up_ = false;
+  bool closed_ = false;
+  std::atomic<bool> aborted_{false};
+  std::thread ringer_;
+};
+
+}  // namespace railgauge::ib

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/queue_pair.h"
+
+#include <algorithm>
+#include <random>
+
+namespace railgauge::ib {
+
+namespace {
+
+constexpr std::uint32_t kWantedInline = 128;
+constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms, as NCCL's; receives are posted ahead, so it
+constexpr std::uint8_t kRnrRetry = 7;   // is not needed; 7: for ever
+constexpr std::uint8_t kHopLimit = 255;
+
+// Where a queue pair's packets start to count; any number, as long as it differs from the last
+// pair's of that number.
+std::uint32_t packet_number() {
+  static thread_local std::mt19937 random{std::random_device{}()};
+  return random() & 0xffffff;
+}
+
+abi::Qp* create(const Rail& rail, CompletionQueue& queue, QueuePair::Depth depth,
+                std::uint32_t& inline_bytes) {
+  abi::QpInitAttr attributes{};
+  attributes.send_cq = attributes.recv_cq = queue.get();
+  attributes.qp_type = abi::kQptRc;
+  attributes.cap = {depth.sends, depth.receives, 1, 1, kWantedInline};
+  abi::Qp* qp = Verbs::get().create_qp(rail.pd(), &attributes);
+  if (!qp) {
+    attributes.cap = {depth.sends, depth.receives, 1, 1, 0};  // a device without inline data
+    qp = Verbs::get().create_qp(rail.pd(), &attributes);
+  }
+  if (!qp) throw verbs_error(rail.name() + ": making a queue pair", errno);
+  inline_bytes = attributes.cap.max_inline_data;
+  return qp;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number,
+                     Depth depth)
+    : rail_(std::move(rail)),
+      number_(number),
+      depth_(depth),
+      qp_(create(*rail_, queue, depth, inline_bytes_)),
+      psn_(packet_number()) {
+  abi::QpAttr attributes{};
+  attributes.qp_state = abi::kQpsInit;
+  attributes.pkey_index = static_cast<std::uint16_t>(rail_->settings().pkey_index);
+  attributes.port_num = static_cast<std::uint8_t>(rail_->port());
+  attributes.qp_access_flags = abi::kRemoteWrite;
+  try {
+    modify(attributes, abi::kQpState | abi::kQpPkeyIndex | abi::kQpPort | abi::kQpAccessFlags,
+           "INIT", "");
+    post_receives(depth.receives);
+  } catch (...) {
+    Verbs::get().destroy_qp(qp_);
+    throw;
+  }
+}
+
+QueuePair::~QueuePair() { Verbs::get().destroy_qp(qp_); }
+
+QueuePairFacts QueuePair::facts() const {
+  QueuePairFacts facts{};
+  facts.qpn = qp_->qp_num;
+  facts.psn = psn_;
+  facts.lid = rail_->attributes().lid;
+  facts.mtu = static_cast<std::uint8_t>(rail_->attributes().active_mtu);
+  facts.link_layer = rail_->attributes().link_layer;
+  facts.gid = rail_->gid();
+  return facts;
+}
+
+void QueuePair::connect(const QueuePairFacts& peer) {
+  const RailSettings& settings = rail_->settings();
+  const abi::PortAttr& port = rail_->attributes();
+  const std::string where = gid_text(peer.gid) + " (LID " + std::to_string(peer.lid) +
+                            ", queue pair " + std::to_string(peer.qpn) + ")";
+  if (peer.link_layer != port.link_layer) {
+    throw Error(ErrorCode::kInvalid, rail_->name() + " is " +
+                                         (rail_->ethernet() ? "RoCE" : "InfiniBand") +
+                                         ", the port of " + where +
+                                         " is not: NCCL_IB_HCA has to name devices of one network");
+  }
+  abi::QpAttr attributes{};
+  attributes.qp_state = abi::kQpsRtr;
+  attributes.path_mtu = std::min<int>(port.active_mtu, peer.mtu);
+  attributes.dest_qp_num = peer.qpn;
+  attributes.rq_psn = peer.psn;
+  attributes.max_dest_rd_atomic = 1;
+  attributes.min_rnr_timer = kRnrTimer;
+  abi::AhAttr& to = attributes.ah_attr;
+  to.port_num = static_cast<std::uint8_t>(rail_->port());
+  to.sl = static_cast<std::uint8_t>(settings.service_level);
+  const bool same_subnet = peer.gid.global.subnet_prefix == rail_->gid().global.subnet_prefix;
+  if (rail_->ethernet() || !same_subnet) {
+    to.is_global = 1;
+    to.grh.dgid = peer.gid;
+    to.grh.sgid_index = static_cast<std::uint8_t>(rail_->gid_index());
+    to.grh.hop_limit = kHopLimit;
+    to.grh.traffic_class = static_cast<std::uint8_t>(settings.traffic_class);
+  }
+  if (!rail_->ethernet()) to.dlid = peer.lid;
+  modify(attributes,
+         abi::kQpState | abi::kQpAv | abi::kQpPathMtu | abi::kQpDestQpn | abi::kQpRqPsn |
+             abi::kQpMaxDestRdAtomic | abi::kQpMinRnrTimer,
+         "RTR", where);
+  attributes = {};
+  attributes.qp_state = abi::kQpsRts;
+  attributes.timeout = static_cast<std::uint8_t>(settings.timeout);
+  attributes.retry_cnt = static_cast<std::uint8_t>(settings.retry_count);
+  attributes.rnr_retry = kRnrRetry;
+  attributes.sq_psn = psn_;
+  attributes.max_rd_atomic = 1;
+  modify(attributes,
+         abi::kQpState | abi::kQpTimeout | abi::kQpRetryCnt | abi::kQpRnrRetry | abi::kQpSqPsn |
+             abi::kQpMaxQpRdAtomic,
+         "RTS", where);
+}
+
+void QueuePair::modify(abi::QpAttr& attributes, int mask, const char* to, const std::string& peer) {
+  const int error = Verbs::get().modify_qp(qp_, &attributes, mask);
+  if (error == 0) return;
+  throw verbs_error(rail_->name() + ", GID " + std::to_string(rail_->gid_index()) + " " +
+                        gid_text(rail_->gid()) + ": bringing a queue pair to " + to +
+                        (peer.empty() ? ""
+                                      : " towards " + peer +
+                                            " (is that GID in a subnet that this port reaches? "
+                                            "NCCL_IB_GID_INDEX, NCCL_IB_HCA)"),
+                    error);
+}
+
+QueuePairAttributes QueuePair::attributes() const {
+  abi::QpAttr attributes{};
+  abi::QpInitAttr made{};
+  const int mask = abi::kQpState | abi::kQpAv | abi::kQpPathMtu | abi::kQpTimeout |
+                   abi::kQpRetryCnt | abi::kQpPkeyIndex;
+  if (int error = Verbs::get().query_qp(qp_, &attributes, mask, &made)) {
+    throw verbs_error(rail_->name() + ": asking for a queue pair", error);
+  }
+  const abi::AhAttr& to = attributes.ah_attr;
+  return {rail_->name(),
+          qp_->qp_num,
+          attributes.qp_state,
+          mtu_bytes(attributes.path_mtu),
+          attributes.timeout,
+          attributes.retry_cnt,
+          to.sl,
+          to.grh.traffic_class,
+          to.grh.sgid_index,
+          attributes.pkey_index,
+          to.is_global != 0,
+          to.dlid,
+          static_cast<int>(inline_bytes_)};
+}
+
+std::uint64_t QueuePair::post(abi::SendWr& wr, bool signaled) {
+  ++posted_;
+  if (signaled || posted_ - signaled_ >= std::max(1u, depth_.sends / 4)) {
+    wr.send_flags |= abi::kSendSignaled;
+    signaled_ = posted_;
+  }
+  wr.wr_id = Completion::id(number_, posted_);
+  wr.next = nullptr;
+  abi::SendWr* bad = nullptr;
+  if (int error = qp_->context->ops.post_send(qp_, &wr, &bad)) {
+    throw verbs_error(rail_->name() + ": posting a send", error);
+  }
+  return posted_;
+}
+
+void QueuePair::post_receives(std::uint32_t count) {
+  for (; count > 0; --count) {
+    abi::RecvWr wr{Completion::id(number_, 0), nullptr, nullptr, 0};
+    abi::RecvWr* bad = nullptr;
+    if (int error = qp_->context->ops.post_recv(qp_, &wr, &bad)) {
+      throw verbs_error(rail_->name() + ": posting a receive", error);
+    }
+  }
+}
+
+}  // namespace railgauge::ib

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reliable connected queue pair on a rail (IBTA 9.7), brought up as NCCL does it, and what the
+// device has not told to be done of it. One thread posts to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transports/native/ib/completion_queue.h"
+#include "transports/native/ib/rail.h"
+
+namespace railgauge::ib {
+
+// What the other end has to know of a queue pair; both ends exchange it as it lies in memory.
+struct QueuePairFacts {
+  std::uint32_t qpn, psn;
+  std::uint16_t lid;
+  std::uint8_t mtu;  // enum ibv_mtu
+  std::uint8_t link_layer;
+  abi::Gid gid;
+  std::uint32_t rkey;  // of the slots, where messages come in
+  std::uint32_t unused;
+};
+static_assert(sizeof(QueuePairFacts) == 40);
+
+// What a queue pair is set to, as ibv_query_qp(3) tells it.
+struct QueuePairAttributes {
+  std::string rail;
+  std::uint32_t qpn;
+  int state, path_mtu, timeout, retry_count, service_level, traffic_class, gid_index, pkey_index;
+  bool is_global;
+  int dlid;
+  int inline_bytes;
+};
+
+class QueuePair {
+ public:
+  // Sends and receives that may be under way at once.
+  struct Depth {
+    std::uint32_t sends, receives;
+  };
+  // `number` tells it from others of `queue`'s in Completion::queue_pair.
+  QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number, Depth depth);
+  ~QueuePair();
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  const Rail& rail() const { return *rail_; }
+  std::uint32_t inline_bytes() const { return inline_bytes_; }
+  // Without an rkey.
+  QueuePairFacts facts() const;
+  // To the state in which it sends; throws Error(kSystem) naming both ends.
+  void connect(const QueuePairFacts& peer);
+  QueuePairAttributes attributes() const;
+  // Whether so many more sends may be posted.
+  bool has_room(std::uint32_t sends) const { return posted_ + sends <= done_ + depth_.sends; }
+  // Posts `wr`, all of it but its wr_id and next set, asking for a completion when `signaled`, or
+  // now and then, so that there is room again. Its number, counted from 1.
+  std::uint64_t post(abi::SendWr& wr, bool signaled);
+  // All sends up to that number are done.
+  void done(std::uint64_t number) { done_ = number; }
+  std::uint64_t done() const { return done_; }
+  std::uint64_t posted() const { return posted_; }
+  // Room for so many more immediates of the peer's.
+  void post_receives(std::uint32_t count);
+
+ private:
+  void modify(abi::QpAttr& attributes, int mask, const char* to, const std::string& peer);
+
+  std::shared_ptr<Rail> rail_;
+  std::uint32_t number_;
+  Depth depth_;
+  abi::Qp* qp_;
+  std::uint32_t inline_bytes_;
+  std::uint32_t psn_;
+  std::uint64_t posted_ = 0, signaled_ = 0, done_ = 0;
+};
+
+}  // namespace railgauge::ib

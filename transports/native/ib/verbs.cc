@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/verbs.h"
+
+#include <dlfcn.h>
+
+namespace railgauge::ib {
+
+namespace {
+
+constexpr const char* kLibrary = "libibverbs.so.1";
+
+template <class Member>
+void resolve(void* library, const char* symbol, const char* version, Member& member) {
+  void* found = dlvsym(library, symbol, version);
+  if (!found) {
+    throw Error(ErrorCode::kSystem, std::string(kLibrary) + " has no " + symbol + " of " + version +
+                                        ": rdma-core 28 or newer is needed");
+  }
+  member = reinterpret_cast<Member>(found);
+}
+
+}  // namespace
+
+const Verbs& Verbs::get() {
+  static const Verbs verbs;
+  return verbs;
+}
+
+Verbs::Verbs() {
+  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    throw Error(ErrorCode::kSystem,
+                std::string("no RDMA library (rdma-core, libibverbs1): ") + dlerror());
+  }
+#define RAILGAUGE_VERBS_RESOLVE(result, name, version, parameters) \
+  resolve(library, "ibv_" #name, #version, name);
+  RAILGAUGE_VERBS_FUNCTIONS(RAILGAUGE_VERBS_RESOLVE)
+#undef RAILGAUGE_VERBS_RESOLVE
+}
+
+Error verbs_error(const std::string& what, int error) {
+  return Error(ErrorCode::kSystem, what + ": " + std::strerror(error));
+}
+
+}  // namespace railgauge::ib

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which network carries what ranks cannot share memory for: NET/IB where every rank has it, else NET/Socket, and why.
+
+NCCL's function: `ncclNetInit`, which takes the first plugin that finds devices; here all ranks take one network.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.settings.hca import plugin_off
+from railgauge.topo.settings.ib_connection import read_ib_connection
+from railgauge.topo.sources.process import live_process
+from railgauge.topo.sources.reader import LiveReader
+from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.ib.device import Found, IbDevice, find_devices
+from railgauge.transports.ib.route import why_unreached
+from railgauge.transports.interface import bootstrap_interface
+from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_IB, NET_SOCKET, sharing_memory
+
+OVER_SOCKETS = "this version carries what GPUs send over sockets"
+
+
+class Nic(NamedTuple):
+    """What other ranks know of a NIC: its number, the queue pairs that it wants for a connection, and where it is."""
+
+    number: int
+    ports: int
+    queue_pairs: int
+    """Of each port."""
+    where: str
+    addresses: list[str]
+    """Of each port."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """The network of a job, as one of its ranks sees it."""
+
+    name: str = NET_SOCKET
+    why_not_ib: str | None = None
+    """None with NET/IB, and where nothing needs a network."""
+    devices: tuple[IbDevice, ...] = ()
+    """This rank's NICs of NET/IB."""
+    nics: tuple[tuple[Nic, ...], ...] = ()
+    """By the number in the job, all ranks' NICs of NET/IB."""
+
+    def nic(self, rank: int, number: int) -> Nic:
+        """A rank's NIC of that number; its first one where there is none, as where no plan names one."""
+        return next((nic for nic in self.nics[rank] if nic.number == number), self.nics[rank][0])
+
+
+SOCKETS = Network()
+
+
+def choose_network(
+    bootstrap: Bootstrap,
+    peers: Sequence[Peer],
+    log: NcclLog,
+    environ: Mapping[str, str] | None = None,
+    *,
+    always: bool = False,
+) -> Network:
+    """Agree on a network; all ranks call it together. Rank 0 says when NET/IB is left although there are devices.
+
+    Ranks that all share memory need none, and look for none unless `always`.
+
+    Raises:
+        UnavailableError: NCCL_NET=IB, and a rank cannot use it. UsageError: an NCCL_IB_* setting is none.
+        RunError: a rank was lost meanwhile.
+    """
+    environ = os.environ if environ is None else environ
+    if len(sharing_memory(peers)) == 1 and not always:
+        return SOCKETS
+    if peers[0].bus_id is not None:
+        return Network(why_not_ib=OVER_SOCKETS)
+    found = find_devices(LiveReader("/", {"process": live_process}), environ)
+    settings = read_ib_connection(environ) if found.devices else None
+    nics = [_nic(one, settings.queue_pairs) for one in found.devices if settings]
+    told = bootstrap.all_gather([found.why_not, found.expected, nics])
+    why_not = _first(peers, [why for why, _, _ in told])
+    if why_not is None:
+        unreached = _unreached(found.devices, [[Nic(*nic) for nic in nics] for _, _, nics in told])
+        why_not = _first(peers, bootstrap.all_gather(unreached))
+    _log(found, why_not, environ, log)
+    if why_not is None:
+        every = tuple(tuple(Nic(*nic) for nic in each) for _, _, each in told)
+        return Network(name=NET_IB, devices=found.devices, nics=every)
+    if environ.get("NCCL_NET", "").lower() == "ib":
+        raise UnavailableError(f"NCCL_NET=IB, but {why_not}")
+    if bootstrap.rank == 0 and _is_unexpected(told):
+        print(f"railgauge: over {NET_SOCKET}, not {NET_IB}: {why_not}", file=sys.stderr)
+    return Network(why_not_ib=why_not)
+
+
+def _first(peers: Sequence[Peer], whys: Sequence[str | None]) -> str | None:
+    """The first rank's reason."""
+    return next((f"rank {peer.rank} on {peer.host}: {why}" for peer, why in zip(peers, whys, strict=True) if why), None)
+
+
+def _nic(device: IbDevice, queue_pairs: int) -> Nic:
+    return Nic(device.number, len(device.ports), queue_pairs, device.where, [port.address for port in device.ports])
+
+
+def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) -> str | None:
+    """A port of this rank's that has no way to one on its rail, and why."""
+    for place, device in enumerate(devices):
+        same_rail = [nics[place].addresses for nics in everybody if place < len(nics)]
+        for number, port in enumerate(device.ports):
+            if why := why_unreached(port, sorted({each[number] for each in same_rail if number < len(each)})):
+                return why
+    return None
+
+
+def _is_unexpected(told: Sequence[Sequence[Any]]) -> bool:
+    """Whether some rank has NICs, or would have but for what is wrong with them."""
+    return any(nics or expected for _, expected, nics in told)
+
+
+def _log(found: Found, why_not: str | None, environ: Mapping[str, str], log: NcclLog) -> None:
+    """As `ncclIbInitDevices` and `ncclNetInit` do; a NIC that is merged stands for its ports."""
+    for remark in found.remarks:
+        log.info("NET", remark)
+    if found.devices:
+        named = " ".join(f"[{one.number}]{one}" for one in found.devices)
+        ordering = " [RO]" if read_ib_connection(environ).relaxed_ordering else ""
+        log.info("INIT", f"{NET_IB} : Using {named}{ordering}; OOB {bootstrap_interface(environ)}", also="NET")
+    elif not plugin_off(environ):
+        log.info("INIT", f"{NET_IB} : No device found.", also="NET")
+    if why_not:
+        log.info("INIT", f"{NET_IB} : not used: {why_not}", also="NET")
+    log.info("INIT", f"Using network {'Socket' if why_not else 'IB'}", also="NET")
