@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 python=${PYTHON:-.venv/bin/python}
 command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer on PATH: it comes with the CUDA toolkit" >&2; exit 3; }
 for tool in memcheck racecheck; do
-    for sizes in '-b 3 -e 70000 -f 151 -d half' '-b 6M -e 6M'; do
+    for sizes in '-b 3 -e 70000 -f 151 -d half' '-b 6M -e 6M' '-b 16M -e 16M -R 2'; do
         for collective in all_reduce reduce_scatter broadcast alltoall; do
             echo "$tool: $collective $sizes" >&2
             # shellcheck disable=SC2086  # several words on purpose
