@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expected files: `expect(path, text)` compares, and `pytest --update-expected` writes them anew (review the diff)."""
 
+import signal
+
 import hypothesis
 import pytest
 
 # An example that takes long says how busy the machine is; what hangs is ended by pytest's timeout.
 hypothesis.settings.register_profile("railgauge", deadline=None)
 hypothesis.settings.load_profile("railgauge")
+
+# A shell's background jobs ignore interrupts, and so would all that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
