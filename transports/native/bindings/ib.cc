@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "transports/native/bindings/proxy.h"
 #include "transports/native/ib/connection.h"
 #include "transports/native/ib/device.h"
 
@@ -18,19 +19,6 @@ using ib::DeviceRecord;
 using ib::PortRecord;
 using ib::Proxy;
 using ib::Rail;
-
-// As in socket.cc: whoever drops the last reference, the end may have to wait for peers.
-void end_without_gil(Proxy* proxy) {
-  nb::gil_scoped_acquire hold;
-  nb::gil_scoped_release release;
-  delete proxy;
-}
-
-std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell, double linger_s) {
-  auto linger =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(linger_s));
-  return {new Proxy(std::move(doorbell), linger), &end_without_gil};
-}
 
 nb::list attributes_of(const ib::Link& link) {
   nb::list all;
@@ -123,7 +111,7 @@ void bind_ib(nb::module_& m) {
       .def_prop_ro("gid", [](const Rail& self) { return ib::gid_text(self.gid()); });
   nb::class_<Proxy>(m, "IbProxy",
                     "Moves the messages of a rank's queue pairs; made before its first operation.")
-      .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
+      .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Give up all connections at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
            "Send what was posted, unless told to abort, and end all queue pairs.");

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "transports/native/bindings/proxy.h"
 #include "transports/native/socket/connection.h"
 
 namespace nb = nanobind;
@@ -14,20 +15,6 @@ namespace railgauge {
 namespace {
 
 using socket::Proxy;
-
-// A proxy's end waits until its peers have taken what was posted; they may need the interpreter for
-// it, whoever drops the last reference.
-void end_without_gil(Proxy* proxy) {
-  nb::gil_scoped_acquire hold;
-  nb::gil_scoped_release release;
-  delete proxy;
-}
-
-std::shared_ptr<Proxy> make_proxy(std::shared_ptr<Doorbell> doorbell, double linger_s) {
-  auto linger =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(linger_s));
-  return {new Proxy(std::move(doorbell), linger), &end_without_gil};
-}
 
 template <typename Kind, typename Base>
 void bind_end(nb::module_& m, const char* name) {
@@ -46,7 +33,7 @@ void bind_end(nb::module_& m, const char* name) {
 void bind_socket(nb::module_& m) {
   nb::class_<Proxy>(m, "SocketProxy",
                     "Moves the messages of a rank's sockets; made before its first operation.")
-      .def(nb::new_(&make_proxy), "doorbell"_a, "linger_s"_a)
+      .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
            "Send what was posted, unless told to abort, and close all sockets.");
