@@ -62,7 +62,6 @@ class SymmetricArray(Registered):
     ) -> None:
         super().__init__(window, end)
         self.memory, self.shape, self.dtype = memory, tuple(shape), dtype.label
-
         self._typestr = TYPESTRS.get(dtype, f"u{dtype.bytes}")
 
     @property

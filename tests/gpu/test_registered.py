@@ -38,9 +38,9 @@ def on_two(part):
 """
 
 
-def told(fake_gpus, program: str, **settings: str) -> str:
+def told(fake_gpus, program: str, faults: str = "", **settings: str) -> str:
     """What a program prints that two ranks run, each with a GPU."""
-    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2), **settings)
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2, faults=faults), **settings)
     asked = (sys.executable, "-c", BEGINNING + textwrap.dedent(program))
     result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
     assert result.returncode == 0, result.stderr
@@ -142,11 +142,8 @@ def test_memory_that_cannot_be_lent_is_named(fake_gpus):
 
         on_two(part)
         """
-    faults = fake_gpus(2, faults="cuMemGetAddressRange_v2=1")
-    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **faults)
-    asked = (sys.executable, "-c", BEGINNING + textwrap.dedent(program))
-    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
-    assert "rank 0: registering memory that is to be in this GPU" in result.stdout, result.stderr
+    said = told(fake_gpus, program, "cuMemGetAddressRange_v2=1")
+    assert said.count("rank 0: registering memory that is to be in this GPU") == 2
 
 
 @pytest.mark.parametrize("register", ["1", "2"])
