@@ -103,7 +103,8 @@ class Primitives::Move final : public Wait {
     const Reduction* reduction = primitives_.reduction;
     // What is at the destination anyway can go on from there.
     const bool lends =
-        kDelivers && kSends && (primitives_.next->borrows() || message_.data == destination_);
+        kDelivers && kSends &&
+        (message_.data == destination_ || primitives_.next->borrows(destination_, bytes));
     if constexpr (kind == kRecv) {
       keep(bytes);
     } else if constexpr (kind == kRecvCopySend) {

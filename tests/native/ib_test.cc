@@ -6,8 +6,10 @@
 #include "tests/native/require.h"
 #include "transports/native/error.h"
 #include "transports/native/ib/events.h"
+#include "transports/native/ib/link.h"
 #include "transports/native/ib/memory.h"
 #include "transports/native/ib/striping.h"
+#include "transports/native/ib/window.h"
 
 namespace railgauge::ib {
 namespace {
@@ -56,16 +58,47 @@ void a_message_stays_on_one_queue_pair_of_each_rail() {
   }
 }
 
-void slots_lie_side_by_side_with_aligned_data_behind_a_header() {
+void slots_and_cells_lie_side_by_side() {
   const SlotLayout layout{4, 4096};
-  for (std::uint64_t message = 0; message < 9; ++message) {
-    const std::size_t data = layout.offset(message) + sizeof(Header);
+  std::size_t end = 0;
+  for (std::uint64_t number = 0; number < layout.slots; ++number) {
+    const std::size_t data = layout.slot(number) + sizeof(Header);
     REQUIRE(data % SlotLayout::kAlign == 0);
-    REQUIRE(data + layout.slot_bytes <= layout.bytes());
-    REQUIRE(layout.offset(message) == layout.offset(message + layout.slots));
-    const std::size_t next = layout.offset((message + 1) % layout.slots);
-    REQUIRE(next == SlotLayout::kAlign - sizeof(Header) || next >= data + layout.slot_bytes);
+    REQUIRE(layout.slot(number) >= end);
+    REQUIRE(layout.slot(number) == layout.slot(number + layout.slots));
+    end = data + layout.slot_bytes;
   }
+  for (std::uint64_t number = 0; number < SlotLayout::kCells; ++number) {
+    REQUIRE(layout.cell(number) >= end);
+    REQUIRE(layout.cell(number) == layout.cell(number + SlotLayout::kCells));
+    end = layout.cell(number) + SlotLayout::kCellBytes;
+  }
+  REQUIRE(end == layout.bytes());
+}
+
+void an_immediate_says_what_a_piece_is() {
+  for (std::uint32_t message : {0u, 1u, Piece::kNumberMask}) {
+    for (std::uint32_t of : {1u, 2u, 256u}) {
+      for (bool is_short : {false, true}) {
+        const Piece told = Piece::from(Piece{message, is_short, of}.immediate());
+        REQUIRE(told.message == message && told.is_short == is_short && told.of == of);
+      }
+    }
+  }
+  REQUIRE(Piece::from(Piece{Piece::kNumberMask + 5, false, 1}.immediate()).message == 4);
+}
+
+void a_window_is_told_whole() {
+  const Window window{1ull << 40, 4096, {7, 8}};
+  const Window told = Window::from(window.facts(), 2);
+  REQUIRE(told.address == window.address && told.bytes == 4096 && told.rkeys == window.rkeys);
+  try {
+    Window::from(window.facts(), 3);
+  } catch (const Error& error) {
+    REQUIRE(error.code() == ErrorCode::kMismatch);
+    return;
+  }
+  REQUIRE(!"a window of another connection is taken");
 }
 
 void the_first_failure_of_a_device_is_told() {
@@ -92,7 +125,9 @@ int main() {
   pieces_cover_a_message_once();
   messages_take_turns_over_all_queue_pairs();
   a_message_stays_on_one_queue_pair_of_each_rail();
-  slots_lie_side_by_side_with_aligned_data_behind_a_header();
+  slots_and_cells_lie_side_by_side();
+  an_immediate_says_what_a_piece_is();
+  a_window_is_told_whole();
   the_first_failure_of_a_device_is_told();
   std::puts("all passed");
 }

@@ -9,9 +9,11 @@
 //   fill it                                   read it
 //   post(n)   -> n bytes are on their way     pop()   -> its slot is free again
 //
-// A transport that copies by itself (a socket) can do so from and to the caller's memory, which
-// spares a copy at either end: lend() in place of filling a slot, prefer() before front(). Others
-// ignore it. Lent memory is in use until the rank's Attendant (doorbell.h) has settled.
+// A transport that copies by itself (a socket, an RDMA device) can do so from and to the caller's
+// memory, which spares a copy at either end: lend() in place of filling a slot, prefer() before
+// front(). Others ignore it. Lent memory is in use until the rank's Attendant (doorbell.h) has
+// settled. Where the receiver has a window, put() brings a message to a place of the sender's
+// choice in it: that is where front() finds it, and pop() leaves it there.
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,8 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+
+#include "transports/native/error.h"
 
 namespace railgauge {
 
@@ -60,8 +64,18 @@ class Sender : public Connection {
     std::memcpy(acquire(), data, bytes);
     post(bytes, tag);
   }
-  // Whether lend() reads the caller's memory later, and so does without a copy.
-  virtual bool borrows() const { return false; }
+  // Whether lend() reads that memory later, and so does without a copy.
+  virtual bool borrows(const std::byte* data, std::size_t bytes) const {
+    return static_cast<void>(data), static_cast<void>(bytes), false;
+  }
+  // Whether the receiver has a window.
+  virtual bool aims() const { return false; }
+  // Sends `bytes` into the window, at `at`, from memory that is registered; after acquire() gave a
+  // slot, which is not used then. The memory is lent.
+  virtual void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) {
+    static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(at);
+    throw Error(ErrorCode::kInvalid, via() + " has no windows (tag " + std::to_string(tag) + ")");
+  }
 };
 
 struct Message {

@@ -227,6 +227,13 @@ class IbProxy:
     def close(self) -> None:
         """Send what was posted, unless told to abort, and end all queue pairs."""
 
+    def register(self, address: int, bytes: int, window: bool = False) -> None:
+        """
+        Let devices send from that memory, and with `window` write to it, without a copy. Between operations; the memory has to stay until it is deregistered as often.
+        """
+
+    def deregister(self, address: int, bytes: int) -> None: ...
+
 class IbReceiver(Receiver):
     def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
 
@@ -240,6 +247,11 @@ class IbReceiver(Receiver):
     def attributes(self) -> list[dict[str, int | str | bool]]:
         """What each queue pair is set to, asked of the device (ibv_query_qp)."""
 
+    def expose(self, address: int, bytes: int) -> bytes:
+        """
+        Make registered memory the window into which the sender may put messages: what its aim() takes.
+        """
+
 class IbSender(Sender):
     def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], peer: int, address: str, via: str, slots: int, slot_bytes: int, queue_pairs: int, split: bool) -> None: ...
 
@@ -252,3 +264,6 @@ class IbSender(Sender):
 
     def attributes(self) -> list[dict[str, int | str | bool]]:
         """What each queue pair is set to, asked of the device (ibv_query_qp)."""
+
+    def aim(self, window_facts: bytes) -> None:
+        """Put messages into that window of the receiver from now on."""

@@ -43,8 +43,9 @@ nb::list attributes_of(const ib::Link& link) {
 }
 
 template <typename Kind, typename Base>
-void bind_end(nb::module_& m, const char* name) {
-  nb::class_<Kind, Base>(m, name)
+nb::class_<Kind, Base> bind_end(nb::module_& m, const char* name) {
+  nb::class_<Kind, Base> bound(m, name);
+  bound
       .def(
           "__init__",
           [](Kind* self, std::shared_ptr<Proxy> proxy, const ib::Rails& rails, int peer,
@@ -73,6 +74,7 @@ void bind_end(nb::module_& m, const char* name) {
           "attributes", [](const Kind& self) { return attributes_of(self.link()); },
           nb::sig("def attributes(self) -> list[dict[str, int | str | bool]]"),
           "What each queue pair is set to, asked of the device (ibv_query_qp).");
+  return bound;
 }
 
 }  // namespace
@@ -114,9 +116,42 @@ void bind_ib(nb::module_& m) {
       .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
       .def("abort", &Proxy::abort, "Give up all connections at once, whatever was posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
-           "Send what was posted, unless told to abort, and end all queue pairs.");
-  bind_end<ib::IbReceiver, Receiver>(m, "IbReceiver");
-  bind_end<ib::IbSender, Sender>(m, "IbSender");
+           "Send what was posted, unless told to abort, and end all queue pairs.")
+      .def(
+          "register",
+          [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool window) {
+            self.register_memory(reinterpret_cast<const std::byte*>(address), bytes,
+                                 window ? ib::abi::kRemoteWrite : 0);
+          },
+          "address"_a, "bytes"_a, "window"_a = false,
+          "Let devices send from that memory, and with `window` write to it, without a copy. "
+          "Between "
+          "operations; the memory has to stay until it is deregistered as often.")
+      .def(
+          "deregister",
+          [](Proxy& self, std::uintptr_t address, std::size_t bytes) {
+            self.deregister_memory(reinterpret_cast<const std::byte*>(address), bytes);
+          },
+          "address"_a, "bytes"_a);
+  bind_end<ib::IbReceiver, Receiver>(m, "IbReceiver")
+      .def(
+          "expose",
+          [](ib::IbReceiver& self, std::uintptr_t address, std::size_t bytes) {
+            const std::string facts =
+                self.expose(reinterpret_cast<const std::byte*>(address), bytes);
+            return nb::bytes(facts.data(), facts.size());
+          },
+          "address"_a, "bytes"_a,
+          "Make registered memory the window into which the sender may put messages: what its "
+          "aim() "
+          "takes.");
+  bind_end<ib::IbSender, Sender>(m, "IbSender")
+      .def(
+          "aim",
+          [](ib::IbSender& self, const nb::bytes& window_facts) {
+            self.aim(std::string(window_facts.c_str(), window_facts.size()));
+          },
+          "window_facts"_a, "Put messages into that window of the receiver from now on.");
 }
 
 }  // namespace railgauge

@@ -49,6 +49,12 @@ void CompletionChannel::take_events() {
   }
 }
 
+Rails rails_of(const Channels& channels) {
+  Rails rails;
+  for (const auto& channel : channels) rails.push_back(channel->rail());
+  return rails;
+}
+
 CompletionQueue::CompletionQueue(std::shared_ptr<CompletionChannel> channel, std::uint32_t entries)
     : channel_(std::move(channel)) {
   const Rail& rail = *channel_->rail();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "transports/native/ib/rail.h"
 
@@ -50,6 +51,9 @@ class CompletionChannel {
   std::shared_ptr<Rail> rail_;
   abi::CompChannel* channel_;
 };
+
+using Channels = std::vector<std::shared_ptr<CompletionChannel>>;  // one of each rail
+Rails rails_of(const Channels& channels);
 
 class CompletionQueue {
  public:

@@ -25,6 +25,23 @@ void IbSender::post(std::size_t bytes, std::uint32_t tag) {
   count(bytes);
 }
 
+void IbSender::lend(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
+  const Region* region = proxy_->registrations().find(data, bytes);
+  if (link_->is_short(bytes)) {
+    link_->push_short(data, bytes, tag);
+  } else if (region != nullptr) {
+    link_->lend(data, bytes, tag, *region);
+  } else {
+    return Sender::lend(data, bytes, tag);
+  }
+  count(bytes);
+}
+
+void IbSender::put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) {
+  link_->put(data, bytes, at, tag, proxy_->registered(data, bytes));
+  count(bytes);
+}
+
 IbReceiver::IbReceiver(std::shared_ptr<Proxy> proxy, const Rails& rails, const End& end)
     : Receiver(end.peer, end.slot_bytes),
       proxy_(std::move(proxy)),
@@ -48,6 +65,10 @@ Message IbReceiver::front() {
 void IbReceiver::pop() {
   count(link_->oldest().bytes);
   link_->pop();
+}
+
+std::string IbReceiver::expose(const std::byte* data, std::size_t bytes) {
+  return link_->expose(data, bytes, proxy_->registered(data, bytes));
 }
 
 }  // namespace railgauge::ib

@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "transports/native/ib/link.h"
+#include "transports/native/ib/incoming_link.h"
+#include "transports/native/ib/outgoing_link.h"
 #include "transports/native/ib/proxy.h"
 #include "transports/native/transport.h"
 
@@ -22,6 +23,15 @@ class IbSender final : public Sender {
   // failed.
   std::byte* acquire() override;
   void post(std::size_t bytes, std::uint32_t tag = 0) override;
+  // Without a copy from memory that the proxy has registered.
+  void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) override;
+  bool borrows(const std::byte* data, std::size_t bytes) const override {
+    return !link_->is_short(bytes) && proxy_->registrations().find(data, bytes) != nullptr;
+  }
+  // Into the window of which the peer's IbReceiver::expose() told.
+  void aim(const std::string& window_facts) { link_->aim(window_facts); }
+  bool aims() const override { return link_->aims(); }
+  void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) override;
 
  private:
   std::shared_ptr<Proxy> proxy_;
@@ -39,6 +49,9 @@ class IbReceiver final : public Receiver {
   // Error(kSystem) once a device of this rank failed.
   Message front() override;
   void pop() override;
+  // Memory that the proxy has registered for it is this end's window; what aim() takes. Throws
+  // Error(kInvalid) for other memory.
+  std::string expose(const std::byte* data, std::size_t bytes);
 
  private:
   std::shared_ptr<Proxy> proxy_;

@@ -11,26 +11,16 @@ namespace railgauge::ib {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x52474931;     // "RGI1"; in another byte order it is none
-constexpr int kMostPairs = 256;                  // the immediate counts pieces in 8 bits
-constexpr std::uint32_t kNumberMask = 0xffffff;  // and messages in 24
-constexpr std::uint32_t kSpare = 4;              // sends of a queue pair for notes and probes
-constexpr std::uint32_t kWritesOfPiece = 2;
+constexpr std::uint32_t kMagic = 0x52474932;  // "RGI2"; in another byte order it is none
+constexpr int kMostPairs = 256;               // what an immediate can count
 constexpr int kPollAtOnce = 16;
-constexpr std::uint32_t kShort = 4096;
 constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
 
 struct LinkFacts {
   std::uint32_t magic, sends, slots, slot_bytes, rails, queue_pairs, split, unused;
-  std::uint64_t slots_at;
+  std::uint64_t memory_at;
 };
 static_assert(sizeof(LinkFacts) == 40);
-
-std::vector<std::shared_ptr<Rail>> rails_of(const Channels& channels) {
-  std::vector<std::shared_ptr<Rail>> rails;
-  for (const auto& channel : channels) rails.push_back(channel->rail());
-  return rails;
-}
 
 const End& checked(const End& end, const Channels& channels) {
   const long pairs = static_cast<long>(channels.size()) * end.queue_pairs;
@@ -43,7 +33,8 @@ const End& checked(const End& end, const Channels& channels) {
 }
 
 QueuePair::Depth depth_of(const End& end) {
-  return {kWritesOfPiece * end.slots + kSpare, end.slots + kSpare};
+  const std::uint32_t messages = SlotLayout{end.slots, end.slot_bytes}.messages();
+  return {Link::kWritesOfPiece * messages + Link::kSpare, messages + Link::kSpare};
 }
 
 Clock::duration patience_of(const Channels& channels) {
@@ -98,11 +89,11 @@ std::string Link::facts() const {
                 queue_pairs_,
                 striping_.group() != rails,
                 0,
-                memory_.address()};
+                reinterpret_cast<std::uint64_t>(memory_.region().data())};
   std::string bytes(reinterpret_cast<const char*>(&own), sizeof own);
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     QueuePairFacts facts = pairs_[number]->facts();
-    facts.rkey = memory_.rkey(number % rails);
+    facts.rkey = memory_.region().rkey(pairs_[number]->rail());
     bytes.append(reinterpret_cast<const char*>(&facts), sizeof facts);
   }
   return bytes;
@@ -129,7 +120,7 @@ void Link::connect(const std::string& peer_facts) {
   if (peer_facts.size() != sizeof theirs + pairs_.size() * sizeof(QueuePairFacts)) {
     throw Error(ErrorCode::kMismatch, "what rank " + std::to_string(peer) + " told is cut off");
   }
-  peer_slots_ = theirs.slots_at;
+  peer_memory_ = theirs.memory_at;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     QueuePairFacts facts;
     std::memcpy(&facts, peer_facts.data() + sizeof theirs + number * sizeof facts, sizeof facts);
@@ -159,11 +150,14 @@ bool Link::move() {
   }
   if (health_->state() == Health::kBroken) return any;
   heard_ |= any;
+  after_move();
+  return any;
+}
+
+void Link::post_receives() {
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     pairs_[number]->post_receives(std::exchange(used_receives_[number], 0));
   }
-  after_move();
-  return any;
 }
 
 void Link::take(const Completion& completion) {
@@ -172,7 +166,7 @@ void Link::take(const Completion& completion) {
     return pairs_[completion.queue_pair]->done(completion.number);
   }
   ++used_receives_[completion.queue_pair];
-  if (completion.kind == Completion::kMessage) return take_piece(completion.immediate);
+  if (completion.kind == Completion::kMessage) return take_piece(Piece::from(completion.immediate));
   if ((completion.immediate & kBye) == 0) return take_note(completion.immediate);
   bye_count_ = completion.immediate & ~kBye;
   health_->fail(Health::kEnded, "it closed the connection: its process ended?");
@@ -250,105 +244,6 @@ void Link::close() {
   health_->close();
   connected_ = false;
   pairs_.clear();
-}
-
-std::byte* OutgoingLink::vacant() const {
-  if (!connected() || posted_ - popped_ >= memory_.layout().slots) return nullptr;
-  const Striping::Cut most = striping_.cut(memory_.layout().slot_bytes);
-  for (std::uint32_t piece = 0; piece < most.pieces; ++piece) {
-    if (!pairs_[striping_.queue_pair(posted_, piece)]->has_room(kWritesOfPiece + kSpare - 1)) {
-      return nullptr;
-    }
-  }
-  return memory_.data(posted_);
-}
-
-void OutgoingLink::push(std::size_t bytes, std::uint32_t tag) {
-  memory_.header(posted_) = {static_cast<std::uint32_t>(bytes), tag};
-  const SlotLayout& layout = memory_.layout();
-  const Striping::Cut cut = striping_.cut(bytes);
-  const std::uint32_t immediate =
-      (static_cast<std::uint32_t>(posted_) & kNumberMask) << 8 | (cut.pieces - 1);
-  for (std::uint32_t piece = 0; piece < cut.pieces; ++piece) {
-    const std::uint32_t number = striping_.queue_pair(posted_, piece);
-    QueuePair& pair = *pairs_[number];
-    // The first piece has the header before it.
-    const std::size_t begin = piece == 0 ? 0 : sizeof(Header) + piece * cut.size;
-    const std::size_t end = sizeof(Header) + std::min(bytes, (piece + 1) * cut.size);
-    const std::uint64_t at = layout.offset(posted_) + begin;
-    const auto length = static_cast<std::uint32_t>(end - begin);
-    abi::Sge data{memory_.address() + at, length, memory_.lkey(number % completions_.size())};
-    abi::SendWr wr{};
-    wr.sg_list = &data;
-    wr.num_sge = 1;
-    wr.opcode = abi::kWrRdmaWriteWithImm;
-    wr.imm_data = htonl(immediate);
-    wr.wr.rdma = {peer_slots_ + at, peer_rkeys_[number]};
-    if (length <= pair.inline_bytes()) wr.send_flags = abi::kSendInline;
-    const std::int64_t threshold = pair.rail().settings().adaptive_threshold;
-    if (threshold >= 0 && length > threshold) {
-      wr.opcode = abi::kWrRdmaWrite;
-      pair.post(wr, false);
-      wr.opcode = abi::kWrRdmaWriteWithImm;
-      wr.send_flags = 0;
-      wr.num_sge = 0;
-    }
-    pair.post(wr, false);
-  }
-  ++posted_;
-}
-
-void OutgoingLink::take_note(std::uint32_t count) {
-  const std::uint32_t more = (count - static_cast<std::uint32_t>(popped_)) & ~kBye;
-  if (more > posted_ - popped_) {
-    return health_->fail(Health::kBroken, "it says to have read what was not sent");
-  }
-  popped_ += more;
-}
-
-void OutgoingLink::take_piece(std::uint32_t) {
-  health_->fail(Health::kBroken, "it sent data on a connection that it receives on");
-}
-
-IncomingLink::IncomingLink(const End& end, const Channels& channels)
-    : Link(end, channels, false), arrived_(end.slots) {}
-
-void IncomingLink::take_piece(std::uint32_t immediate) {
-  const std::uint64_t ahead =
-      ((immediate >> 8) - static_cast<std::uint32_t>(popped_)) & kNumberMask;
-  if (ahead >= arrived_.size()) {
-    return health_->fail(Health::kBroken, "it sent what is no message of this connection");
-  }
-  Arrived& message = arrived_[(popped_ + ahead) % arrived_.size()];
-  message.of = (immediate & 0xff) + 1;
-  ++message.pieces;
-}
-
-Message IncomingLink::oldest() {
-  const Arrived& message = arrived_[popped_ % arrived_.size()];
-  if (message.of == 0 || message.pieces < message.of) return {nullptr, 0};
-  const Header header = memory_.header(popped_);
-  if (header.bytes > memory_.layout().slot_bytes || message.pieces > message.of) {
-    health_->fail(Health::kBroken, "it sent what is no message of this connection");
-    return {nullptr, 0};
-  }
-  return {memory_.data(popped_), header.bytes, header.tag};
-}
-
-// A note costs as much as a short message does. After one of those, it waits for the next look at
-// the connection, by when the rank has sent the answer that others wait for.
-void IncomingLink::pop() {
-  const bool is_short = memory_.header(popped_).bytes <= kShort;
-  arrived_[popped_ % arrived_.size()] = {};
-  ++popped_;
-  tell_popped(is_short ? arrived_.size() - 1 : arrived_.size() / 2);
-}
-
-void IncomingLink::tell_popped(std::uint64_t at_least) {
-  if (popped_ - told_ < std::max<std::uint64_t>(1, at_least)) return;
-  if (!connected() || !pairs_[0]->has_room(2)) return;
-  send_note(count_to_tell(), false);
-  told_ = popped_;
 }
 
 }  // namespace railgauge::ib

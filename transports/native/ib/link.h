@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection: its queue pairs on all rails, its slots, and what the two ends say to each other.
 //
-// The sender writes a message and its header into the receiver's slot (RDMA WRITE); the immediate
-// of each piece's last write tells the receiver which message it belongs to and how many pieces
-// there are. The receiver says how many messages it has popped, every few of them, by a note: an
-// immediate without data. A note also says that an end closes.
+// The sender writes a message and its header into the receiver's slot, a short one into a cell
+// (RDMA WRITE); the immediate of each piece's last write tells the receiver which message it
+// belongs to and how many pieces there are. The receiver says how many messages it has popped,
+// every few of them, by a note: an immediate without data. A note also says that an end closes.
+// The two kinds of end: outgoing_link.h, incoming_link.h.
 #pragma once
 
 #include <chrono>
@@ -32,12 +33,28 @@ struct End {
   bool split;       // every message over all of them
 };
 
-using Rails = std::vector<std::shared_ptr<Rail>>;
-using Channels = std::vector<std::shared_ptr<CompletionChannel>>;  // one of each rail
 using Clock = std::chrono::steady_clock;
+
+// What the immediate of a piece says.
+struct Piece {
+  static constexpr std::uint32_t kNumberMask = 0x7fffff;
+  std::uint32_t message;  // its number, of 23 bits
+  bool is_short;          // it lies in a cell
+  std::uint32_t of;       // pieces of that message, 1 to 256
+
+  std::uint32_t immediate() const {
+    return (message & kNumberMask) << 9 | static_cast<std::uint32_t>(is_short) << 8 | (of - 1);
+  }
+  static Piece from(std::uint32_t immediate) {
+    return {immediate >> 9, (immediate >> 8 & 1) != 0, (immediate & 0xff) + 1};
+  }
+};
 
 class Link {
  public:
+  static constexpr std::uint32_t kWritesOfPiece = 2;
+  static constexpr std::uint32_t kSpare = 4;  // sends of a queue pair for notes and probes
+
   virtual ~Link() = default;
 
   const Health& health() const { return *health_; }
@@ -57,6 +74,8 @@ class Link {
   // from one that is gone. A device may try for ever (Soft-RoCE does with 7 retries), so one that
   // answers nothing for twice as long as all tries should take, and at least 5 s, is gone too.
   void probe(Clock::time_point now);
+  // Whether a device may still read memory of the caller's.
+  virtual bool lends() const { return false; }
   // Tells the peer that this end closes, behind all that was posted.
   void say_bye();
   // Whether all that was posted has arrived, or never will.
@@ -71,10 +90,12 @@ class Link {
   static constexpr std::uint32_t kBye = 1u << 31;
 
   virtual void take_note(std::uint32_t count) = 0;
-  virtual void take_piece(std::uint32_t immediate) = 0;
+  virtual void take_piece(const Piece& piece) = 0;
   virtual std::uint32_t count_to_tell() const = 0;
   // After a look at what has completed.
-  virtual void after_move() {}
+  virtual void after_move() = 0;
+  // Room for as many immediates as have come.
+  void post_receives();
   void send_note(std::uint32_t immediate, bool signaled);
   // A write of nothing, which only asks for an answer.
   std::uint64_t send_nothing(QueuePair& pair);
@@ -86,8 +107,8 @@ class Link {
   SlotMemory memory_;
   std::vector<std::unique_ptr<CompletionQueue>> completions_;  // of each rail
   std::vector<std::unique_ptr<QueuePair>> pairs_;
-  std::uint64_t peer_slots_ = 0;           // where they lie there
-  std::vector<std::uint32_t> peer_rkeys_;  // of them, for each queue pair
+  std::uint64_t peer_memory_ = 0;          // where it lies there
+  std::vector<std::uint32_t> peer_rkeys_;  // of it, for each queue pair
   std::uint32_t bye_count_ = 0;            // how many messages the peer's bye told of
 
  private:
@@ -101,49 +122,6 @@ class Link {
   Clock::time_point probe_at_{}, probing_since_{};
   std::vector<std::uint64_t> probes_;  // of each rail: the number of the send
   std::vector<std::uint32_t> used_receives_;
-};
-
-// The rank fills slots here and writes them to the peer's.
-class OutgoingLink final : public Link {
- public:
-  OutgoingLink(const End& end, const Channels& channels) : Link(end, channels, true) {}
-  // The next slot, or nullptr while the peer has not read that many.
-  std::byte* vacant() const;
-  void push(std::size_t bytes, std::uint32_t tag);
-
- private:
-  void take_note(std::uint32_t count) override;
-  void take_piece(std::uint32_t immediate) override;
-  std::uint32_t count_to_tell() const override { return static_cast<std::uint32_t>(posted_); }
-
-  std::uint64_t posted_ = 0, popped_ = 0;  // there
-};
-
-class IncomingLink final : public Link {
- public:
-  IncomingLink(const End& end, const Channels& channels);
-  // The oldest message if all of it is there, else {nullptr, 0}.
-  Message oldest();
-  void pop();
-  // Whether nothing more comes, given how the connection stood before the last look.
-  bool is_over(Health::State state) const {
-    return state == Health::kBroken || (state == Health::kEnded && bye_count_ == count_to_tell());
-  }
-
- private:
-  struct Arrived {
-    std::uint32_t pieces = 0, of = 0;
-  };
-  void take_note(std::uint32_t count) override {}
-  void take_piece(std::uint32_t immediate) override;
-  void after_move() override { tell_popped(arrived_.size() / 2); }
-  std::uint32_t count_to_tell() const override {
-    return static_cast<std::uint32_t>(popped_) & ~kBye;
-  }
-  void tell_popped(std::uint64_t at_least);
-
-  std::vector<Arrived> arrived_;  // of each slot
-  std::uint64_t popped_ = 0, told_ = 0;
 };
 
 }  // namespace railgauge::ib

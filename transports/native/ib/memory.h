@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of one end of a connection: memory that every rail's device may use. A message lies
-// behind its header, so that one write moves both, and is 64-byte aligned.
+// Where the messages of one end of a connection lie: memory that every rail's device may use. Long
+// messages lie in slots, short ones, which a device takes inline, in cells, of which there are
+// many. A message lies behind its header, so that one write moves both; in a slot it is 64-byte
+// aligned.
 //
-//   | ... 56 bytes unused | length, 4 bytes | tag, 4 bytes | data, slot_bytes | next slot ...
+//   | ... 56 bytes unused | length, 4 bytes | tag, 4 bytes | data, slot_bytes | next slot ... |
+//   cells
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
-#include "transports/native/ib/rail.h"
+#include "transports/native/ib/region.h"
 
 namespace railgauge::ib {
 
@@ -18,47 +19,49 @@ struct Header {
   std::uint32_t bytes, tag;
 };
 
-// Where slots lie, at this end or, by its first address, at the other one.
+// The same at both ends, from the first address of the memory.
 struct SlotLayout {
   static constexpr std::size_t kAlign = 64;
+  static constexpr std::uint32_t kCells = 64, kCellBytes = 128;
+  static constexpr std::uint32_t kCellData = kCellBytes - sizeof(Header);
   std::uint32_t slots, slot_bytes;
 
+  // Messages that may be under way at once.
+  std::uint32_t messages() const { return slots + kCells; }
   std::size_t stride() const { return slot_bytes + kAlign; }
-  std::size_t bytes() const { return slots * stride(); }
-  // Of the header, behind which the data lies.
-  std::size_t offset(std::uint64_t message) const {
-    return message % slots * stride() + kAlign - sizeof(Header);
+  std::size_t bytes() const { return slots * stride() + std::size_t{kCells} * kCellBytes; }
+  // Of the header, behind which the data lies: of a long message and of a short one, each counted
+  // among its like.
+  std::size_t slot(std::uint64_t number) const {
+    return number % slots * stride() + kAlign - sizeof(Header);
+  }
+  std::size_t cell(std::uint64_t number) const {
+    return slots * stride() + number % kCells * kCellBytes;
   }
 };
 
 class SlotMemory {
  public:
-  // `access`: what the peer may do with it (enum ibv_access_flags). Throws Error(kSystem), also
-  // when this process may not lock so much memory.
-  SlotMemory(const std::vector<std::shared_ptr<Rail>>& rails, SlotLayout layout, unsigned access);
-  ~SlotMemory();
-  SlotMemory(const SlotMemory&) = delete;
-  SlotMemory& operator=(const SlotMemory&) = delete;
+  // `access`: what the peer may do with it (enum ibv_access_flags). Throws what Region does.
+  SlotMemory(const Rails& rails, SlotLayout layout, unsigned access);
 
   const SlotLayout& layout() const { return layout_; }
-  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(data_); }
-  std::byte* data(std::uint64_t message) const {
-    return data_ + layout_.offset(message) + sizeof(Header);
-  }
-  Header& header(std::uint64_t message) const {
-    return *reinterpret_cast<Header*>(data_ + layout_.offset(message));
-  }
-  // The keys of it, for that rail.
-  std::uint32_t lkey(std::size_t rail) const { return regions_[rail]->lkey; }
-  std::uint32_t rkey(std::size_t rail) const { return regions_[rail]->rkey; }
+  const Region& region() const { return region_; }
+  std::byte* at(std::size_t offset) const { return pages_.data + offset; }
 
  private:
-  void release();
+  struct Pages {
+    explicit Pages(const SlotLayout& layout);
+    ~Pages();
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    std::size_t bytes;
+    std::byte* data;
+  };
 
   SlotLayout layout_;
-  std::vector<std::shared_ptr<Rail>> rails_;
-  std::byte* data_;
-  std::vector<abi::Mr*> regions_;  // of each rail
+  Pages pages_;
+  Region region_;
 };
 
 }  // namespace railgauge::ib

@@ -52,6 +52,7 @@ Channels Proxy::channels(const Rails& rails) {
     found.push_back(std::make_shared<CompletionChannel>(rail));
     watch(bell_.get(), found.back()->fd());
     channels_.push_back(found.back());
+    registrations_.extend(rail);
   }
   return found;
 }
@@ -69,6 +70,19 @@ void Proxy::add(std::shared_ptr<Link> link) {
   links_.push_back(std::move(link));
   doorbell_->attach(this);
   if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
+}
+
+void Proxy::register_memory(const std::byte* data, std::size_t bytes, unsigned access) {
+  registrations_.add(rails_of(channels_), data, bytes, access);
+}
+
+void Proxy::deregister_memory(const std::byte* data, std::size_t bytes) {
+  registrations_.remove(data, bytes);
+}
+
+const Region& Proxy::registered(const std::byte* data, std::size_t bytes) const {
+  if (const Region* region = registrations_.find(data, bytes)) return *region;
+  throw Error(ErrorCode::kInvalid, "this memory is not registered with RDMA devices");
 }
 
 void Proxy::close() {
@@ -99,6 +113,15 @@ bool Proxy::attend() {
   for (auto& link : links_) moved |= link->move();
   if (++looks_ % kLooksPerClock == 0) probe();
   return moved;
+}
+
+int Proxy::unsettled() const {
+  for (const auto& link : links_) {
+    if (!link->lends()) continue;
+    if (link->health().state()) link->health().raise();
+    return link->health().peer();
+  }
+  return -1;
 }
 
 void Proxy::arm() {

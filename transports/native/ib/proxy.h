@@ -15,6 +15,7 @@
 #include "transports/native/fd.h"
 #include "transports/native/ib/events.h"
 #include "transports/native/ib/link.h"
+#include "transports/native/ib/registrations.h"
 
 namespace railgauge::ib {
 
@@ -28,6 +29,13 @@ class Proxy final : public Attendant {
   const DeviceFailure& failure() const { return failure_; }
   // Between operations.
   void add(std::shared_ptr<Link> link);
+  // Memory of the caller's that devices send from without a copy, and that peers may put messages
+  // into where `access` has kRemoteWrite; until it is deregistered as often. Between operations.
+  void register_memory(const std::byte* data, std::size_t bytes, unsigned access);
+  void deregister_memory(const std::byte* data, std::size_t bytes);
+  const Registrations& registrations() const { return registrations_; }
+  // What holds that memory; throws Error(kInvalid) when nothing does.
+  const Region& registered(const std::byte* data, std::size_t bytes) const;
   // Sends what was posted, unless told to abort, and ends all queue pairs; after the last
   // operation. Harmless a second time.
   void close();
@@ -36,7 +44,7 @@ class Proxy final : public Attendant {
 
   bool attend() override;
   void arm() override;
-  int unsettled() const override { return -1; }  // slots are the connection's own
+  int unsettled() const override;
   void give_up() override { gave_up_ = true; }
   bool gave_up() const { return gave_up_; }
 
@@ -50,6 +58,7 @@ class Proxy final : public Attendant {
   std::mutex watched_;  // channels_, between the rank and the ringer
   Channels channels_;
   DeviceFailure failure_;
+  Registrations registrations_;
   std::vector<std::shared_ptr<Link>> links_;
   Fd end_, bell_;  // an eventfd, and an epoll set of it, channels and devices
   std::uint32_t looks_ = 0;

@@ -9,6 +9,8 @@ namespace railgauge::ib {
 namespace {
 
 constexpr std::uint32_t kWantedInline = 128;
+constexpr std::uint32_t kPartsOfSend = 2;  // a header and data
+constexpr std::uint32_t kReceivesAtOnce = 16;
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms, as NCCL's; receives are posted ahead, so it
 constexpr std::uint8_t kRnrRetry = 7;   // is not needed; 7: for ever
 constexpr std::uint8_t kHopLimit = 255;
@@ -25,10 +27,11 @@ abi::Qp* create(const Rail& rail, CompletionQueue& queue, QueuePair::Depth depth
   abi::QpInitAttr attributes{};
   attributes.send_cq = attributes.recv_cq = queue.get();
   attributes.qp_type = abi::kQptRc;
-  attributes.cap = {depth.sends, depth.receives, 1, 1, kWantedInline};
+  attributes.cap = {depth.sends, depth.receives, kPartsOfSend, 1, kWantedInline};
   abi::Qp* qp = Verbs::get().create_qp(rail.pd(), &attributes);
   if (!qp) {
-    attributes.cap = {depth.sends, depth.receives, 1, 1, 0};  // a device without inline data
+    attributes.cap = {depth.sends, depth.receives, kPartsOfSend, 1,
+                      0};  // a device without inline data
     qp = Verbs::get().create_qp(rail.pd(), &attributes);
   }
   if (!qp) throw verbs_error(rail.name() + ": making a queue pair", errno);
@@ -172,12 +175,17 @@ std::uint64_t QueuePair::post(abi::SendWr& wr, bool signaled) {
 }
 
 void QueuePair::post_receives(std::uint32_t count) {
-  for (; count > 0; --count) {
-    abi::RecvWr wr{Completion::id(number_, 0), nullptr, nullptr, 0};
-    abi::RecvWr* bad = nullptr;
-    if (int error = qp_->context->ops.post_recv(qp_, &wr, &bad)) {
-      throw verbs_error(rail_->name() + ": posting a receive", error);
+  while (count > 0) {
+    const std::uint32_t now = std::min(count, kReceivesAtOnce);
+    abi::RecvWr chain[kReceivesAtOnce];
+    for (std::uint32_t i = 0; i < now; ++i) {
+      chain[i] = {Completion::id(number_, 0), i + 1 < now ? &chain[i + 1] : nullptr, nullptr, 0};
     }
+    abi::RecvWr* bad = nullptr;
+    if (int error = qp_->context->ops.post_recv(qp_, chain, &bad)) {
+      throw verbs_error(rail_->name() + ": posting receives", error);
+    }
+    count -= now;
   }
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "transports/native/ib/device.h"
 
@@ -52,6 +54,8 @@ class Rail {
   abi::Gid gid_;
   abi::Pd* pd_;
 };
+
+using Rails = std::vector<std::shared_ptr<Rail>>;
 
 // "::ffff:10.77.0.1", as a GID is written.
 std::string gid_text(const abi::Gid& gid);

@@ -21,7 +21,7 @@ void SocketSender::post(std::size_t bytes, std::uint32_t tag) {
 }
 
 void SocketSender::lend(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
-  borrows() ? push(data, bytes, tag) : Sender::lend(data, bytes, tag);
+  borrows(data, bytes) ? push(data, bytes, tag) : Sender::lend(data, bytes, tag);
 }
 
 void SocketSender::push(const std::byte* data, std::size_t bytes, std::uint32_t tag) {

@@ -25,7 +25,7 @@ class SocketSender final : public Sender {
   void post(std::size_t bytes, std::uint32_t tag = 0) override;
   void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) override;
   // A helper would go on reading after an operation has failed, so it gets a copy.
-  bool borrows() const override { return link_->attended(); }
+  bool borrows(const std::byte*, std::size_t) const override { return link_->attended(); }
 
  private:
   void push(const std::byte* data, std::size_t bytes, std::uint32_t tag);

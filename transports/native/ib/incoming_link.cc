@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/incoming_link.h"
+
+#include <algorithm>
+
+namespace railgauge::ib {
+
+namespace {
+
+constexpr std::size_t kSmall = 4096;
+
+}  // namespace
+
+IncomingLink::IncomingLink(const End& end, const Channels& channels)
+    : Link(end, channels, false), arrived_(memory_.layout().messages()) {}
+
+void IncomingLink::take_piece(const Piece& piece) {
+  const std::uint64_t ahead =
+      (piece.message - static_cast<std::uint32_t>(popped_)) & Piece::kNumberMask;
+  if (ahead >= arrived_.size()) {
+    return health_->fail(Health::kBroken, "it sent what is no message of this connection");
+  }
+  Arrived& message = arrived_[(popped_ + ahead) % arrived_.size()];
+  message = {message.pieces + 1, piece.of, piece.is_short};
+}
+
+Message IncomingLink::oldest() {
+  const Arrived& message = arrived_[popped_ % arrived_.size()];
+  if (message.of == 0 || message.pieces < message.of) return {nullptr, 0};
+  const SlotLayout& layout = memory_.layout();
+  const std::byte* at = memory_.at(message.is_short ? layout.cell(popped_short_)
+                                                    : layout.slot(popped_ - popped_short_));
+  Header header;
+  std::memcpy(&header, at, sizeof header);
+  at += sizeof header;
+  std::uint64_t most = message.is_short ? SlotLayout::kCellData : layout.slot_bytes;
+  if (message.is_short && (header.bytes & kPlaced) != 0) {
+    std::uint64_t place;
+    std::memcpy(&place, at, sizeof place);
+    header.bytes &= ~kPlaced;
+    at = reinterpret_cast<const std::byte*>(window_.address) + place;
+    most = window_.bytes - std::min(place, window_.bytes);
+  }
+  if (header.bytes > most || message.pieces > message.of) {
+    health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    return {nullptr, 0};
+  }
+  return {at, header.bytes, header.tag};
+}
+
+// A note costs as much as a short message does. After one that is no longer than that takes, it
+// waits for the next look at the connection, by when the rank has sent what others wait for.
+void IncomingLink::pop() {
+  const bool waits = oldest().bytes <= kSmall;
+  Arrived& message = arrived_[popped_ % arrived_.size()];
+  ++popped_;
+  popped_short_ += message.is_short;
+  message = {};
+  const std::uint32_t slots = memory_.layout().slots;
+  tell_popped(waits ? slots - 1 : slots / 2);
+}
+
+void IncomingLink::tell_popped(std::uint32_t slots) {
+  const std::uint64_t of_cells = popped_short_ - told_short_, of_slots = popped_ - told_ - of_cells;
+  if (of_cells < SlotLayout::kCells / 2 && of_slots < std::max(1u, slots)) return;
+  if (!connected() || !pairs_[0]->has_room(2)) return;
+  post_receives();
+  send_note(count_to_tell(), false);
+  told_ = popped_;
+  told_short_ = popped_short_;
+}
+
+std::string IncomingLink::expose(const std::byte* data, std::size_t bytes, const Region& region) {
+  window_ = {reinterpret_cast<std::uint64_t>(data), bytes, {}};
+  for (const auto& pair : pairs_) window_.rkeys.push_back(region.rkey(pair->rail()));
+  return window_.facts();
+}
+
+}  // namespace railgauge::ib

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving end of a connection: messages in the order in which they were sent, whatever order
+// their pieces come in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transports/native/ib/link.h"
+#include "transports/native/ib/window.h"
+
+namespace railgauge::ib {
+
+class IncomingLink final : public Link {
+ public:
+  IncomingLink(const End& end, const Channels& channels);
+
+  // The oldest message if all of it is there, else {nullptr, 0}.
+  Message oldest();
+  void pop();
+  // Whether nothing more comes, given how the connection stood before the last look.
+  bool is_over(Health::State state) const {
+    return state == Health::kBroken || (state == Health::kEnded && bye_count_ == count_to_tell());
+  }
+  // Lets the peer put messages into some memory of `region`, which has to allow it; what the peer's
+  // OutgoingLink::aim() takes.
+  std::string expose(const std::byte* data, std::size_t bytes, const Region& region);
+
+ private:
+  struct Arrived {
+    std::uint32_t pieces = 0, of = 0;
+    bool is_short = false;
+  };
+  void take_note(std::uint32_t) override {}
+  void take_piece(const Piece& piece) override;
+  void after_move() override { tell_popped(memory_.layout().slots / 2); }
+  std::uint32_t count_to_tell() const override {
+    return static_cast<std::uint32_t>(popped_) & ~kBye;
+  }
+  // Once so many slots, or half of the cells, are free and the peer does not know.
+  void tell_popped(std::uint32_t slots);
+
+  std::vector<Arrived> arrived_;  // of each message that may be under way
+  std::uint64_t popped_ = 0, popped_short_ = 0;
+  std::uint64_t told_ = 0, told_short_ = 0;
+  Window window_;
+};
+
+}  // namespace railgauge::ib

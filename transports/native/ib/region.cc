@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/region.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace railgauge::ib {
+
+namespace {
+
+std::string lock_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return " (this process may lock " + std::to_string(limit.rlim_cur >> 10) +
+         " KiB: `ulimit -l unlimited`, or LimitMEMLOCK=infinity where a service starts it)";
+}
+
+}  // namespace
+
+Region::Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access)
+    : data_(data), bytes_(bytes), access_(access) {
+  try {
+    for (const auto& rail : rails) add(rail);
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+Region::~Region() { release(); }
+
+void Region::release() {
+  for (auto& [rail, registration] : registered_) Verbs::get().dereg_mr(registration);
+}
+
+void Region::add(const std::shared_ptr<Rail>& rail) {
+  for (auto& [known, registration] : registered_) {
+    if (known == rail) return;
+  }
+  const unsigned order = rail->settings().relaxed_ordering ? abi::kRelaxedOrdering : 0;
+  abi::Mr* registration = Verbs::get().reg_mr_iova2(
+      rail->pd(), const_cast<std::byte*>(data_), bytes_, reinterpret_cast<std::uint64_t>(data_),
+      (access_ ? abi::kLocalWrite | access_ : 0) | order);
+  if (registration == nullptr) {
+    throw verbs_error(rail->name() + ": registering " + std::to_string(bytes_) +
+                          " bytes of memory" + (errno == ENOMEM ? lock_limit() : ""),
+                      errno);
+  }
+  registered_.emplace_back(rail, registration);
+}
+
+const abi::Mr& Region::on(const Rail& rail) const {
+  auto found = std::find_if(registered_.begin(), registered_.end(),
+                            [&](const auto& one) { return one.first.get() == &rail; });
+  if (found == registered_.end()) {
+    throw Error(ErrorCode::kInvalid, "memory is not registered with " + rail.name());
+  }
+  return *found->second;
+}
+
+}  // namespace railgauge::ib

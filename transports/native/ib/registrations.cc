@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transports/native/ib/registrations.h"
+
+#include <unistd.h>
+
+namespace railgauge::ib {
+
+const Region& Registrations::add(const Rails& rails, const std::byte* data, std::size_t bytes,
+                                 unsigned access) {
+  const Pages pages = pages_of(data, bytes);
+  auto known = known_.find(pages);
+  if (known == known_.end()) {
+    auto region = std::make_unique<Region>(rails, pages.begin, pages.bytes, access);
+    known = known_.emplace(pages, Counted{std::move(region), 0}).first;
+  }
+  ++known->second.times;
+  return *known->second.region;
+}
+
+void Registrations::remove(const std::byte* data, std::size_t bytes) {
+  auto known = known_.find(pages_of(data, bytes));
+  if (known == known_.end()) {
+    throw Error(ErrorCode::kInvalid, "this memory is not registered with RDMA devices");
+  }
+  if (--known->second.times == 0) known_.erase(known);
+}
+
+// Regions may overlap; few are known, and most operations use the last ones.
+const Region* Registrations::find(const std::byte* data, std::size_t bytes) const {
+  for (auto after = known_.upper_bound({data + 1, 0}); after != known_.begin();) {
+    const Region& region = *(--after)->second.region;
+    if (region.holds(data, bytes)) return &region;
+  }
+  return nullptr;
+}
+
+void Registrations::extend(const std::shared_ptr<Rail>& rail) {
+  for (auto& [pages, counted] : known_) counted.region->add(rail);
+}
+
+Registrations::Pages Registrations::pages_of(const std::byte* data, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data) & ~(page - 1);
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes + page - 1) & ~(page - 1);
+  return {reinterpret_cast<const std::byte*>(begin), end - begin};
+}
+
+}  // namespace railgauge::ib

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The caller's memory that devices may use without a copy, by its place; as NCCL keeps what
+// ncclCommRegister is given. Only what somebody registered is in here, since memory that is
+// given back and mapped anew keeps its address, but not the registration.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "transports/native/ib/region.h"
+
+namespace railgauge::ib {
+
+class Registrations {
+ public:
+  // Registers the pages of some memory with these rails; `access` as Region's. The same pages
+  // again are only counted. Throws what Region does.
+  const Region& add(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access);
+  // Takes one add() back. Throws Error(kInvalid) for what nobody added.
+  void remove(const std::byte* data, std::size_t bytes);
+  // What holds all of some memory; nullptr: nothing does.
+  const Region* find(const std::byte* data, std::size_t bytes) const;
+  // All of it is registered with another rail, too.
+  void extend(const std::shared_ptr<Rail>& rail);
+
+ private:
+  struct Pages {
+    const std::byte* begin;
+    std::size_t bytes;
+    bool operator<(const Pages& other) const {
+      return begin != other.begin ? begin < other.begin : bytes < other.bytes;
+    }
+  };
+  struct Counted {
+    std::unique_ptr<Region> region;
+    int times;
+  };
+  static Pages pages_of(const std::byte* data, std::size_t bytes);
+
+  std::map<Pages, Counted> known_;
+};
+
+}  // namespace railgauge::ib
