@@ -219,7 +219,8 @@ def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]
 def registered(register: int) -> list[str]:
     """What there is to say about -R: host memory has no other kind of registration."""
     symmetric = ", as -R 1: host memory has no symmetric kind" if register == 2 else ""
-    return [f"-R {register}: buffers are memory that all ranks of a host map{symmetric}"] if register else []
+    memory = "memory that all ranks of a host map, and registered with RDMA devices"
+    return [f"-R {register}: buffers are {memory}{symmetric}"] if register else []
 
 
 def ignored(flags: dict[str, int]) -> list[str]:

@@ -17,6 +17,7 @@ from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails, interfaces
+from railgauge.collectives.registered import Registered
 from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.waiting import spin_s
@@ -87,6 +88,8 @@ class Communicator(Collectives):
         self._queue: WorkQueue | None = None
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
+        self._registered: dict[int, list[Any]] = {}
+        """Arrays that RDMA devices send from, by address, as often as they were registered."""
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
         """Called with the connections of pairs once they are made, which is when something first goes by them."""
         nets = nets or [[None] * len(ring) for ring in rings]
@@ -202,6 +205,29 @@ class Communicator(Collectives):
         if self._board is None:
             return memoryview(bytearray(size))
         return allocate(self._group, self._board, size)
+
+    def register(self, array: Any) -> Registered:
+        """Let RDMA devices send from an array that is there already, without a copy: each rank what it likes.
+
+        Between operations. It has to stay where it is until it is taken back; this keeps it so long. Without a
+        connection over NET/IB nothing is registered.
+
+        Raises:
+            UsageError: it is no array in host memory, or not contiguous.
+            UnavailableError: a device cannot register it: of how much may be locked (ulimit -l), for one.
+        """
+        self._wait_for_queue()
+        address, size = native.place_of(array)
+        if not size or not self._connections.register(address, size):
+            return Registered(None, lambda _: None)
+        held = self._registered.setdefault(address, [])
+        held.append(array)
+
+        def end(address: int) -> None:
+            self._connections.deregister(address, size)
+            held.pop()
+
+        return Registered(address, end)
 
     @contextlib.contextmanager
     def group(self) -> Iterator[None]:

@@ -89,6 +89,14 @@ class Connections:
         """
         return self._cubes([list(ranks) for ranks in zip(*hosts, strict=False)], channel, rails)
 
+    def register(self, address: int, size: int) -> bool:
+        """Whether RDMA devices send from that memory from now on. Errors are those of `Connector.register`."""
+        return self._connector.register(address, size)
+
+    def deregister(self, address: int, size: int) -> None:
+        """Take one `register` back."""
+        self._connector.deregister(address, size)
+
     def standing(self) -> Standing:
         """Where this rank stands here, by its number in the job; for any thread."""
         if self.engine is None:

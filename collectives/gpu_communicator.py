@@ -15,7 +15,7 @@ from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
-from railgauge.collectives.gpu_memory import Registered, SymmetricArray
+from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_way import (
     DUE,
     WAYS,
@@ -30,6 +30,7 @@ from railgauge.collectives.gpu_way import (
 )
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
+from railgauge.collectives.registered import Registered
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error, UnavailableError, UsageError
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw

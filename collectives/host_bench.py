@@ -16,13 +16,18 @@ from railgauge.topo.predict.host_cost import host_cost
 
 
 class HostBench(Bench):
-    """Buffers of `largest` bytes; `register`: of the communicator, so that ranks of a host work on each other's."""
+    """Buffers of `largest` bytes; `register`: of the communicator, so that ranks of a host work on each other's,
+    and registered with RDMA devices.
+    """
 
     def __init__(self, comm: Communicator, largest: int, *, register: bool) -> None:
         super().__init__(comm.rank, comm.size)
         self._comm = comm
         allocate = comm.memory if register else own_memory
         self._source, self._destination = (Buffer(largest, allocate) for _ in range(2))
+        if register:
+            for buffer in (self._source, self._destination):
+                comm.register(buffer.memory)  # for as long as the communicator is there
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""

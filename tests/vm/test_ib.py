@@ -12,7 +12,7 @@ from tests.vm.lab import guest
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]
 TIMEOUT_S = 300  # about 40 s where two cores are free
-BYTES = 1_109_289  # of one shape: each size three times, and what time_pair says itself
+BYTES = 2 * 1_109_289  # of one shape: each size three times as it lies and registered, and what time_pair says itself
 RTS = 3  # enum ibv_qp_state
 ONE_GUEST, TWO_GUESTS = "one guest", "two guests"
 
@@ -76,6 +76,7 @@ def test_a_boot_outlives_many_rounds_of_connections(both):
         ("pkey", "UsageError", ("no index 7", "NCCL_IB_PKEY")),
         ("timeout", "UsageError", ("0 to 31", "NCCL_IB_TIMEOUT")),
         ("unlike ends", "MismatchError", ("queue pairs", "NCCL_IB_QPS_PER_CONNECTION")),
+        ("never registered", "UsageError", ("not registered",)),
     ],
 )
 def test_what_cannot_be_is_refused_with_what_to_try(both, case, kind, words):

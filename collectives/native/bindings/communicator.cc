@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "collectives/native/bindings/array.h"
 #include "collectives/native/bindings/call.h"
 #include "transports/native/error.h"
 
@@ -94,6 +95,12 @@ double time_pair(Communicator& self, int peer, int traffic, const Input& source,
                         static_cast<std::byte*>(destination.data()), bytes, ahead, times);
 }
 
+std::pair<std::uintptr_t, std::size_t> place_of(nb::handle array) {
+  Array held;
+  held.hold(array, "register", false);
+  return {reinterpret_cast<std::uintptr_t>(held.data()), held.bytes()};
+}
+
 }  // namespace
 
 // The parts of what is packed.
@@ -148,6 +155,9 @@ void bind_recorder(nb::module_& m) {
 
 void bind_communicator(nb::module_& m) {
   bind_recorder(m);
+  m.def("place_of", &place_of, "array"_a,
+        "The address and the bytes of an array in host memory. UsageError for what operations do "
+        "not take.");
   nb::class_<Call>(m, "Call",
                    "An operation on a caller's arrays, which are held until this is gone.")
       .def_prop_ro("in_pairs", &Call::in_pairs, "whether it goes over pairs");

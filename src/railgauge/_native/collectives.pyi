@@ -66,6 +66,11 @@ class Recorded:
     def took_us(self) -> float:
         """0: over without a wait, not timed; -1: not over"""
 
+def place_of(array: object) -> tuple[int, int]:
+    """
+    The address and the bytes of an array in host memory. UsageError for what operations do not take.
+    """
+
 class Call:
     """An operation on a caller's arrays, which are held until this is gone."""
 

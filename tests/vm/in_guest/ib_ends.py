@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks of a test, each with an RDMA connection to the other and one from it; they meet over TCP."""
 
+import contextlib
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from railgauge._native import collectives, transports
@@ -73,11 +74,20 @@ class Pair:
         pairs[self.peer] = collectives.Pair(self.sender, self.receiver)
         self._communicator.connect_pairs(pairs)
 
-    def exchange(self, traffic: int, data: Any, size: int, times: int = 1) -> bytearray:
-        """What came of the other one's data."""
+    def exchange(self, traffic: int, data: Any, size: int, times: int = 1, *, registered: bool = False) -> bytearray:
+        """What came of the other one's data; sent from where it lies if it is registered."""
         came = bytearray(max(size, 1))
-        self.time(traffic, data, came, size, times)
+        with self.registered(data) if registered else contextlib.nullcontext():
+            self.time(traffic, data, came, size, times)
         return came[:size]
+
+    @contextlib.contextmanager
+    def registered(self, data: Any) -> Iterator[None]:
+        """Devices send from that memory meanwhile."""
+        place = collectives.place_of(data)
+        self.proxy.register(*place)
+        yield
+        self.proxy.deregister(*place)
 
     def time(self, traffic: int, data: Any, came: Any, size: int, times: int = 1) -> float:
         """The seconds of one of `times` messages, an answer included."""

@@ -39,7 +39,9 @@ def exchanges(rank, meeting, shape):
     """All sizes both ways at once; how many came wrong, and what the queue pairs are set to."""
     pair = Pair(rank, meeting, **shape)
     wrong = sum(
-        pair.exchange(BOTH, pattern(rank, size), size, times=3) != pattern(1 - rank, size)[:size] for size in SIZES
+        pair.exchange(BOTH, pattern(rank, size), size, times=3, registered=registered) != pattern(1 - rank, size)[:size]
+        for registered in (False, True)
+        for size in SIZES
     )
     attributes = pair.sender.attributes()
     pair.proxy.close()
@@ -59,6 +61,9 @@ def rounds(rank, meeting, count):
 def refusals(rank, meeting):
     """What cannot be connected, and what is said."""
 
+    def never_registered():
+        transports.IbProxy(transports.Doorbell(), 1.0).deregister(4096, 1)
+
     def unlike():
         Pair(rank, meeting, devices=("rxe0",), queue_pairs=1 + rank)
 
@@ -71,6 +76,7 @@ def refusals(rank, meeting):
         "pkey": message_of(lambda: transports.IbRail("rxe0", 1, IPV4_GID, pkey_index=7)),
         "timeout": message_of(lambda: transports.IbRail("rxe0", 1, IPV4_GID, timeout=32)),
         "unlike ends": message_of(unlike),
+        "never registered": message_of(never_registered),
     }
 
 

@@ -166,7 +166,7 @@ def two_rails() -> None:
     """Over each port as a NIC of its own, then over both as one. What the first scan finds the others read."""
     run("rails", "--expect-transport", "NET/IB", NCCL_IB_MERGE_NICS="0", NCCL_TOPO_DUMP_FILE=TOPOLOGY)
     SAYING["NCCL_TOPO_FILE"] = f"/tmp/topology.guest{RANK}.xml"
-    run("merged", "--expect-transport", "NET/IB")
+    run("merged", "-R", "1", "--expect-transport", "NET/IB")
 
 
 def settings() -> None:
