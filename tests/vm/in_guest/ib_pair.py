@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from tests.vm.in_guest.ib_ends import BOTH, IPV4_GID, RECEIVE, Meeting, Pair, meet, pattern
+from tests.vm.in_guest.ib_ends import BOTH, IPV4_GID, RECEIVE, SEND, Meeting, Pair, meet, pattern
 
 from railgauge._native import transports
 from railgauge.topo.errors import Error
@@ -23,6 +24,7 @@ SHAPES = (
     {"devices": ("rxe0", "rxe1"), "queue_pairs": 2, "split": False, "slot_bytes": 256 << 10},
     {"devices": ("rxe0", "rxe1"), "queue_pairs": 2, "split": True, "slot_bytes": 128 << 10, "traffic_class": 106},
 )
+COUNTED = {8: 1000, 65536: 100}
 SIZES = (0, 1, 8, 121, 4096, 65536, 300_001)
 
 
@@ -46,6 +48,24 @@ def exchanges(rank, meeting, shape):
     attributes = pair.sender.attributes()
     pair.proxy.close()
     return {"wrong": wrong, "bytes": pair.receiver.bytes, "attributes": attributes, **shape}
+
+
+def packets(name):
+    """What Soft-RoCE has sent by a device, acknowledgements among it."""
+    return int(Path(f"/sys/class/infiniband/{name}/ports/1/hw_counters/sent_pkts").read_text())
+
+
+def counted(rank, meeting, size, times):
+    """The packets that this rank sends for messages from rank 1 to rank 0."""
+    pair = Pair(rank, meeting, devices=("rxe0",), slot_bytes=64 << 10)
+    data, came, traffic = pattern(1, size), bytearray(size), SEND if rank else RECEIVE
+    meeting.barrier()
+    before = packets("rxe0")
+    pair.time(traffic, data, came, size, times)
+    sent = packets("rxe0") - before
+    meeting.barrier()
+    pair.proxy.close()
+    return {"sent": sent, "wrong": rank == 0 and came != data[:size]}
 
 
 def rounds(rank, meeting, count):
@@ -127,6 +147,7 @@ def run(rank: int, meeting: Meeting, two_guests: bool) -> None:
     answers["rounds"] = rounds(rank, meeting, 30)
     answers["closed"] = closed(rank, meeting)
     if two_guests:
+        answers["counted"] = {size: counted(rank, meeting, size, times) for size, times in COUNTED.items()}
         answers["link_down"] = link_down(rank, meeting)
     answers["killed"] = killed(rank, meeting)
     print(json.dumps(answers), flush=True)
