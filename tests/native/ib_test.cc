@@ -88,6 +88,15 @@ void an_immediate_says_what_a_piece_is() {
   REQUIRE(Piece::from(Piece{Piece::kNumberMask + 5, false, 1}.immediate()).message == 4);
 }
 
+void queue_pairs_take_the_ways_of_a_port_in_turn() {
+  for (std::uint32_t number = 0; number < 9; ++number) {
+    const LidWay only = lid_way(number, 0, 40, 0);
+    REQUIRE(only.to == 40 && only.from_bits == 0);
+    const LidWay one_of = lid_way(number, 1, 40, 2);  // two ways from here, four there
+    REQUIRE(one_of.to == 40 + number % 4 && one_of.from_bits == number % 2);
+  }
+}
+
 void a_window_is_told_whole() {
   const Window window{1ull << 40, 4096, {7, 8}};
   const Window told = Window::from(window.facts(), 2);
@@ -127,6 +136,7 @@ int main() {
   a_message_stays_on_one_queue_pair_of_each_rail();
   slots_and_cells_lie_side_by_side();
   an_immediate_says_what_a_piece_is();
+  queue_pairs_take_the_ways_of_a_port_in_turn();
   a_window_is_told_whole();
   the_first_failure_of_a_device_is_told();
   std::puts("all passed");

@@ -124,7 +124,7 @@ void Link::connect(const std::string& peer_facts) {
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
     QueuePairFacts facts;
     std::memcpy(&facts, peer_facts.data() + sizeof theirs + number * sizeof facts, sizeof facts);
-    pairs_[number]->connect(facts);
+    pairs_[number]->connect(facts, static_cast<std::uint32_t>(number) / rails);
     peer_rkeys_.push_back(facts.rkey);
   }
   connected_ = true;

@@ -70,13 +70,14 @@ QueuePairFacts QueuePair::facts() const {
   facts.qpn = qp_->qp_num;
   facts.psn = psn_;
   facts.lid = rail_->attributes().lid;
+  facts.lmc = rail_->attributes().lmc;
   facts.mtu = static_cast<std::uint8_t>(rail_->attributes().active_mtu);
   facts.link_layer = rail_->attributes().link_layer;
   facts.gid = rail_->gid();
   return facts;
 }
 
-void QueuePair::connect(const QueuePairFacts& peer) {
+void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
   const RailSettings& settings = rail_->settings();
   const abi::PortAttr& port = rail_->attributes();
   const std::string where = gid_text(peer.gid) + " (LID " + std::to_string(peer.lid) +
@@ -105,7 +106,11 @@ void QueuePair::connect(const QueuePairFacts& peer) {
     to.grh.hop_limit = kHopLimit;
     to.grh.traffic_class = static_cast<std::uint8_t>(settings.traffic_class);
   }
-  if (!rail_->ethernet()) to.dlid = peer.lid;
+  if (!rail_->ethernet()) {
+    const LidWay way = lid_way(number, port.lmc, peer.lid, peer.lmc);
+    to.dlid = way.to;
+    to.src_path_bits = way.from_bits;
+  }
   modify(attributes,
          abi::kQpState | abi::kQpAv | abi::kQpPathMtu | abi::kQpDestQpn | abi::kQpRqPsn |
              abi::kQpMaxDestRdAtomic | abi::kQpMinRnrTimer,

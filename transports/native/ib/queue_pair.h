@@ -20,9 +20,23 @@ struct QueuePairFacts {
   std::uint8_t link_layer;
   abi::Gid gid;
   std::uint32_t rkey;  // of the slots, where messages come in
-  std::uint32_t unused;
+  std::uint8_t lmc;
+  std::uint8_t unused[3];
 };
 static_assert(sizeof(QueuePairFacts) == 40);
+
+// One of the ways between two ports of InfiniBand: a port answers to 2^LMC LIDs in a row, to each
+// of which the subnet manager may have laid another way (IBTA 7.11.1).
+struct LidWay {
+  std::uint16_t to;        // the LID there
+  std::uint8_t from_bits;  // of the LID here, what is added to the port's first
+};
+// The `number`th queue pair's: they take the ways in turn.
+inline LidWay lid_way(std::uint32_t number, std::uint8_t own_lmc, std::uint16_t lid,
+                      std::uint8_t lmc) {
+  return {static_cast<std::uint16_t>(lid + number % (1u << lmc)),
+          static_cast<std::uint8_t>(number % (1u << own_lmc))};
+}
 
 // What a queue pair is set to, as ibv_query_qp(3) tells it.
 struct QueuePairAttributes {
@@ -50,8 +64,9 @@ class QueuePair {
   std::uint32_t inline_bytes() const { return inline_bytes_; }
   // Without an rkey.
   QueuePairFacts facts() const;
-  // To the state in which it sends; throws Error(kSystem) naming both ends.
-  void connect(const QueuePairFacts& peer);
+  // To the state in which it sends, as the `number`th between these ports; throws Error(kSystem)
+  // naming both ends.
+  void connect(const QueuePairFacts& peer, std::uint32_t number);
   QueuePairAttributes attributes() const;
   // Whether so many more sends may be posted.
   bool has_room(std::uint32_t sends) const { return posted_ + sends <= done_ + depth_.sends; }
