@@ -44,18 +44,20 @@ def connect_gpus(
     bootstrap: Bootstrap,
     peers: Sequence[Peer],
     plan: Plan,
+    network: Network,
     device: int,
     log: NcclLog,
     *,
     in_channels: bool = False,
     tuned: bool = True,
 ) -> GpuCommunicator:
-    """Connect the GPUs of all ranks over the plan, and log how; `device` is this rank's by CUDA's number.
+    """Connect the GPUs of all ranks over the plan and its network, and log how; `device` is this rank's, by CUDA's
+    number.
 
     `in_channels`: all goes over the plan's rings that can. Where they are to be `tuned` they choose by the times that
     rank 0 has on file. Errors are those of GpuCommunicator and `measured_for`.
     """
-    comm = GpuCommunicator(bootstrap, peers, plan, device, in_channels=in_channels)
+    comm = GpuCommunicator(bootstrap, peers, plan, network, device, in_channels=in_channels)
     if tuned:
         choose_measured(comm, bootstrap)
     log_gpu_connections(comm, log)

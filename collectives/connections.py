@@ -136,9 +136,8 @@ class Connections:
     def _in_job(self, one: Wire) -> Wire:
         """A wire by the ranks' numbers in the job, and by NICs that they have."""
         network = self._network
-        source, target, devices = self._members[one.source], self._members[one.target], one.devices
-        if devices and network.nics:
-            devices = network.nic(source, devices[0]).number, network.nic(target, devices[1]).number
+        source, target = self._members[one.source], self._members[one.target]
+        devices = one.devices and network.devices_of((source, target), one.devices)
         return replace(one, source=source, target=target, devices=devices, network=network.name)
 
     def _sender(self, channel: int, target: int) -> Sender | None:

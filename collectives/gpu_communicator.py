@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives on arrays in the memory of GPUs: a GPU for each rank, over the channels of a plan."""
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +19,13 @@ from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_way import (
     DUE,
+    NAMES,
     WAYS,
     Launch,
     Layout,
     Via,
     allowed_ways,
     lanes_of,
-    name,
     net_wires,
     vias_of,
 )
@@ -32,11 +33,12 @@ from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.registered import Registered
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import Error, UnavailableError, UsageError
+from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector
 from railgauge.transports.group import Group
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.wire import Wire
@@ -90,6 +92,7 @@ class GpuCommunicator(Collectives):
         group: Group,
         peers: Sequence[Peer],
         plan: Plan,
+        network: Network,
         device: int,
         *,
         in_channels: bool = False,
@@ -125,7 +128,7 @@ class GpuCommunicator(Collectives):
         self._together(lambda: self._engine.connect([bytes.fromhex(one[self.rank]) for one in told]))
         self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
-        self._carry(net_wires(plan, peers, vias))
+        self._carry(net_wires(plan, network, vias), network)
         self._allowed = allowed_ways(environ, in_channels=in_channels)
         self._watch = Watch(self._standing, self._abort)
         self._job.attend(self._watch)
@@ -141,9 +144,8 @@ class GpuCommunicator(Collectives):
     @property
     def ends(self) -> list[GpuEnd]:
         """This rank's ways to the others, and what went over them; replays of a caller's CUDA graph do not show."""
-        own = self.peers[self.rank]
         return [
-            GpuEnd(rank, name(own, self.peers[rank], via, self._nets.get(rank)), *traffic)
+            GpuEnd(rank, NAMES.get(via) or self._nets[rank], *traffic)
             for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
             if via is not Via.NONE
         ]
@@ -261,10 +263,13 @@ class GpuCommunicator(Collectives):
         self._group.barrier()
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; after the last operation is done."""
+        """Send what the others still have to get, and end; by all ranks together, after the last operation is done."""
+        if self._connectors:
+            with contextlib.suppress(RunError):  # of a run that has failed
+                self._group.barrier()
+        self._engine.stop()
         for connector in self._connectors:
-            if connector.proxy:
-                connector.proxy.close()
+            connector.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -303,13 +308,13 @@ class GpuCommunicator(Collectives):
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
         return made  # type: ignore[return-value]
 
-    def _carry(self, wires: Sequence[Wire]) -> None:
+    def _carry(self, wires: Sequence[Wire], network: Network) -> None:
         """Connect what goes between nodes, and have the boxes carried over it."""
-        self._nets = {one.target: list(one.devices or ()) for one in reversed(wires) if one.source == self.rank}
+        self._nets = {one.target: one.planned for one in reversed(wires) if one.source == self.rank}
         lanes = min(self._group.all_gather(lanes_of(self.peers, self.rank))) if wires else 0
         for lane in range(lanes):
             self._doorbells.append(Doorbell())
-            self._connectors.append(Connector(self._group, self._doorbells[lane], None))
+            self._connectors.append(Connector(self._group, self._doorbells[lane], None, network))
             ends = sorted(self._connectors[lane].connect(wires).items(), key=lambda item: item[0].channel)
             for rank, via in enumerate(self.vias):
                 if via is Via.NET:
@@ -331,8 +336,7 @@ class GpuCommunicator(Collectives):
         self._engine.abort()
         for doorbell, connector in zip(self._doorbells, self._connectors, strict=False):
             doorbell.abort()
-            if connector.proxy:
-                connector.proxy.abort()
+            connector.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:
         what = COLLECTIVES[collective]

@@ -19,11 +19,14 @@ NVLINK = "NVL"
 
 @dataclass(frozen=True, slots=True)
 class GpuLinks:
-    """By rank and rank of a node: whether NCCL uses P2P, and GB/s of the path; and whether all have NVLink."""
+    """By rank and rank of a node: whether NCCL uses P2P, and GB/s of the path; and whether all have NVLink. By rank the
+    NIC that NCCL takes for its GPU; none without NICs.
+    """
 
     p2p: list[list[bool]]
     gb_per_s: list[list[float]]
     nvlink: bool
+    nics: list[Node]
 
 
 def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
@@ -51,6 +54,7 @@ def gpu_links(system: System, environ: Mapping[str, str]) -> GpuLinks:
         p2p=[[a == b or found.peer_access(a, b).allowed for a, b in row] for row in pairs],
         gb_per_s=[[found.get(a, b).gb_per_s for a, b in row] for row in pairs],
         nvlink=bool(gpus) and all(a == b or found.wired(a, b).type == NVLINK for row in pairs for a, b in row),
+        nics=[found.local_nets(gpu)[0] for gpu in gpus] if system.nets else [],
     )
 
 

@@ -12,6 +12,7 @@ from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning_file import Timed, TuningPlace
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 
 
@@ -19,16 +20,25 @@ class GpuRun:
     """What a rank measures with; all ranks make it alike."""
 
     def __init__(
-        self, bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, device: int, job: Job, log: NcclLog
+        self,
+        bootstrap: Bootstrap,
+        peers: Sequence[Peer],
+        plan: Plan,
+        network: Network,
+        device: int,
+        job: Job,
+        log: NcclLog,
     ) -> None:
-        """Connect over the plan; `device` is CUDA's number of the GPU.
+        """Connect over the plan and its network; `device` is CUDA's number of the GPU.
 
         Raises:
             UnavailableError, RunError: as `GpuCommunicator`.
         """
         self._bootstrap, self._job = bootstrap, job
         in_channels = job.graph_file is not None
-        self._comm = connect_gpus(bootstrap, peers, plan, device, log, in_channels=in_channels, tuned=not job.tune)
+        self._comm = connect_gpus(
+            bootstrap, peers, plan, network, device, log, in_channels=in_channels, tuned=not job.tune
+        )
         if not job.tune:
             allocate = registered(self._comm, job.register)
             self.bench = GpuBench(self._comm, max(job.sizes), replays=job.replays, allocate=allocate)

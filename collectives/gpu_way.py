@@ -10,9 +10,10 @@ from railgauge.collectives.plan import Plan
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.settings.parameter import parameter
+from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import SHM, transport_name
-from railgauge.transports.wire import ANY_DEVICE, Nets, Wire, unplanned_step, wire
+from railgauge.transports.select import SHM
+from railgauge.transports.wire import Nets, Wire, unplanned_step
 
 WAYS = (
     (Algorithm.ONE_SHOT, Protocol.LL),
@@ -76,7 +77,7 @@ class Via(IntEnum):
 
 
 NAMES = {Via.DIRECT: "P2P/direct pointer", Via.IPC: "P2P/IPC", Via.SHM: SHM}
-"""As NCCL's log names them; NET by its device."""
+"""As NCCL's log names them; NET by its connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +161,23 @@ def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) 
     ]
 
 
-def name(a: Peer, b: Peer, via: Via, nets: Nets) -> str:
-    """The transport as NCCL's log names it at the sender."""
-    return transport_name(nets or unplanned_step(a, b)) if via is Via.NET else NAMES[via]
-
-
-def net_wires(plan: Plan, peers: Sequence[Peer], vias: Sequence[Sequence[Via]]) -> list[Wire]:
-    """The connections that carry boxes between nodes: as the plan's rings and trees go, else by the first NICs."""
-    planned: dict[tuple[int, int], list[Nets]] = {}
+def net_wires(plan: Plan, network: Network, vias: Sequence[Sequence[Via]]) -> list[Wire]:
+    """The connections that carry boxes between nodes: as the plan's rings and trees go, else by the NIC that is the
+    sender's GPU's, on its rail. Over sockets by the first interfaces.
+    """
+    planned: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for source, target, nets in _planned_steps(plan):
-        if nets and nets not in planned.setdefault((source, target), []):
-            planned[source, target].append(nets)
+        devices = nets and network.devices_of((source, target), (nets[0], nets[1]))
+        if devices and devices not in planned.setdefault((source, target), []):
+            planned[source, target].append(devices)
     return [
-        wire(channel, source, target, nets)
+        Wire(channel, source, target, devices, network.name)
         for source, row in enumerate(vias)
         for target, via in enumerate(row)
         if via is Via.NET
-        for channel, nets in enumerate(planned.get((source, target), [ANY_DEVICE]))
+        for channel, devices in enumerate(
+            planned.get((source, target)) or [network.on_rail(source, plan.nics[source], target)]
+        )
     ]
 
 

@@ -39,6 +39,8 @@ class Node:
     """Whether all its GPUs have NVLink to one another."""
     devices: list[tuple[int, int]]
     """NICs of the topology by dev number, and the device of the job's network that each one is."""
+    nics: list[int]
+    """By rank of the node the dev number of the NIC that NCCL takes for its GPU; none of ranks in host memory."""
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""
@@ -69,5 +71,5 @@ class Node:
 
 SHAPE = {
     "name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "gpus": [str], "p2p": [[bool]],
-    "gb_per_s": [[float]], "nvlink": bool, "devices": [(int, int)],
+    "gb_per_s": [[float]], "nvlink": bool, "devices": [(int, int)], "nics": [int],
 }  # fmt: skip

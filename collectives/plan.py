@@ -60,6 +60,8 @@ class Plan:
     """Between GPUs of a node by their path, GB/s; 0 elsewhere."""
     nvlink: bool
     """Whether all GPUs of each node have NVLink to one another."""
+    nics: list[int]
+    """By rank the network's device that is its GPU's, for what goes over no channel; 0 of ranks in host memory."""
     network: str = NET_SOCKET
     """What `nets` are devices of."""
 
@@ -133,6 +135,7 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
         p2p=_by_pair(nodes, [node.p2p for node in described], len(order), False),
         pair_gb_per_s=_by_pair(nodes, [node.gb_per_s for node in described], len(order), 0.0),
         nvlink=all(node.nvlink for node in described),
+        nics=_by_rank(nodes, [[node.device(dev) for dev in node.nics] for node in described], len(order), 0),
         network=network,
     )
 
@@ -146,6 +149,13 @@ def _by_pair(nodes: list[list[int]], found: list[list[list[T]]], size: int, else
         for b, value in zip(ranks, row, strict=False)
     }
     return [[known.get((a, b), elsewhere) for b in range(size)] for a in range(size)]
+
+
+def _by_rank(nodes: list[list[int]], found: list[list[T]], size: int, elsewhere: T) -> list[T]:
+    """What the nodes know of their own ranks, by ranks of the job."""
+    pairs = (zip(ranks, row, strict=False) for ranks, row in zip(nodes, found, strict=True))
+    known = {rank: value for pair in pairs for rank, value in pair}
+    return [known.get(rank, elsewhere) for rank in range(size)]
 
 
 def _received(facts: dict[str, Any]) -> Plan:

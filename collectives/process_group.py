@@ -57,7 +57,7 @@ class ProcessGroup:
                 network = choose_network(self._bootstrap, peers, log)
                 plan = make_plan(self._bootstrap, peers, None, log, network=network)
                 if gpu:
-                    self.communicator = connect_gpus(self._bootstrap, peers, plan, gpu.device, log)
+                    self.communicator = connect_gpus(self._bootstrap, peers, plan, network, gpu.device, log)
                 else:
                     self.communicator = connect(self._bootstrap, peers, plan, network, log)
                 stack.callback(self.communicator.close)  # before the others are told that this rank leaves

@@ -195,7 +195,7 @@ class _Rank:
         self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
         if gpu:
-            gpus = GpuRun(bootstrap, peers, plan, gpu.device, self._job, self._log)
+            gpus = GpuRun(bootstrap, peers, plan, network, gpu.device, self._job, self._log)
             with binding:
                 if self._job.tune:
                     outcome.timed, outcome.timed_at = gpus.tune(self._say)

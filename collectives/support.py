@@ -16,8 +16,7 @@ from railgauge.collectives.operation import IN_PLACE, NUMBERS, REDUCING, ROOTED
 from railgauge.collectives.tuning import ALGORITHMS
 from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.predict import host_cost
-from railgauge.transports.available import OF_GPUS, OF_HOSTS, Available
-from railgauge.transports.network import OVER_SOCKETS
+from railgauge.transports.available import OF_GPUS, Available
 from railgauge.transports.select import SHM
 
 ONE_HOST, TWO_HOSTS = (2,), (2, 2)
@@ -72,8 +71,6 @@ def reductions() -> dict[Dtype, list[Redop]]:
 
 def _support(collective: Collective, device: Device, transport: Available) -> Support:
     why_not = (why_no_gpu() if device is Device.CUDA else None) or transport.why_not
-    if device is Device.CUDA and transport.name in OF_HOSTS:
-        why_not = why_not or OVER_SOCKETS
     if why_not:
         algorithms = []
     elif device is Device.CUDA:

@@ -18,8 +18,8 @@ from railgauge.transports.select import NET_IB, NET_SOCKET, SHM, why_not_shm
 P2P = "P2P"
 NAMES = (P2P, SHM, NET_SOCKET, NET_IB)
 """The transports of NCCL that move data between ranks."""
-OF_GPUS, OF_HOSTS = frozenset((P2P,)), frozenset((NET_IB,))
-"""Between GPUs alone, and between ranks in host memory alone."""
+OF_GPUS = frozenset((P2P,))
+"""Between GPUs alone."""
 PROBE_BYTES = 4096
 OPENED = "opened"
 

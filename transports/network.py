@@ -23,7 +23,8 @@ from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB, NET_SOCKET, sharing_memory
 
-OVER_SOCKETS = "this version carries what GPUs send over sockets"
+FIRST = 0
+"""Of the interfaces that sockets use, where no plan names one."""
 
 
 class Nic(NamedTuple):
@@ -54,6 +55,22 @@ class Network:
         """A rank's NIC of that number; its first one where there is none, as where no plan names one."""
         return next((nic for nic in self.nics[rank] if nic.number == number), self.nics[rank][0])
 
+    def devices_of(self, ranks: tuple[int, int], planned: tuple[int, int]) -> tuple[int, int]:
+        """Devices that two ranks have, for those that a plan names."""
+        if not self.nics:
+            return planned
+        return self.nic(ranks[0], planned[0]).number, self.nic(ranks[1], planned[1]).number
+
+    def on_rail(self, source: int, number: int, target: int) -> tuple[int, int]:
+        """The devices that a step leaves and enters by where no plan names them: the source's NIC of that number, and
+        the target's of the same place, its first one where it has fewer. Rails may be networks that do not meet.
+        """
+        if not self.nics:
+            return FIRST, FIRST
+        own, there = self.nics[source], self.nics[target]
+        place = own.index(self.nic(source, number))
+        return own[place].number, there[place if place < len(there) else 0].number
+
 
 SOCKETS = Network()
 
@@ -77,8 +94,6 @@ def choose_network(
     environ = os.environ if environ is None else environ
     if len(sharing_memory(peers)) == 1 and not always:
         return SOCKETS
-    if peers[0].bus_id is not None:
-        return Network(why_not_ib=OVER_SOCKETS)
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
     settings = read_ib_connection(environ) if found.devices else None
     nics = [_nic(one, settings.queue_pairs) for one in found.devices if settings]

@@ -20,6 +20,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.topo.algorithm import Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import Peer
 
 REGISTRATION = {"nccl": 0, "nccl-registered": 1, "nccl-symmetric": 2}
@@ -69,7 +70,7 @@ class Contender:
         if name in (OWN, OWN_SYMMETRIC):
             log = NcclLog(bootstrap.rank)
             plan = make_plan(bootstrap, peers, None, log)
-            self._comm = comm = connect_gpus(bootstrap, peers, plan, gpu.device, log)
+            self._comm = comm = connect_gpus(bootstrap, peers, plan, SOCKETS, gpu.device, log)
             allocate = registered(comm, 2 * (name == OWN_SYMMETRIC))
             self.version = ""
         else:

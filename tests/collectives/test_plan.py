@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.collectives.made_up_machines import QUIET, node, over_ib
 from tests.collectives.wiring import everybody
+from tests.gpu.fake_gpus import bus_ids, topology
 from tests.transports.ranks import on_ranks
 
+from railgauge.collectives.node_detection import detect_node
 from railgauge.collectives.plan import join_nodes, make_plan, nodes_of
 from railgauge.topo.errors import UsageError
 from railgauge.transports.peer import this_peer
@@ -49,6 +51,15 @@ def test_nodes_of_different_sizes_and_nics_are_joined(tmp_path):
     assert plan.nodes == 3
     assert all(transports.count("NET/Socket/0") == 3 for transports in plan.transports)
     assert 0 < plan.gb_per_s <= 1.25  # host a has no more
+
+
+def test_a_gpus_nic_is_the_one_below_its_switch(tmp_path):
+    file = tmp_path / "topology.xml"
+    file.write_text(topology(2, nics=("mlx5_1", "mlx5_0")))
+    environ, network = {"NCCL_TOPO_FILE": str(file)}, over_ib((0,), (1,))
+    described = [detect_node(name, 2, 2, None, QUIET, environ, bus_ids(2), network) for name in "ab"]
+    peers = peers_on(["a", "b", "a", "b"])
+    assert join_nodes(nodes_of(peers), described, peers, network.name).nics == [1, 1, 0, 0]
 
 
 def test_a_plan_over_rdma_names_nics_by_their_numbers(tmp_path):

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,12 +21,18 @@ BUILT = ROOT / "build" / "fake_cuda"
 COMPILER = ("c++", "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread")
 SWITCH = "0000:ff:00.0"
 CPU = '<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143">'
-GPU = """
-<pci busid="{bus_id}" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+PCI = '<pci busid="{bus_id}" class="{kind}" link_speed="32.0 GT/s PCIe" link_width="16">'
+GPU = (
+    PCI.format(bus_id="{bus_id}", kind="0x030200")
+    + """
   <gpu dev="{number}" sm="90" rank="{number}" gdr="1">
     <nvlink target="0000:ff:00.0" count="18" tclass="0x068000"/>
   </gpu>
 </pci>"""
+)
+NIC = """<nic>
+  <net name="{name}" dev="{number}" latency="0" speed="100000" port="1" guid="{number:#x}" maxconn="131072" gdr="1"/>
+</nic></pci>"""
 
 
 def bus_ids(count: int) -> list[str]:
@@ -33,15 +40,18 @@ def bus_ids(count: int) -> list[str]:
     return [f"0000:{0x10 + 0x10 * (number // 4) + number % 4:02x}:00.0" for number in range(count)]
 
 
-def environment(folder: Path, count: int, *, faults: str = "", memory: int | None = None) -> dict[str, str]:
-    """What a process needs to see so many GPUs on one NVSwitch; `faults` and `memory`: fake_cuda/fake.h.
+def environment(
+    folder: Path, count: int, *, faults: str = "", memory: int | None = None, nics: Sequence[str] = ()
+) -> dict[str, str]:
+    """What a process needs to see so many GPUs on one NVSwitch; `faults` and `memory`: fake_cuda/fake.h; `nics`: as in
+    `topology`.
 
     The topology goes by a file, as sysfs has none of these GPUs; `folder` gets it.
     """
     path = os.environ.get("LD_LIBRARY_PATH")
     limit = {} if memory is None else {"FAKE_CUDA_BYTES": str(memory)}
     file = folder / f"{count}-gpus.xml"
-    file.write_text(topology(count))
+    file.write_text(topology(count, nics))
     return limit | {
         "LD_LIBRARY_PATH": f"{libraries()}:{path}" if path else str(libraries()),
         "NVML_GPUS": " ".join(bus_ids(count)),
@@ -51,10 +61,16 @@ def environment(folder: Path, count: int, *, faults: str = "", memory: int | Non
     }
 
 
-def topology(count: int) -> str:
-    """NCCL's XML of a machine that has them."""
-    gpus = "".join(GPU.format(bus_id=bus_id, number=number) for number, bus_id in enumerate(bus_ids(count)))
-    return f'<system version="1">{CPU}{gpus}</cpu></system>\n'
+def topology(count: int, nics: Sequence[str] = ()) -> str:
+    """NCCL's XML of a machine that has them; `nics`: of each GPU, the NIC below one switch with it."""
+    gpus = [GPU.format(bus_id=bus_id, number=number) for number, bus_id in enumerate(bus_ids(count))]
+    for number, name in enumerate(nics):
+        switch, nic = (
+            PCI.format(bus_id=f"0000:{bus:02x}:{0x10 + number:02x}.0", kind=kind)
+            for bus, kind in ((0x01, "0x060400"), (0x02, "0x020700"))
+        )
+        gpus[number] = f"{switch}{gpus[number]}{nic}{NIC.format(name=name, number=number)}</pci>"
+    return f'<system version="1">{CPU}{"".join(gpus)}</cpu></system>\n'
 
 
 @functools.cache

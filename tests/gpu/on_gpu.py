@@ -19,6 +19,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
@@ -39,7 +40,7 @@ def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False) -> 
         native.gpus_reach = lambda _one, _other: True
     everybody = exchange(bootstrap, this_peer(rank, bus_id=bus_id, device=device, gpu=name))
     peers = [replace(peer, host_id=f"host-{peer.rank * hosts // len(everybody)}") for peer in everybody]
-    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), device, log)
+    return connect_gpus(bootstrap, peers, make_plan(bootstrap, peers, None, log), SOCKETS, device, log)
 
 
 class RegisteredMemory:

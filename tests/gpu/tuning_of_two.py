@@ -19,6 +19,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.collectives.tuning_file import tuning_document
 from railgauge.topo.algorithm import Collective
 from railgauge.transports.nccl_log import NcclLog
+from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange
 
@@ -31,7 +32,7 @@ def body(bootstrap):
     bus_id, name = native.gpu_facts(bootstrap.rank)
     peers = exchange(bootstrap, this_peer(bootstrap.rank, bus_id=bus_id, device=bootstrap.rank, gpu=name))
     plan = make_plan(bootstrap, peers, None, log)
-    comm = connect_gpus(bootstrap, peers, plan, bootstrap.rank, log, tuned="--anew" not in sys.argv)
+    comm = connect_gpus(bootstrap, peers, plan, SOCKETS, bootstrap.rank, log, tuned="--anew" not in sys.argv)
     ran = [comm.ran(case(size)) for size in SIZES]
     measured = gpu_tuning.tune_gpus(comm, bootstrap, COLLECTIVE, sizes=SIZES)
     bootstrap.barrier()

@@ -97,10 +97,12 @@ def test_ranks_of_one_host_need_no_network(monkeypatch):
     assert chosen(monkeypatch, ONE, ONE, same_host=True) == [SOCKETS] * 2
 
 
-def test_gpus_stay_on_sockets(monkeypatch):
-    got = chosen(monkeypatch, ONE, ONE, bus_id="0000:1b:00.0")
-    assert got[0].name == "NET/Socket"
-    assert "GPUs" in got[0].why_not_ib
+def test_what_no_plan_names_keeps_to_the_senders_rail(monkeypatch):
+    two = Found(devices=tuple(IbDevice(number, (port,)) for number, port in zip((3, 5), PORTS, strict=True)))
+    network = chosen(monkeypatch, two, two, ONE)[0]
+    assert [network.on_rail(0, number, 1) for number in (3, 5)] == [(3, 3), (5, 5)]
+    assert network.on_rail(0, 5, 2) == (5, 0)
+    assert SOCKETS.on_rail(0, 1, 1) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ def small(gpu: MadeUp) -> Board:
 
 
 RAILED = Board(nodes=(NumaNode(bus=0x20, ports=(RootPort(below=Nic(rail=0)), RootPort(below=Nic(rail=1)))),))
+ROOMY = replace(RAILED, node_mib=1024)
+"""For the memory of made-up GPUs, and what is lent of it to NICs."""
 PAIR = (small(GPU), small(MadeUp(identity=H100, link=replace(GEN5_X16, width=8, max_width=8))))
 
 # As little as two ranks over RDMA need: NICs on the chipset's bus.

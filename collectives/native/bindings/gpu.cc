@@ -141,6 +141,8 @@ void bind_gpu(nb::module_& m) {
           "window"_a)
       .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
       .def("start", &Engine::start, "doorbells"_a)
+      .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(),
+           "Carry nothing any more; after the last operation of all ranks.")
       .def(
           "channels",
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {

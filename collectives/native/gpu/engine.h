@@ -45,6 +45,8 @@ class Engine {
   // After connect(), and carry() for all of them: a courier sets out for each lane, with its
   // doorbell.
   void start(const std::vector<std::shared_ptr<Doorbell>>& doorbells);
+  // The couriers set out no more; after the last operation of all ranks.
+  void stop() { couriers_.clear(); }
   // The channels that rings and trees run on.
   void channels(const std::vector<PlannedChannel>& planned);
 

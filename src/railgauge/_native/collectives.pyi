@@ -235,6 +235,9 @@ class GpuEngine:
 
     def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
 
+    def stop(self) -> None:
+        """Carry nothing any more; after the last operation of all ranks."""
+
     def channels(self, planned: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Of each channel the ring, and by rank its parent in the tree."""
 

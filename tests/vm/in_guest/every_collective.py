@@ -8,6 +8,7 @@ import os
 import sys
 
 from railgauge._native.transports import FaultySender
+from railgauge.collectives.bench import Bench
 from railgauge.collectives.connect import connect
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.host_bench import HostBench
@@ -18,6 +19,7 @@ from railgauge.collectives.measure import Meter
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
 from railgauge.topo.algorithm import Collective
+from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import choose_network
 from railgauge.transports.peer import this_peer
@@ -38,7 +40,7 @@ def every_collective() -> int:
         network = choose_network(bootstrap, peers, log)
         comm = connect(bootstrap, peers, make_plan(bootstrap, peers, None, log, network=network), network, log)
         bench = HostBench(comm, max(SIZES), register=False)
-        wrong = {str(collective): _wrong(collective, bench, bootstrap) for collective in NUMBERS}
+        wrong = {str(collective): wrong_of(collective, bench, bootstrap) for collective in NUMBERS}
         ends = [end for end in comm.ends.values() if not isinstance(end, FaultySender)]
         document = {
             "wrong": wrong,
@@ -52,7 +54,7 @@ def every_collective() -> int:
     return 0
 
 
-def _wrong(collective: Collective, bench: HostBench, bootstrap) -> int:
+def wrong_of(collective: Collective, bench: Bench, bootstrap: Bootstrap) -> int:
     """Wrong elements of all sizes, on all ranks, out of place and in place."""
     job = Job(
         collective=collective,

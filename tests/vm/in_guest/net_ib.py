@@ -1,34 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs railgauge between two guests, one scenario after another; each answers in /run/io as NAME.out, NAME.err and
-NAME.status.
-
-Each is a fork of one process that has loaded everything: to start Python takes seconds in emulation. The other guest
-runs the same scenarios in the same order.
+"""Runs railgauge between two guests, one scenario after another (scenarios.py). The other guest runs the same scenarios
+in the same order.
 """
 
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.vm.in_guest.every_collective import every_collective
+from tests.vm.in_guest.scenarios import FIRST_PORT, IO, Together, connected, keep, railgauge
 
-import railgauge.cli.link
-import railgauge.cli.run
-import railgauge.cli.run_list
-import railgauge.collectives.link.process
-import railgauge.collectives.process_group
-import railgauge.collectives.run
-from railgauge.cli.main import main as command_line
-
-IO = Path("/run/io")
 RANK = int(os.environ.pop("RANK"))
-FIRST_PORT = 29500
-WAIT_S = 180
 TIMEOUT = ("--timeout", "40")
 SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
 PLACE = {
@@ -43,76 +29,14 @@ TOPOLOGY = "/tmp/topology.xml"
 SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
 """Small slots: to register memory takes long in emulation."""
 ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
-HUB = PLACE["MASTER_ADDR"]
 ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
 
-scenario = 0
-OTHER: socket.socket
-
-
-def keep(name: str, body: Callable[[], int], environment: dict[str, str]) -> Callable[[], int]:
-    """Run a body in a process of its own; the returned function waits for its status."""
-    pid = os.fork()
-    if pid == 0:
-        os.environ.update(environment)
-        for descriptor, kind in ((1, "out"), (2, "err")):
-            os.dup2(os.open(IO / f"{name}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-        status = 70
-        try:
-            status = body()
-        except SystemExit as left:
-            status = int(left.code or 0)
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-
-    def wait() -> int:
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        (IO / f"{name}.status").write_text(str(status))
-        print(f"{time.monotonic():.1f} {name}: {status}", flush=True)
-        return status
-
-    return wait
-
-
-def meet() -> socket.socket:
-    """A connection to the other guest's driver."""
-    if RANK == 0:
-        with socket.create_server((HUB, FIRST_PORT)) as listener:
-            listener.settimeout(WAIT_S)
-            return listener.accept()[0]
-    deadline = time.monotonic() + WAIT_S
-    while True:
-        try:
-            return socket.create_connection((HUB, FIRST_PORT), timeout=WAIT_S)
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
+together: Together
 
 
 def begin(name: str, body: Callable[[], int], **settings: str) -> Callable[[], int]:
     """A scenario of both guests, which begin it together."""
-    global scenario
-    scenario += 1
-    OTHER.settimeout(WAIT_S)
-    OTHER.sendall(b".")
-    if not OTHER.recv(1):
-        raise EOFError("the other guest has ended")
-    return keep(name, body, PLACE | SAYING | {"MASTER_PORT": str(FIRST_PORT + scenario)} | settings)
-
-
-def railgauge(*arguments: str) -> Callable[[], int]:
-    """The command line."""
-
-    def body() -> int:
-        sys.argv = ["railgauge", *arguments]
-        command_line()
-        return 0
-
-    return body
+    return together.begin(name, body, PLACE | SAYING | settings)
 
 
 def run(name: str, *arguments: str, **settings: str) -> None:
@@ -153,13 +77,6 @@ class TrafficClasses:
             header = (packet[0] & 0xF) * 4
             if packet[9] == socket.IPPROTO_UDP and int.from_bytes(packet[header + 2 : header + 4]) == ROCE_PORT:
                 self.seen.add(packet[1])
-
-
-def connected(name: str) -> None:
-    """Wait until a scenario's rank here says that all rings are connected."""
-    deadline, said = time.monotonic() + WAIT_S, IO / f"{name}.err"
-    while not (said.exists() and "Init COMPLETE" in said.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.2)
 
 
 def two_rails() -> None:
@@ -258,10 +175,10 @@ def alone() -> None:
 
 
 def main() -> None:
-    global OTHER
+    global together
     if RANK == 0:
         alone()
-    OTHER = meet()
+    together = Together(RANK, PLACE["MASTER_ADDR"])
     two_rails()
     settings()
     begin("link", railgauge("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
