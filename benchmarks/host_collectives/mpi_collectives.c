@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times an MPI collective on float32: mpi_collectives COLLECTIVE COUNT ITERATIONS WARMUP.
+// Times an MPI collective on float32: mpi_collectives COLLECTIVE COUNT ITERATIONS WARMUP, the
+// numbers as often as there are sizes.
 //
 // Out of place, then in place: warm-up, barrier, one loop of ITERATIONS; the slowest rank's mean
 // counts. Afterwards one more operation on fresh data is compared with what it should give, every
-// element on every rank. Rank 0 prints one JSON line. The buffers ask for huge pages, as numpy's
-// large arrays do, so that no program here owes its figures to the pages of its data. BENCH_FLIP
-// in the environment damages one element before the comparison.
+// element on every rank. Rank 0 prints a JSON line for each size. The buffers ask for huge pages,
+// as numpy's large arrays do, so that no program here owes its figures to the pages of its data.
+// BENCH_FLIP in the environment damages one element before the comparison.
 #define _DEFAULT_SOURCE
 #include "collectives.h"
 #include "private_memory.h"
@@ -104,14 +105,9 @@ static double slowest_us(const float* in, float* out, int iterations, int warmup
   return most;
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  if (argc != 5 || !(what = find_collective(argv[1]))) MPI_Abort(MPI_COMM_WORLD, 2);
-  call = kCalls[what - kCollectives];
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  count = atoi(argv[2]);
-  int iterations = atoi(argv[3]), warmup = atoi(argv[4]);
+// One size; its buffers stay, so that none is at an address that was registered with a device
+// before.
+static void measure(int iterations, int warmup) {
   size_t floats = (size_t)count * (what->input_per_rank || what->output_per_rank ? ranks : 1);
   float *in = private_memory(floats), *out = private_memory(floats);
   bool apart = strcmp(what->name, "broadcast");  // MPI's has one buffer
@@ -139,6 +135,18 @@ int main(int argc, char** argv) {
     if (apart) snprintf(apart_us, sizeof apart_us, "%.6f", out_of_place);
     printf("{\"ranks\": %d, \"out_of_place_us\": %s, \"in_place_us\": %.6f, \"wrong\": %ld}\n",
            ranks, apart_us, in_place, bad);
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (argc < 5 || argc % 3 != 2 || !(what = find_collective(argv[1]))) MPI_Abort(MPI_COMM_WORLD, 2);
+  call = kCalls[what - kCollectives];
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int at = 2; at < argc; at += 3) {
+    count = atoi(argv[at]);
+    measure(atoi(argv[at + 1]), atoi(argv[at + 2]));
   }
   MPI_Finalize();
   return 0;

@@ -6,11 +6,10 @@ Arguments: RANK ADDRESS TURNS; rank 0 listens there.
 
 import json
 import statistics
-import subprocess
 import sys
-import time
 
-from tests.vm.in_guest.ib_ends import ANSWER, ASK, IPV4_GID, RECEIVE, SEND, TIMEOUT, Meeting, Pair, meet, pattern
+from benchmarks.verbs_vs_perftest.perftest import bandwidth_mb_per_s, latency_us
+from tests.vm.in_guest.ib_ends import ANSWER, ASK, RECEIVE, SEND, Meeting, Pair, meet, pattern
 
 DEVICE = "rxe0"
 LARGE, LARGE_TIMES = 1 << 20, 20
@@ -19,48 +18,14 @@ SLOT_BYTES = 256 << 10
 SPIN_S = {"bandwidth": 2e-3, "latency": 0.05}
 """How long a rank polls before it sleeps: as in `railgauge run` where every rank has a core (collectives/waiting.py),
 and beside ib_write_lat, which only polls, longer than a busy host takes a guest's core away."""
-TRIES = 10
-MIB = 1 << 20  # perftest's MB
-
-
-def perftest(rank: int, address: str, meeting: Meeting, program: str, *options: str) -> list[float]:
-    """The numbers of perftest's line of results; a run that breaks off is made again."""
-    command = [program, "-d", DEVICE, "-x", str(IPV4_GID), "-u", str(TIMEOUT), *options]
-    for _ in range(TRIES):
-        meeting.barrier()
-        done = called([*command, address]) if rank else run(command)
-        there = meeting.swap(b"good" if done.returncode == 0 else b"bad")
-        if done.returncode == 0 and there == b"good":
-            break
-    else:
-        raise RuntimeError(f"{command}: {done.stdout} {done.stderr}")
-    lines = done.stdout.splitlines()
-    (header,) = (at for at, line in enumerate(lines) if line.startswith(" #bytes"))
-    return [float(word) for word in lines[header + 1].split()]
-
-
-def called(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """The run of a client, once the other one listens."""
-    for _ in range(TRIES):
-        time.sleep(0.5)
-        done = run(command)
-        if "Couldn't connect" not in done.stdout + done.stderr:
-            break
-    return done
-
-
-def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 def perftest_bandwidth(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
-    numbers = perftest(rank, address, meeting, "ib_write_bw", "-s", str(LARGE), "-n", str(LARGE_TIMES))
-    return {"mb_per_s": numbers[3] * MIB / 1e6}
+    return {"mb_per_s": bandwidth_mb_per_s(rank, address, meeting, DEVICE, LARGE, LARGE_TIMES)}
 
 
 def perftest_latency(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
-    numbers = perftest(rank, address, meeting, "ib_write_lat", "-s", str(SMALL), "-n", str(SMALL_TIMES * BATCHES))
-    return {"least_us": numbers[2], "typical_us": numbers[4], "mean_us": numbers[5]}
+    return latency_us(rank, address, meeting, DEVICE, SMALL, SMALL_TIMES * BATCHES)
 
 
 def our_bandwidth(rank: int, pair: Pair) -> dict[str, float]:

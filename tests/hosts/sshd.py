@@ -15,28 +15,9 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.netns import Hosts
+from tests.hosts.ssh_keys import make_keys
 
 UP_WITHIN_S = 10
-
-SSHD = """\
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/authorized_keys
-StrictModes no
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitRootLogin prohibit-password
-UsePAM no
-PidFile none
-"""
-SSH = """\
-Host *
-    User root
-    IdentityFile {folder}/key
-    IdentitiesOnly yes
-    UserKnownHostsFile {folder}/known_hosts
-    GlobalKnownHostsFile /dev/null
-    StrictHostKeyChecking yes
-"""
 UP = "import socket, sys; socket.create_connection((sys.argv[1], 22), 1)"
 
 
@@ -46,7 +27,8 @@ def sshd_on(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
     sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if sshd is None or shutil.which("ssh") is None:
         pytest.skip("no ssh: openssh-server and openssh-client are not installed")
-    _configure(hosts, folder)
+    names = [*hosts.names, *hosts.addresses, *(f"fd77::{i + 1}" for i in range(len(hosts.names)))]
+    make_keys(folder, names)
     Path("/run/sshd").mkdir(exist_ok=True)  # Debian's sshd locks its unprivileged half into it
     with (folder / "sshd.log").open("wb") as log:
         for host in range(len(hosts.names)):
@@ -55,17 +37,6 @@ def sshd_on(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
         for address in hosts.addresses:
             _wait_until_up(hosts, address, folder)
         yield os.environ | {"RAILGAUGE_SSH": f"ssh -F {folder}/ssh_config"}
-
-
-def _configure(hosts: Hosts, folder: Path) -> None:
-    for name in ("host_key", "key"):
-        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
-        subprocess.run(make, check=True, stdin=subprocess.DEVNULL)
-    (folder / "authorized_keys").write_text((folder / "key.pub").read_text())
-    known = ",".join([*hosts.names, *hosts.addresses, *(f"fd77::{i + 1}" for i in range(len(hosts.names)))])
-    (folder / "known_hosts").write_text(f"{known} {(folder / 'host_key.pub').read_text()}")
-    (folder / "sshd_config").write_text(SSHD.format(folder=folder))
-    (folder / "ssh_config").write_text(SSH.format(folder=folder))
 
 
 def _wait_until_up(hosts: Hosts, address: str, folder: Path) -> None:

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each of the two guests runs: all-reduces of railgauge and of Open MPI in turns; rank 0 prints a JSON line for
+each sample. Arguments: RANK TURNS MPIRUN PROGRAM, the last being mpi_collectives of host_collectives.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from benchmarks.verbs_vs_perftest.perftest import bandwidth_mb_per_s, latency_us
+from tests.vm.in_guest.ib_ends import Meeting, meet
+from tests.vm.lab.ssh import SSH, address
+
+from railgauge import init_process_group
+from railgauge._native.collectives import Pattern
+from railgauge.collectives.case import Case
+from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.dtype import Dtype, PatternKind, Redop
+from railgauge.collectives.host_bench import HostBench
+from railgauge.topo.algorithm import Collective
+
+DEVICE, INTERFACE = "rxe0", "rail0"
+ITERATIONS = {8: 200, 1 << 10: 200, 64 << 10: 40, 1 << 20: 6, 8 << 20: 2}
+"""By size in bytes; a tenth as many go ahead, one at least."""
+OURS = {
+    "NET/IB": {"NCCL_NET": "IB", "NCCL_IB_HCA": f"={DEVICE}", "NCCL_IB_TIMEOUT": "18"},
+    "NET/Socket": {"NCCL_NET": "Socket"},
+}
+"""A lost packet is sent again after 1.07 s, as with UCX (UCX_RC_TIMEOUT)."""
+MPI = {
+    "UCX": ["--mca", "pml", "ucx", "-x", "UCX_TLS=rc,self", "-x", f"UCX_NET_DEVICES={DEVICE}:1"],
+    "TCP": ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", INTERFACE],
+}
+LARGE, LARGE_TIMES = 1 << 20, 10
+FIRST_PORT = 29500
+TIMEOUT_S = 120
+
+
+def warmup(size: int) -> int:
+    """How many operations go ahead of the timed ones."""
+    return max(1, ITERATIONS[size] // 10)
+
+
+class Ours:
+    """This rank of a group that stays connected while others take their turns."""
+
+    def __init__(self, rank: int, port: int, settings: dict[str, str]) -> None:
+        os.environ.update(settings)
+        self._group = init_process_group(f"tcp://{address(0)}:{port}", rank, 2)
+        assert isinstance(self._group.communicator, Communicator)
+        for name in settings:
+            del os.environ[name]
+        self._bench = HostBench(self._group.communicator, max(ITERATIONS), register=False)
+
+    def samples(self) -> Iterator[dict[str, Any]]:
+        """One of each size, on rank 0 with the slower rank's mean microseconds."""
+        for size in ITERATIONS:
+            case = Case(collective=Collective.ALL_REDUCE, count=size // 4, dtype=Dtype.FLOAT, op=Redop.SUM, root=0)
+            times = {f"{way}_us": self._time(case, size, way == "in_place") for way in ("out_of_place", "in_place")}
+            yield {"bytes": size, **times}
+
+    def _time(self, case: Case, size: int, in_place: bool) -> float:
+        self._group.barrier()
+        seconds = self._bench.repeat(case, in_place=in_place, ahead=warmup(size), times=ITERATIONS[size])
+        pattern = Pattern(2, case.dtype, case.op, size, PatternKind.EXACT)
+        self._bench.fill(case, pattern, in_place=in_place)
+        self._bench.repeat(case, in_place=in_place)
+        verdict = self._bench.verify(case, pattern, PatternKind.EXACT, in_place=in_place)
+        if verdict.wrong:
+            raise RuntimeError(f"{case} of {size} bytes: {verdict}")
+        return float(self._group.communicator.all_reduce(np.array([seconds * 1e6]), op=Redop.MAX)[0])
+
+    def close(self) -> None:
+        """Leave together."""
+        self._group.close()
+
+
+def mpi_samples(mpirun: str, program: str, options: list[str]) -> Iterator[dict[str, Any]]:
+    """One of each size, of one mpirun."""
+    jobs = [str(number) for size in ITERATIONS for number in (size // 4, ITERATIONS[size], warmup(size))]
+    hosts = ["-n", "2", "--host", f"{address(0)}:1,{address(1)}:1", "--bind-to", "none"]
+    launch = [mpirun, *hosts, "--prtemca", "plm_ssh_agent", SSH, *options, program, "all_reduce", *jobs]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(launch, env=os.environ | root, capture_output=True, text=True, timeout=TIMEOUT_S)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or len(lines) != len(ITERATIONS) or any(line["wrong"] for line in lines):
+        raise RuntimeError(f"{' '.join(launch)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    for size, line in zip(ITERATIONS, lines, strict=True):
+        yield {"bytes": size, **{name: line[name] for name in ("out_of_place_us", "in_place_us")}}
+
+
+def device_samples(rank: int, meeting: Meeting) -> Iterator[dict[str, Any]]:
+    """What the device alone needs for as many bytes both ways at once, by its rate, or by a write's latency."""
+    least = latency_us(rank, address(0), meeting, DEVICE, min(ITERATIONS), ITERATIONS[min(ITERATIONS)])["mean_us"]
+    rate = bandwidth_mb_per_s(rank, address(0), meeting, DEVICE, LARGE, LARGE_TIMES, both_ways=True) / 2
+    for size in ITERATIONS:
+        us = max(least, size / rate)
+        yield {"bytes": size, "out_of_place_us": us, "in_place_us": us}
+
+
+def take_turns(rank: int, turns: int, mpirun: str, program: str, meeting: Meeting, ours: dict[str, Ours]) -> None:
+    """All programs, in an order that changes from turn to turn."""
+    names = [*(("railgauge", net) for net in OURS), *(("openmpi", net) for net in MPI), ("perftest", "device")]
+    for turn in range(turns):
+        shift = turn % len(names)
+        for which, net in names[shift:] + names[:shift]:
+            meeting.barrier()
+            if which == "railgauge":
+                samples = list(ours[net].samples())
+            elif which == "perftest":
+                samples = list(device_samples(rank, meeting))
+            elif rank == 0:
+                samples = list(mpi_samples(mpirun, program, MPI[net]))
+            if rank == 0:
+                for sample in samples:
+                    print(json.dumps({"program": which, "network": net, "turn": turn, **sample}), flush=True)
+
+
+def main() -> None:
+    rank, turns, mpirun, program = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
+    meeting = meet(rank, address(0))
+    os.environ["NCCL_SOCKET_IFNAME"] = INTERFACE
+    ours = {net: Ours(rank, FIRST_PORT + number, settings) for number, (net, settings) in enumerate(OURS.items())}
+    take_turns(rank, turns, mpirun, program, meeting, ours)
+    for each in ours.values():
+        each.close()
+
+
+main()
