@@ -224,7 +224,7 @@ def _slurm_tasks_here(env: Environment) -> int | None:
     for tasks, times in re.findall(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", text):
         node -= int(times or 1)
         if node < 0:
-            return int(tasks)
+            return int(tasks) or None  # none cannot be: this one runs here
     return None
 
 

@@ -172,6 +172,11 @@ def test_any_environment_is_a_place_none_or_a_usage_error(env):
 JUNK = st.one_of(TEXTS, st.from_regex(r"[0-9]{1,3}\(x[0-9]{1,12}\)", fullmatch=True), st.just("9" * 5000), st.just("٣"))
 
 
+def test_a_node_without_tasks_is_as_if_unset():
+    found = find_place(SLURM | {"SLURM_STEP_TASKS_PER_NODE": "0(x3)"})
+    assert 0 <= found.process < found.processes
+
+
 @settings(deadline=None)
 @given(st.sampled_from([ENV, OPEN_MPI, MPICH, SLURM, TORCHRUN]), st.data())
 def test_any_value_of_a_launchers_variable_is_read_or_named(env, data):
