@@ -13,6 +13,7 @@ from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
     from railgauge.topo.gdr.pairs import GdrPair
+    from railgauge.topo.gdr.transfers import Transfer
     from railgauge.topo.rules.case import Case
     from railgauge.topo.sources.nccl_settings import Setting
 
@@ -24,15 +25,19 @@ def check(
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     settings: Set = None,
+    transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes, and look at them.")] = True,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Tell for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why.
+    """Tell for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; and on
+    this machine try it.
 
-    By the facts of the machine and NCCL's settings there; no byte is moved.
+    By the facts of the machine and NCCL's settings there. The trial has the NIC write into the GPU's memory and send
+    from it, within this host, and looks at every byte; --no-transfer leaves it out.
     """
     from railgauge.topo.gdr.findings import findings
     from railgauge.topo.gdr.pairs import gdr_pairs
+    from railgauge.topo.gdr.transfers import findings as transfer_findings
     from railgauge.topo.render.gdr_text import gdr_lines
     from railgauge.topo.rules.case import Case
 
@@ -43,7 +48,9 @@ def check(
     kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
     there, pairs = gdr_pairs(Case(machine, live=source is None, gpus=gpu_list(gpus), settings=(*kept, *given)))
     pairs = _asked(there, pairs, gpu, nic)
-    found = findings(there, pairs)
+    tried = _tried(there, pairs) if source is None and transfer else {}
+    moved = [pair for pair, one in tried.items() if not one.why_not]
+    found = (*findings(there, pairs, moved), *transfer_findings(tried, machine.host))
     if as_json:
         print_json(document("findings", machine.host, findings=[one.record() for one in found]))
     else:
@@ -60,6 +67,18 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
     return tuple(
         Setting(name=name, value=value, origin=ASKED) for name, value in parse_settings(settings, MEANING).items()
     )
+
+
+def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
+    """What came of trying each pair on this machine."""
+    from railgauge.transports.ib.gdr_trial import try_gdr
+
+    tried: dict[GdrPair, Transfer] = {}
+    for bus_id in dict.fromkeys(pair.gpu.bus_id or "" for pair in pairs):
+        ports = {pair: (pair.net.name or "", pair.net.port or 1) for pair in pairs if pair.gpu.bus_id == bus_id}
+        told = try_gdr(bus_id, list(ports.values()), case.settings)
+        tried |= {pair: told[port] for pair, port in ports.items()}
+    return tried
 
 
 def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":

@@ -13,6 +13,7 @@ void bind_errors(nb::module_& m);
 void bind_doorbell(nb::module_& m);
 void bind_shm(nb::module_& m);
 void bind_socket(nb::module_& m);
+void bind_gdr(nb::module_& m);
 void bind_ib(nb::module_& m);
 void bind_communicator(nb::module_& m);
 void bind_gpu(nb::module_& m);
@@ -35,6 +36,7 @@ NB_MODULE(_native, m) {
   railgauge::bind_shm(transports);
   railgauge::bind_socket(transports);
   railgauge::bind_ib(transports);
+  railgauge::bind_gdr(transports);
   nb::module_ collectives = m.def_submodule("collectives", "collectives over connections");
   railgauge::bind_communicator(collectives);
   railgauge::bind_gpu(collectives);

@@ -134,6 +134,7 @@ NUMBER(abi::kWcRetryExceeded, IBV_WC_RETRY_EXC_ERR);
 NUMBER(abi::kWcRecvRdmaWithImm, IBV_WC_RECV_RDMA_WITH_IMM);
 NUMBER(abi::kLocalWrite, IBV_ACCESS_LOCAL_WRITE);
 NUMBER(abi::kRemoteWrite, IBV_ACCESS_REMOTE_WRITE);
+NUMBER(abi::kRemoteRead, IBV_ACCESS_REMOTE_READ);
 NUMBER(abi::kRelaxedOrdering, IBV_ACCESS_RELAXED_ORDERING);
 NUMBER(abi::kQptRc, IBV_QPT_RC);
 NUMBER(abi::kQpsInit, IBV_QPS_INIT);
@@ -157,6 +158,7 @@ NUMBER(abi::kQpDestQpn, IBV_QP_DEST_QPN);
 NUMBER(abi::kWrRdmaWrite, IBV_WR_RDMA_WRITE);
 NUMBER(abi::kWrRdmaWriteWithImm, IBV_WR_RDMA_WRITE_WITH_IMM);
 NUMBER(abi::kWrSendWithImm, IBV_WR_SEND_WITH_IMM);
+NUMBER(abi::kWrRdmaRead, IBV_WR_RDMA_READ);
 NUMBER(abi::kSendSignaled, IBV_SEND_SIGNALED);
 NUMBER(abi::kSendInline, IBV_SEND_INLINE);
 

@@ -2,11 +2,11 @@
 """What NCCL would decide on GPUDirect RDMA as findings, one for each pair of a GPU and a NIC.
 
 PASS: both directions would use it. FAIL: a GPU could not with a NIC that is its own. WARN: a setting forbids it there,
-or a nearer NIC is not in use. INFO: not with one that NCCL would not take for it, or as the machine is built. No byte
-is moved: a PASS is about the decision, not about a transfer.
+or a nearer NIC is not in use. INFO: not with one that NCCL would not take for it, or as the machine is built. A PASS is
+about the decision, not about a transfer: transfers.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +23,14 @@ CONSUMER = "GeForce"  # NVIDIA's GPUDirect RDMA documentation: data-center and p
 LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
 
 
-def findings(case: Case, pairs: Sequence[GdrPair]) -> tuple[Finding, ...]:
-    """One for each pair; one for the machine where there is none."""
+def findings(case: Case, pairs: Sequence[GdrPair], tried: Container[GdrPair] = ()) -> tuple[Finding, ...]:
+    """One for each pair; one for the machine where there is none. `tried`: those that have moved bytes as well."""
     if not pairs:
         return (_without_pairs(case),)
     models = {gpu.bus_id: gpu.name or "" for gpu in case.inventory.gpus} if case.inventory else {}
     broken = sorted({pair.net.name or pair.net.id for pair in pairs if pair.used and pair.nic[0] is False})
     effect = once_mended(case, [f"{name}.gdr=1" for name in broken]) if broken else ""
-    return tuple(_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect) for pair in pairs)
+    return tuple(_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect, pair in tried) for pair in pairs)
 
 
 def name(pair: GdrPair) -> str:
@@ -54,7 +54,7 @@ def _without_pairs(case: Case) -> Finding:
     return replace(RULE.finding(level, case.host or "machine", message, remedy=""), host=case.host)
 
 
-def _finding(case: Case, pair: GdrPair, model: str, effect: str) -> Finding:
+def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
     off = [way for way in pair.ways if not way.on]
     idle = _nearer(case, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
     level = _level(pair, model, idle)
@@ -67,7 +67,7 @@ def _finding(case: Case, pair: GdrPair, model: str, effect: str) -> Finding:
         effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
         remedy=_remedies(pair, off, idle) if pair.used and not pair.unknown else "",
     )
-    return replace(found, host=case.host, evidence=_evidence(case, pair) | {"nearer_idle": idle})
+    return replace(found, host=case.host, evidence=_evidence(case, pair, tried) | {"nearer_idle": idle})
 
 
 def _level(pair: GdrPair, model: str, idle: list[str]) -> Level:
@@ -159,7 +159,7 @@ def _remedy(pair: GdrPair, way: GpuDirect) -> str:
     return remedies[way.failed] if way.failed else ""
 
 
-def _evidence(case: Case, pair: GdrPair) -> dict[str, Any]:
+def _evidence(case: Case, pair: GdrPair, tried: bool) -> dict[str, Any]:
     gdr = case.inventory.gdr if case.inventory else None
     return {
         "gpu": pair.gpu.bus_id,
@@ -180,7 +180,7 @@ def _evidence(case: Case, pair: GdrPair) -> dict[str, Any]:
         "kernel": gdr.kernel if gdr else None,
         "driver": gdr.driver if gdr else None,
         "open_driver": gdr.open_driver if gdr else None,
-        "transfer_tried": False,
+        "transfer_tried": tried,
     }
 
 

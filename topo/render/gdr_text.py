@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.gdr.findings import name
 from railgauge.topo.gdr.pairs import GdrPair
+from railgauge.topo.gdr.transfers import ID as TRANSFER
 
 USED = "*"
 LEGEND = """\
@@ -22,7 +23,8 @@ FEW = 6  # pairs that are named for one reason
 def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> list[str]:
     """All of it; the reasons alone where there is no pair."""
     matrix = [*_matrix(pairs), "", *LEGEND.splitlines(), ""] if pairs else []
-    return [*matrix, *_reasons(findings), *([PROOF] if pairs else [])]
+    proven = any(one.id == TRANSFER and one.level is not Level.UNKNOWN for one in findings)
+    return [*matrix, *_reasons(findings), *([PROOF] if pairs and not proven else [])]
 
 
 def _matrix(pairs: Sequence[GdrPair]) -> Iterator[str]:

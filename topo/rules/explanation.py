@@ -8,6 +8,7 @@ from typing import Any
 from railgauge.topo.counters.rules import RULES as COUNTER_RULES
 from railgauge.topo.file_rule import FileRule
 from railgauge.topo.gdr.findings import RULE as GDR_RULE
+from railgauge.topo.gdr.transfers import RULE as TRANSFER_RULE
 from railgauge.topo.graph_lint.rules import KNOWN as GRAPH_RULES
 from railgauge.topo.hang.rules.rules import RULES as HANG_RULES
 from railgauge.topo.link_rules import RULES as LINK_RULES
@@ -23,7 +24,7 @@ def known() -> Mapping[str, FileRule[Any]]:
     """All rules by id; of two with one id that about machines, which tells more."""
     logs: tuple[FileRule[Any], ...] = (*LOG_RULES, *HANG_RULES)
     machines: tuple[FileRule[Any], ...] = (*RULES, GDR_RULE, *LINK_RULES)
-    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, *machines)
+    rules: tuple[FileRule[Any], ...] = (*COUNTER_RULES, *logs, *GRAPH_RULES, *FILE_RULES, TRANSFER_RULE, *machines)
     return {rule.id: rule for rule in rules}
 
 

@@ -59,11 +59,12 @@ class IbEnds:
         """The ports of a NIC."""
         if number not in self._rails:
             device = next(one for one in self._network.devices if one.number == number)
-            self._rails[number] = [_rail(port, self._settings) for port in device.ports]
+            self._rails[number] = [open_rail(port, self._settings) for port in device.ports]
         return self._rails[number]
 
 
-def _rail(port: IbPort, settings: IbConnection) -> native.IbRail:
+def open_rail(port: IbPort, settings: IbConnection) -> native.IbRail:
+    """A port, opened with NCCL's settings; UnavailableError where that fails."""
     adaptive = settings.routes_adaptively(port.link_layer)
     return native.IbRail(
         port.device,

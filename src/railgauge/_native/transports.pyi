@@ -267,3 +267,35 @@ class IbSender(Sender):
 
     def aim(self, window_facts: bytes) -> None:
         """Put messages into that window of the receiver from now on."""
+
+def export_gpu_memory(device: int, address: int, bytes: int) -> tuple[int, int]:
+    """
+    A DMA-BUF of memory of a GPU, by CUDA's number: its descriptor, which the caller closes, and where the memory begins in it. UnavailableError: there is none.
+    """
+
+class GdrAttempt:
+    """A way to register a GPU's memory with a port."""
+
+    @property
+    def how(self) -> str:
+        """`DMA-BUF` or `peer memory`"""
+
+    @property
+    def error(self) -> str:
+        """empty: it is registered so"""
+
+class GdrTrial:
+    """GPUDirect RDMA as it was tried."""
+
+    @property
+    def registration(self) -> list[GdrAttempt]:
+        """the ways that were tried, in order"""
+
+    @property
+    def failed(self) -> str:
+        """the step, and what went wrong; empty: nothing"""
+
+def try_gdr(rail: IbRail, bus_id: str, bytes: int, *, dma_buf: bool = True, timeout_s: float = 10.0) -> GdrTrial:
+    """
+    Have a port write into a GPU's memory and send from it, and look at every byte. `timeout_s`: of each transfer.
+    """

@@ -112,7 +112,8 @@ Result fault(const char* function, Device device) {
     const std::size_t equals = one.find('=');
     const std::string name = one.substr(0, equals), told = one.substr(equals + 1);
     const bool here = context && name == function + ("@" + std::to_string(context->number));
-    if (name == function || here) return told == "hang" ? kHang : std::stoi(told);
+    if (name == function || here)
+      return told == "hang" ? kHang : told == "corrupt" ? kCorrupt : std::stoi(told);
   }
   return kSuccess;
 }

@@ -8,7 +8,8 @@
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
-//                         never end; launch:push_sum=hang: those of that name
+//                         never end; launch:push_sum=hang: those of that name;
+//                         cuMemcpyDtoH_v2=corrupt: a byte of what it copies is another
 #pragma once
 
 #include <functional>
@@ -23,11 +24,13 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDe
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
                         kPeerAlreadyEnabled = 704, kAlreadyRegistered = 712, kNotRegistered = 713,
                         kNotSupported = 801, kCaptureUnsupported = 900, kCaptureUnmatched = 903;
-inline constexpr Result kHang = -1;
+inline constexpr Result kHang = -1, kCorrupt = -2;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;
 RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_DECLARE)
 #undef RAILGAUGE_DECLARE
+extern "C" Result cuMemGetHandleForAddressRange(void*, Pointer, std::size_t, int,
+                                                unsigned long long);
 
 std::string setting(const char* name);
 

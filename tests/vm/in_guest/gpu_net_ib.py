@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from tests.vm.in_guest.every_collective import TIMEOUT_S, wrong_of
-from tests.vm.in_guest.scenarios import Together, connected, keep, railgauge
+from tests.vm.in_guest.scenarios import OF_RUNS, Together, command, connected, keep, load
 
 from railgauge.collectives.connect import connect_gpus
 from railgauge.collectives.device import gpu_of
@@ -54,16 +54,17 @@ def every_collective() -> int:
 
 
 def main() -> None:
-    keep("list", railgauge("run", "--list", "--json"), SETTINGS)()
+    load(*OF_RUNS)
+    keep("list", command("run", "--list", "--json"), SETTINGS)()
     together, here = Together(GUEST, HUB), PLACE | SETTINGS
     for name, collective, settings in (
         ("rings", "all_reduce", {}),
         ("pairs", "alltoall", {}),
         ("sockets", "all_reduce", {"NCCL_IB_DISABLE": "1"}),
     ):
-        together.begin(name, railgauge("run", collective, *TWO_GPUS, *SIZES), here | settings)()
+        together.begin(name, command("run", collective, *TWO_GPUS, *SIZES), here | settings)()
     together.begin("collectives", every_collective, here)()
-    endless = railgauge("run", "all_reduce", *TWO_GPUS, "-b", "8", "-e", "8", "-N", "0", "-c", "0", "--timeout", "20")
+    endless = command("run", "all_reduce", *TWO_GPUS, "-b", "8", "-e", "8", "-N", "0", "-c", "0", "--timeout", "20")
     wait = together.begin("link_down", endless, here)
     connected("link_down")
     if GUEST == 1:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.vm.in_guest.every_collective import every_collective
-from tests.vm.in_guest.scenarios import FIRST_PORT, IO, Together, connected, keep, railgauge
+from tests.vm.in_guest.scenarios import FIRST_PORT, IO, OF_RUNS, Together, command, connected, keep, load
 
 RANK = int(os.environ.pop("RANK"))
 TIMEOUT = ("--timeout", "40")
@@ -41,7 +41,7 @@ def begin(name: str, body: Callable[[], int], **settings: str) -> Callable[[], i
 
 def run(name: str, *arguments: str, **settings: str) -> None:
     """`railgauge run` as one rank of two."""
-    begin(name, railgauge("run", "all_reduce", *SMALL, *TIMEOUT, *arguments), **settings)()
+    begin(name, command("run", "all_reduce", *SMALL, *TIMEOUT, *arguments), **settings)()
 
 
 def tool(*command: str) -> None:
@@ -134,7 +134,7 @@ def loss() -> None:
 def endless(name: str) -> Callable[[], int]:
     """A run that ends when something ends it."""
     long = ("-b", "64K", "-e", "64K", "-n", "1000", "-w", "0", "-N", "0", "-c", "0", "--timeout", "20")
-    return begin(name, railgauge("run", "all_reduce", *long), **ONE_RAIL)
+    return begin(name, command("run", "all_reduce", *long), **ONE_RAIL)
 
 
 def link_down() -> None:
@@ -161,12 +161,12 @@ def killed() -> None:
 
 def alone() -> None:
     """What a guest tells of itself, with and without its device nodes; and several ranks on it that share no memory."""
-    keep("list", railgauge("run", "--list", "--json"), {})()
+    keep("list", command("run", "--list", "--json"), {})()
     nodes, away = Path("/dev/infiniband"), Path("/dev/away")
     nodes.rename(away)
-    keep("without_nodes", railgauge("run", "--list", "--json"), {})()
+    keep("without_nodes", command("run", "--list", "--json"), {})()
     away.rename(nodes)
-    body = railgauge("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
+    body = command("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
     here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(FIRST_PORT), "NCCL_SOCKET_IFNAME": "lo"}
     apart = PLACE | SAYING | ONE_RAIL | here | {"NCCL_SHM_DISABLE": "1"}
     waits = [keep(f"alone{rank}", body, apart | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
@@ -176,12 +176,13 @@ def alone() -> None:
 
 def main() -> None:
     global together
+    load(*OF_RUNS)
     if RANK == 0:
         alone()
     together = Together(RANK, PLACE["MASTER_ADDR"])
     two_rails()
     settings()
-    begin("link", railgauge("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
+    begin("link", command("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
     loss()
     fallbacks()
     holes()

@@ -4,6 +4,7 @@
 Each is a fork of one process that has loaded everything: to start Python takes seconds in emulation.
 """
 
+import importlib
 import os
 import socket
 import sys
@@ -11,17 +12,25 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import railgauge.cli.link
-import railgauge.cli.run
-import railgauge.cli.run_list
-import railgauge.collectives.link.process
-import railgauge.collectives.process_group
-import railgauge.collectives.run
 from railgauge.cli.main import main as command_line
 
 IO = Path("/run/io")
 FIRST_PORT = 29500
 WAIT_S = 180
+OF_RUNS = (
+    "railgauge.cli.run",
+    "railgauge.cli.run_list",
+    "railgauge.cli.link",
+    "railgauge.collectives.link.process",
+    "railgauge.collectives.process_group",
+    "railgauge.collectives.run",
+)
+
+
+def load(*modules: str) -> None:
+    """What the scenarios to come need."""
+    for module in modules:
+        importlib.import_module(module)
 
 
 def keep(name: str, body: Callable[[], int], environment: Mapping[str, str]) -> Callable[[], int]:
@@ -51,7 +60,7 @@ def keep(name: str, body: Callable[[], int], environment: Mapping[str, str]) -> 
     return wait
 
 
-def railgauge(*arguments: str) -> Callable[[], int]:
+def command(*arguments: str) -> Callable[[], int]:
     """The command line."""
 
     def body() -> int:

@@ -36,6 +36,8 @@ Driver::Driver() {
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_RESOLVE)
 #undef RAILGAUGE_CUDA_RESOLVE
   context_event = reinterpret_cast<decltype(context_event)>(dlsym(library, "cuCtxRecordEvent"));
+  memory_handle =
+      reinterpret_cast<decltype(memory_handle)>(dlsym(library, "cuMemGetHandleForAddressRange"));
   const Result result = init(0);
   if (result == kNoDevice) {
     const char* visible = getenv("CUDA_VISIBLE_DEVICES");

@@ -112,6 +112,8 @@ class Driver {
   RAILGAUGE_CUDA_FUNCTIONS(RAILGAUGE_CUDA_MEMBER)
 #undef RAILGAUGE_CUDA_MEMBER
   Result (*context_event)(Context, Event) = nullptr;  // cuCtxRecordEvent; null before CUDA 12.5
+  // cuMemGetHandleForAddressRange; null before CUDA 11.7
+  Result (*memory_handle)(void*, Pointer, std::size_t, int, unsigned long long) = nullptr;
 
   // Error unless a call went well: `what` was being done.
   void check(Result result, const std::string& what) const;

@@ -90,6 +90,7 @@ struct Wc {
 // enum ibv_access_flags.
 inline constexpr unsigned kLocalWrite = 1;
 inline constexpr unsigned kRemoteWrite = 1 << 1;
+inline constexpr unsigned kRemoteRead = 1 << 2;
 inline constexpr unsigned kRelaxedOrdering = 1 << 20;
 
 struct Mr {
@@ -169,6 +170,7 @@ struct Sge {
 inline constexpr int kWrRdmaWrite = 0;
 inline constexpr int kWrRdmaWriteWithImm = 1;
 inline constexpr int kWrSendWithImm = 3;
+inline constexpr int kWrRdmaRead = 4;
 inline constexpr unsigned kSendSignaled = 1 << 1;
 inline constexpr unsigned kSendInline = 1 << 3;
 

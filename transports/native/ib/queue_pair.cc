@@ -42,7 +42,7 @@ abi::Qp* create(const Rail& rail, CompletionQueue& queue, QueuePair::Depth depth
 }  // namespace
 
 QueuePair::QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number,
-                     Depth depth)
+                     Depth depth, unsigned access)
     : rail_(std::move(rail)),
       number_(number),
       depth_(depth),
@@ -52,7 +52,7 @@ QueuePair::QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::ui
   attributes.qp_state = abi::kQpsInit;
   attributes.pkey_index = static_cast<std::uint16_t>(rail_->settings().pkey_index);
   attributes.port_num = static_cast<std::uint8_t>(rail_->port());
-  attributes.qp_access_flags = abi::kRemoteWrite;
+  attributes.qp_access_flags = access;
   try {
     modify(attributes, abi::kQpState | abi::kQpPkeyIndex | abi::kQpPort | abi::kQpAccessFlags,
            "INIT", "");

@@ -54,8 +54,10 @@ class QueuePair {
   struct Depth {
     std::uint32_t sends, receives;
   };
-  // `number` tells it from others of `queue`'s in Completion::queue_pair.
-  QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number, Depth depth);
+  // `number` tells it from others of `queue`'s in Completion::queue_pair; `access`: what the peer
+  // may do (enum ibv_access_flags).
+  QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number, Depth depth,
+            unsigned access = abi::kRemoteWrite);
   ~QueuePair();
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;

@@ -18,8 +18,9 @@ std::string lock_limit() {
 
 }  // namespace
 
-Region::Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access)
-    : data_(data), bytes_(bytes), access_(access) {
+Region::Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
+               std::shared_ptr<const DmaBuf> exported)
+    : data_(data), bytes_(bytes), access_(access), exported_(std::move(exported)) {
   try {
     for (const auto& rail : rails) add(rail);
   } catch (...) {
@@ -38,16 +39,30 @@ void Region::add(const std::shared_ptr<Rail>& rail) {
   for (auto& [known, registration] : registered_) {
     if (known == rail) return;
   }
-  const unsigned order = rail->settings().relaxed_ordering ? abi::kRelaxedOrdering : 0;
-  abi::Mr* registration = Verbs::get().reg_mr_iova2(
-      rail->pd(), const_cast<std::byte*>(data_), bytes_, reinterpret_cast<std::uint64_t>(data_),
-      (access_ ? abi::kLocalWrite | access_ : 0) | order);
+  abi::Mr* registration = registered(*rail);
   if (registration == nullptr) {
     throw verbs_error(rail->name() + ": registering " + std::to_string(bytes_) +
-                          " bytes of memory" + (errno == ENOMEM ? lock_limit() : ""),
+                          " bytes of memory" + (exported_ ? " as a DMA-BUF" : "") +
+                          (errno == ENOMEM ? lock_limit() : ""),
                       errno);
   }
   registered_.emplace_back(rail, registration);
+}
+
+abi::Mr* Region::registered(const Rail& rail) const {
+  const Verbs& verbs = Verbs::get();
+  const auto address = reinterpret_cast<std::uint64_t>(data_);
+  const unsigned access = (access_ ? abi::kLocalWrite | access_ : 0) |
+                          (rail.settings().relaxed_ordering ? abi::kRelaxedOrdering : 0);
+  if (!exported_) {
+    return verbs.reg_mr_iova2(rail.pd(), const_cast<std::byte*>(data_), bytes_, address, access);
+  }
+  if (!verbs.reg_dmabuf_mr) {
+    throw Error(ErrorCode::kSystem,
+                "libibverbs.so.1 has no ibv_reg_dmabuf_mr: DMA-BUF needs rdma-core 34");
+  }
+  return verbs.reg_dmabuf_mr(rail.pd(), exported_->offset, bytes_, address, exported_->fd.get(),
+                             static_cast<int>(access));
 }
 
 const abi::Mr& Region::on(const Rail& rail) const {

@@ -8,15 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include "transports/native/dma_buf.h"
 #include "transports/native/ib/rail.h"
 
 namespace railgauge::ib {
 
 class Region {
  public:
-  // `access`: what devices may do with it beside reading (enum ibv_access_flags). The memory has to
-  // outlive it. Throws Error(kSystem), also when this process may not lock so much memory.
-  Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access);
+  // `access`: what devices may do with it beside reading (enum ibv_access_flags); `exported`: of
+  // memory that is another device's. The memory has to outlive it. Throws Error(kSystem), also when
+  // this process may not lock so much memory.
+  Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
+         std::shared_ptr<const DmaBuf> exported = nullptr);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -35,12 +38,14 @@ class Region {
   std::uint32_t rkey(const Rail& rail) const { return on(rail).rkey; }
 
  private:
+  abi::Mr* registered(const Rail& rail) const;
   const abi::Mr& on(const Rail& rail) const;
   void release();
 
   const std::byte* data_;
   std::size_t bytes_;
   unsigned access_;
+  std::shared_ptr<const DmaBuf> exported_;
   std::vector<std::pair<std::shared_ptr<Rail>, abi::Mr*>> registered_;
 };
 

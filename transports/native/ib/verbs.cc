@@ -36,6 +36,8 @@ Verbs::Verbs() {
   resolve(library, "ibv_" #name, #version, name);
   RAILGAUGE_VERBS_FUNCTIONS(RAILGAUGE_VERBS_RESOLVE)
 #undef RAILGAUGE_VERBS_RESOLVE
+  reg_dmabuf_mr = reinterpret_cast<decltype(reg_dmabuf_mr)>(
+      dlvsym(library, "ibv_reg_dmabuf_mr", "IBVERBS_1.12"));
 }
 
 Error verbs_error(const std::string& what, int error) {

@@ -50,6 +50,9 @@ class Verbs {
 #define RAILGAUGE_VERBS_MEMBER(result, name, version, parameters) result(*name) parameters;
   RAILGAUGE_VERBS_FUNCTIONS(RAILGAUGE_VERBS_MEMBER)
 #undef RAILGAUGE_VERBS_MEMBER
+  // ibv_reg_dmabuf_mr; null before rdma-core 34
+  abi::Mr* (*reg_dmabuf_mr)(abi::Pd*, std::uint64_t offset, std::size_t, std::uint64_t, int fd,
+                            int access) = nullptr;
 
  private:
   Verbs();

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "transports/native/cuda/exported.h"
+#include "transports/native/cuda/gpu.h"
+#include "transports/native/gdr/trial.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace railgauge {
+
+namespace {
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+void bind_gdr(nb::module_& m) {
+  m.def(
+      "export_gpu_memory",
+      [](int device, std::uintptr_t address, std::size_t bytes) {
+        const cuda::Gpu gpu(device);
+        const DmaBuf exported = cuda::exported(gpu.context(), address, bytes);
+        const int fd = fcntl(exported.fd.get(), F_DUPFD_CLOEXEC, 0);
+        if (fd < 0) throw system_error("a descriptor of a GPU's memory");
+        return std::pair(fd, exported.offset);
+      },
+      "device"_a, "address"_a, "bytes"_a,
+      "A DMA-BUF of memory of a GPU, by CUDA's number: its descriptor, which the caller closes, "
+      "and "
+      "where the memory begins in it. UnavailableError: there is none.");
+  nb::class_<gdr::Attempt>(m, "GdrAttempt", "A way to register a GPU's memory with a port.")
+      .def_ro("how", &gdr::Attempt::how, "`DMA-BUF` or `peer memory`")
+      .def_ro("error", &gdr::Attempt::error, "empty: it is registered so");
+  nb::class_<gdr::Trial>(m, "GdrTrial", "GPUDirect RDMA as it was tried.")
+      .def_ro("registration", &gdr::Trial::registration, "the ways that were tried, in order")
+      .def_ro("failed", &gdr::Trial::failed, "the step, and what went wrong; empty: nothing");
+  m.def(
+      "try_gdr",
+      [](const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, std::size_t bytes,
+         bool dma_buf, double timeout_s) {
+        return gdr::tried(rail, bus_id, bytes, dma_buf, nanoseconds(timeout_s));
+      },
+      "rail"_a, "bus_id"_a, "bytes"_a, nb::kw_only(), "dma_buf"_a = true, "timeout_s"_a = 10.0,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Have a port write into a GPU's memory and send from it, and look at every byte. "
+      "`timeout_s`: "
+      "of each transfer.");
+}
+
+}  // namespace railgauge
