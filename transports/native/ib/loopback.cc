@@ -18,7 +18,7 @@ Loopback::Loopback(const std::shared_ptr<Rail>& rail)
     : rail_(rail),
       completions_(std::make_shared<CompletionChannel>(rail), kDepth.sends + kDepth.receives),
       pair_(rail, completions_, 0, kDepth, kAccess) {
-  pair_.connect(pair_.facts());
+  pair_.connect(pair_.facts(), 0);
 }
 
 void Loopback::write(const Region& region, const std::byte* from, const Region& into,
