@@ -54,7 +54,7 @@ class Ours:
         assert isinstance(self._group.communicator, Communicator)
         for name in settings:
             del os.environ[name]
-        self._bench = HostBench(self._group.communicator, max(ITERATIONS), register=False)
+        self._bench = HostBench(self._group.communicator, max(ITERATIONS), register=True)
 
     def samples(self) -> Iterator[dict[str, Any]]:
         """One of each size, on rank 0 with the slower rank's mean microseconds."""

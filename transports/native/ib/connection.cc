@@ -27,7 +27,7 @@ void IbSender::post(std::size_t bytes, std::uint32_t tag) {
 
 void IbSender::lend(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
   const Region* region = proxy_->registrations().find(data, bytes);
-  if (link_->is_short(bytes)) {
+  if (OutgoingLink::is_short(bytes)) {
     link_->push_short(data, bytes, tag);
   } else if (region != nullptr) {
     link_->lend(data, bytes, tag, *region);

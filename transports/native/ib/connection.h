@@ -26,7 +26,7 @@ class IbSender final : public Sender {
   // Without a copy from memory that the proxy has registered.
   void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag = 0) override;
   bool borrows(const std::byte* data, std::size_t bytes) const override {
-    return !link_->is_short(bytes) && proxy_->registrations().find(data, bytes) != nullptr;
+    return !OutgoingLink::is_short(bytes) && proxy_->registrations().find(data, bytes) != nullptr;
   }
   // Into the window of which the peer's IbReceiver::expose() told.
   void aim(const std::string& window_facts) { link_->aim(window_facts); }

@@ -5,12 +5,6 @@
 
 namespace railgauge::ib {
 
-namespace {
-
-constexpr std::size_t kSmall = 4096;
-
-}  // namespace
-
 IncomingLink::IncomingLink(const End& end, const Channels& channels)
     : Link(end, channels, false), arrived_(memory_.layout().messages()) {}
 
@@ -48,21 +42,18 @@ Message IncomingLink::oldest() {
   return {at, header.bytes, header.tag};
 }
 
-// A note costs as much as a short message does. After one that is no longer than that takes, it
-// waits for the next look at the connection, by when the rank has sent what others wait for.
 void IncomingLink::pop() {
-  const bool waits = oldest().bytes <= kSmall;
   Arrived& message = arrived_[popped_ % arrived_.size()];
   ++popped_;
   popped_short_ += message.is_short;
   message = {};
-  const std::uint32_t slots = memory_.layout().slots;
-  tell_popped(waits ? slots - 1 : slots / 2);
+  tell_popped();
 }
 
-void IncomingLink::tell_popped(std::uint32_t slots) {
+void IncomingLink::tell_popped() {
   const std::uint64_t of_cells = popped_short_ - told_short_, of_slots = popped_ - told_ - of_cells;
-  if (of_cells < SlotLayout::kCells / 2 && of_slots < std::max(1u, slots)) return;
+  const std::uint32_t half = std::max(1u, memory_.layout().slots / 2);
+  if (of_cells < SlotLayout::kCells / 2 && of_slots < half) return;
   if (!connected() || !pairs_[0]->has_room(2)) return;
   post_receives();
   send_note(count_to_tell(), false);

@@ -34,12 +34,12 @@ class IncomingLink final : public Link {
   };
   void take_note(std::uint32_t) override {}
   void take_piece(const Piece& piece) override;
-  void after_move() override { tell_popped(memory_.layout().slots / 2); }
+  void after_move() override { tell_popped(); }
   std::uint32_t count_to_tell() const override {
     return static_cast<std::uint32_t>(popped_) & ~kBye;
   }
-  // Once so many slots, or half of the cells, are free and the peer does not know.
-  void tell_popped(std::uint32_t slots);
+  // Once half of the slots, or of the cells, are free and the peer does not know.
+  void tell_popped();
 
   std::vector<Arrived> arrived_;  // of each message that may be under way
   std::uint64_t popped_ = 0, popped_short_ = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the messages of one end of a connection lie: memory that every rail's device may use. Long
-// messages lie in slots, short ones, which a device takes inline, in cells, of which there are
-// many. A message lies behind its header, so that one write moves both; in a slot it is 64-byte
-// aligned.
+// messages lie in slots, short ones in cells, of which there are many. A message lies behind its
+// header, so that one write moves both; in a slot it is 64-byte aligned.
 //
 //   | ... 56 bytes unused | length, 4 bytes | tag, 4 bytes | data, slot_bytes | next slot ... |
 //   cells
@@ -22,7 +21,7 @@ struct Header {
 // The same at both ends, from the first address of the memory.
 struct SlotLayout {
   static constexpr std::size_t kAlign = 64;
-  static constexpr std::uint32_t kCells = 64, kCellBytes = 128;
+  static constexpr std::uint32_t kCells = 64, kCellBytes = 2048;
   static constexpr std::uint32_t kCellData = kCellBytes - sizeof(Header);
   std::uint32_t slots, slot_bytes;
 

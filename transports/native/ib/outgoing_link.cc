@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace railgauge::ib {
 
@@ -16,14 +17,7 @@ abi::Sge part(const void* data, std::size_t bytes, std::uint32_t lkey) {
 }  // namespace
 
 OutgoingLink::OutgoingLink(const End& end, const Channels& channels)
-    : Link(end, channels, true),
-      inline_bytes_(SlotLayout::kCellBytes),
-      short_(memory_.layout().messages()),
-      lent_(pairs_.size()) {
-  for (const auto& pair : pairs_) {
-    inline_bytes_ = std::min<std::size_t>(inline_bytes_, pair->inline_bytes());
-  }
-}
+    : Link(end, channels, true), short_(memory_.layout().messages()), lent_(pairs_.size()) {}
 
 std::byte* OutgoingLink::vacant() const {
   const SlotLayout& layout = memory_.layout();
@@ -47,7 +41,7 @@ void OutgoingLink::push(std::size_t bytes, std::uint32_t tag) {
   send_long(data, bytes, tag, memory_.region(), Memory::kOwn);
 }
 
-void OutgoingLink::push_short(const std::byte* data, std::size_t bytes, std::uint32_t tag) {
+void OutgoingLink::push_short(const void* data, std::size_t bytes, std::uint32_t tag) {
   send_short({static_cast<std::uint32_t>(bytes), tag}, data, bytes, 1);
 }
 
@@ -59,10 +53,14 @@ void OutgoingLink::lend(const std::byte* data, std::size_t bytes, std::uint32_t 
 void OutgoingLink::send_short(Header header, const void* data, std::size_t bytes,
                               std::uint32_t pieces) {
   const std::uint32_t number = striping_.queue_pair(posted_, 0);
-  abi::Sge parts[] = {part(&header, sizeof header, 0), part(data, bytes, 0)};
-  const Target cell{peer_memory_ + memory_.layout().cell(posted_short_), peer_rkeys_[number]};
+  const std::size_t cell = memory_.layout().cell(posted_short_);
+  std::byte* from = memory_.at(cell);
+  std::memcpy(from, &header, sizeof header);
+  std::memcpy(from + sizeof header, data, bytes);
+  abi::Sge whole[] = {
+      part(from, sizeof header + bytes, memory_.region().lkey(pairs_[number]->rail()))};
   const Piece piece{static_cast<std::uint32_t>(posted_), true, pieces};
-  write(number, parts, cell, &piece, Memory::kOwn);
+  write(number, whole, {peer_memory_ + cell, peer_rkeys_[number]}, &piece, Memory::kOwn);
   sent(true);
 }
 
@@ -121,7 +119,7 @@ void OutgoingLink::write(std::uint32_t number, std::span<abi::Sge> parts, Target
   wr.sg_list = parts.data();
   wr.num_sge = static_cast<int>(parts.size());
   wr.wr.rdma = {to.address, to.rkey};
-  if (bytes <= inline_bytes_) wr.send_flags = abi::kSendInline;
+  if (bytes <= pair.inline_bytes()) wr.send_flags = abi::kSendInline;
   const std::int64_t threshold = pair.rail().settings().adaptive_threshold;
   const bool apart = threshold >= 0 && static_cast<std::int64_t>(bytes) > threshold;
   if (piece != nullptr && !apart) {

@@ -21,16 +21,16 @@ class OutgoingLink final : public Link {
   std::byte* vacant() const;
   // Sends what was put into the vacant slot.
   void push(std::size_t bytes, std::uint32_t tag);
-  // Whether a message goes inline, and so from any memory.
-  bool is_short(std::size_t bytes) const { return sizeof(Header) + bytes <= inline_bytes_; }
-  void push_short(const std::byte* data, std::size_t bytes, std::uint32_t tag);
+  // Whether a message goes by a cell, and so from any memory.
+  static bool is_short(std::size_t bytes) { return bytes <= SlotLayout::kCellData; }
+  void push_short(const void* data, std::size_t bytes, std::uint32_t tag);
   // Sends a long message from memory of the caller's, of `region`, while lends().
   void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag, const Region& region);
   bool lends() const override;
 
   // Into the window of which the peer's IncomingLink::expose() told.
   void aim(const std::string& window_facts);
-  bool aims() const { return window_.bytes > 0 && is_short(sizeof(std::uint64_t)); }
+  bool aims() const { return window_.bytes > 0; }
   // Sends from `region`, as lend() does, into the window, at `at`.
   void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag,
            const Region& region);
@@ -54,7 +54,6 @@ class OutgoingLink final : public Link {
   void announce(std::uint32_t pair, const Piece& piece);
   void sent(bool is_short);
 
-  std::size_t inline_bytes_;                           // that all its queue pairs take
   std::uint64_t posted_ = 0, popped_ = 0;              // there
   std::uint64_t posted_short_ = 0, popped_short_ = 0;  // those of them that went to cells
   std::vector<bool> short_;                            // of each message that is under way
