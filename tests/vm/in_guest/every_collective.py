@@ -85,3 +85,7 @@ def wrong_of(collective: Collective, bench: Bench, bootstrap: Bootstrap) -> int:
     meter = Meter(bench, bootstrap, job, lambda: None)
     rows = [meter.row(size, Dtype.FLOAT, Redop.SUM, 1, seed) for seed, size in enumerate(SIZES)]
     return sum(timing.wrong or 0 for row in rows for timing in (row.out_of_place, row.in_place))
+
+
+if __name__ == "__main__":
+    sys.exit(every_collective())

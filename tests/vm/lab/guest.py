@@ -33,7 +33,7 @@ TAIL = 3000
 class Guest:
     """A guest to boot: its hardware, the bash text that it runs as root, and the folder that is its /run/io.
 
-    The text finds RANK, PEER_IP and what `environment` adds.
+    The text finds RANK and what `environment` adds.
     """
 
     board: Board
@@ -47,7 +47,7 @@ class GuestError(Exception):
 
 
 def boot(kernel: Kernel, guests: Sequence[Guest], timeout_s: float) -> None:
-    """Run one guest, or two that share an Ethernet segment per rail, until their jobs are done.
+    """Run guests, which share an Ethernet segment per rail, until their jobs are done; ten at most.
 
     GuestError, with the end of what they said, when one fails.
     """
@@ -112,7 +112,6 @@ def _prepare(kernel: Kernel, guest: Guest, rank: int) -> None:
         "HOME": os.environ.get("HOME", "/root"),
         "LC_ALL": "C.UTF-8",
         "RANK": str(rank),
-        "PEER_IP": f"10.77.0.{2 - rank}",
         "RAILS": " ".join(map(str, rails)),
         "LAB_MODULES": str(kernel.modules),
         "LAB_FOLDER": os.getcwd(),

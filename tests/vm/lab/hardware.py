@@ -39,12 +39,12 @@ def bridges(board: Board) -> Iterator[str]:
 
 
 def nics(board: Board, rank: int, ethernet: Path, guests: int) -> Iterator[str]:
-    """The NICs and the segments behind them: nothing for one guest, a pair of datagram sockets for two."""
+    """The NICs and the Ethernet segments behind them, whose sockets are in the folder `ethernet`."""
     for placed in layout(board):
         nic = placed.part
         if not isinstance(nic, Nic):
             continue
-        yield from ("-netdev", _segment(nic.rail, rank, ethernet, guests))
+        yield from _segment(nic.rail, rank, ethernet, guests)
         options = [nic.model, f"netdev=segment{nic.rail}", f"mac=52:54:00:77:0{nic.rail}:0{rank}", "romfile="]
         if nic.model == "virtio-net-pci":
             options += [f"speed={NIC_SPEED_MBPS}", "duplex=full", f"host_mtu={MTU}"]
@@ -60,12 +60,22 @@ def made_up(board: Board) -> Iterator[tuple[MadeUpFunction, list[str]]]:
             yield function, ["-device", f"x-pci-proxy-dev,{options}"]
 
 
-def _segment(rail: int, rank: int, ethernet: Path, guests: int) -> str:
-    if guests == 1:
-        return f"hubport,hubid={rail},id=segment{rail}"
-    ours, theirs = (str(ethernet / f"{rail}.{side}") for side in (rank, 1 - rank))
-    local, remote = ({"type": "unix", "path": path} for path in (ours, theirs))
-    return json.dumps({"type": "dgram", "id": f"segment{rail}", "local": local, "remote": remote})
+def _segment(rail: int, rank: int, ethernet: Path, guests: int) -> Iterator[str]:
+    """What a NIC is plugged into: for guest 0 a hub with a cable to each of the others, for those the other end."""
+    if rank:
+        yield from ("-netdev", _cable(f"segment{rail}", ethernet / f"{rail}.{rank}", ethernet / f"{rail}.{rank}.hub"))
+        return
+    yield from ("-netdev", f"hubport,hubid={rail},id=segment{rail}")
+    for other in range(1, guests):
+        cable = f"cable{rail}.{other}"
+        yield from ("-netdev", _cable(cable, ethernet / f"{rail}.{other}.hub", ethernet / f"{rail}.{other}"))
+        yield from ("-netdev", f"hubport,hubid={rail},id=port{rail}.{other},netdev={cable}")
+
+
+def _cable(name: str, here: Path, there: Path) -> str:
+    """One end of a pair of datagram sockets."""
+    local, remote = ({"type": "unix", "path": str(path)} for path in (here, there))
+    return json.dumps({"type": "dgram", "id": name, "local": local, "remote": remote})
 
 
 def _id(placed: Placed) -> str:
