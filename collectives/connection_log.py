@@ -42,6 +42,12 @@ def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
             f"Channel 00/0 : {comm.rank}[{own.device}] -> {end.peer}[{peer.device}] {shown} {end.via}",
             also=end.via.split("/")[0],
         )
+        if end.arriving:
+            log.info(
+                "INIT",
+                f"Channel 00/0 : {end.peer}[{peer.device}] -> {comm.rank}[{own.device}] [receive] via {end.arriving}",
+                also="NET",
+            )
     log.info("INIT", "Connected all rings", also="COLL")
     if comm.plan.trees:
         log.info("INIT", "Connected all trees", also="COLL")

@@ -17,6 +17,7 @@ from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stre
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
 from railgauge.collectives.gpu_memory import SymmetricArray
+from railgauge.collectives.gpu_slots import GDR, Slots
 from railgauge.collectives.gpu_way import (
     DUE,
     NAMES,
@@ -36,10 +37,11 @@ from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
-from railgauge.transports.connect import Connector
+from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.select import NET_IB
 from railgauge.transports.standing import BlockedOn, Standing
 from railgauge.transports.wire import Wire
 
@@ -59,6 +61,8 @@ class GpuEnd:
     via: str
     sent: int
     received: int
+    arriving: str | None
+    """Likewise as the receiver names what comes over a network; None of others."""
 
 
 class GpuWork:
@@ -128,6 +132,10 @@ class GpuCommunicator(Collectives):
         self._together(lambda: self._engine.connect([bytes.fromhex(one[self.rank]) for one in told]))
         self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
+        self._slots: Slots | None = None
+        self._leaving: dict[int, str] = {}
+        self._arriving: dict[int, str] = {}
+        """By rank the transport over a network, as NCCL's log names it at this end."""
         self._carry(net_wires(plan, network, vias), network)
         self._allowed = allowed_ways(environ, in_channels=in_channels)
         self._watch = Watch(self._standing, self._abort)
@@ -145,7 +153,7 @@ class GpuCommunicator(Collectives):
     def ends(self) -> list[GpuEnd]:
         """This rank's ways to the others, and what went over them; replays of a caller's CUDA graph do not show."""
         return [
-            GpuEnd(rank, NAMES.get(via) or self._nets[rank], *traffic)
+            GpuEnd(rank, NAMES.get(via) or self._leaving[rank], *traffic, self._arriving.get(rank))
             for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
             if via is not Via.NONE
         ]
@@ -270,6 +278,8 @@ class GpuCommunicator(Collectives):
         self._engine.stop()
         for connector in self._connectors:
             connector.close()
+        if self._slots:
+            self._slots.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -310,18 +320,30 @@ class GpuCommunicator(Collectives):
 
     def _carry(self, wires: Sequence[Wire], network: Network) -> None:
         """Connect what goes between nodes, and have the boxes carried over it."""
-        self._nets = {one.target: one.planned for one in reversed(wires) if one.source == self.rank}
-        lanes = min(self._group.all_gather(lanes_of(self.peers, self.rank))) if wires else 0
-        for lane in range(lanes):
+        if not wires:
+            return
+        lanes: list[tuple[Connector, dict[Wire, End]]] = []
+        for _ in range(min(self._group.all_gather(lanes_of(self.peers, self.rank)))):
             self._doorbells.append(Doorbell())
-            self._connectors.append(Connector(self._group, self._doorbells[lane], None, network))
-            ends = sorted(self._connectors[lane].connect(wires).items(), key=lambda item: item[0].channel)
-            for rank, via in enumerate(self.vias):
-                if via is Via.NET:
-                    to = [end for wire, end in ends if wire.target == rank and isinstance(end, Sender)]
-                    arriving = [end for wire, end in ends if wire.source == rank and isinstance(end, Receiver)]
-                    self._engine.carry(lane, rank, to, arriving)
+            self._connectors.append(Connector(self._group, self._doorbells[-1], None, network))
+            ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
+            lanes.append((self._connectors[-1], dict(ends)))
+        slots = self._slots = Slots(self._engine, self.device, self.rank, lanes, self.plan.direct[self.rank])
+        if network.name == NET_IB:
+            self._together(slots.place)
+            slots.show(self._group)
+        for lane, (_, made) in enumerate(lanes):
+            for rank in (rank for rank, via in enumerate(self.vias) if via is Via.NET):
+                to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
+                arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
+                self._engine.carry(lane, rank, to, arriving, slots.flush(lane, rank, self.timeout_s))
         self._engine.start(self._doorbells)
+        for wire in reversed(list(lanes[0][1])):
+            incoming = wire.target == self.rank
+            names = self._arriving if incoming else self._leaving
+            assert wire.devices
+            name = f"{wire.network}/{wire.devices[incoming]}{GDR if slots.by_gdr(wire) else ''}"
+            names[wire.source if incoming else wire.target] = name
 
     def _channels(self) -> list[tuple[list[int], list[int]]]:
         """Of each channel the ring and a tree; channels without a tree have a chain to rank 0."""

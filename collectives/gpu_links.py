@@ -2,12 +2,15 @@
 """What a node's topology says of the GPUs of its ranks: how they reach each other, and which cores are near."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from railgauge.collectives.node import Direct
 from railgauge.topo.busid import to_number
+from railgauge.topo.dev_number import dev_number
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.model import Node, NodeKind, System
-from railgauge.topo.paths import paths
+from railgauge.topo.paths import Paths, paths
+from railgauge.topo.settings.flush import read_flush
 from railgauge.topo.settings.levels import read_levels
 from railgauge.topo.subset import with_gpus
 from railgauge.topo.system import build_system
@@ -20,13 +23,14 @@ NVLINK = "NVL"
 @dataclass(frozen=True, slots=True)
 class GpuLinks:
     """By rank and rank of a node: whether NCCL uses P2P, and GB/s of the path; and whether all have NVLink. By rank the
-    NIC that NCCL takes for its GPU; none without NICs.
+    NIC that NCCL takes for its GPU, and what the GPU may do with each NIC; none without NICs.
     """
 
     p2p: list[list[bool]]
     gb_per_s: list[list[float]]
     nvlink: bool
     nics: list[Node]
+    direct: list[list[Direct]]
 
 
 def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
@@ -48,14 +52,22 @@ def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
 def gpu_links(system: System, environ: Mapping[str, str]) -> GpuLinks:
     """Of the System's ranks; nothing where these are no GPUs."""
     gpus = [rank for rank in system.ranks if rank.kind is NodeKind.GPU]
-    found = paths(system, levels=read_levels(environ))
+    levels = read_levels(environ)
+    found = paths(system, levels=levels)
+    alone = paths(system, levels=replace(levels, pxn=False))  # no GPU relays for another here
     pairs = [[(a.id, b.id) for b in gpus] for a in gpus]
     return GpuLinks(
         p2p=[[a == b or found.peer_access(a, b).allowed for a, b in row] for row in pairs],
         gb_per_s=[[found.get(a, b).gb_per_s for a, b in row] for row in pairs],
         nvlink=bool(gpus) and all(a == b or found.wired(a, b).type == NVLINK for row in pairs for a, b in row),
         nics=[found.local_nets(gpu)[0] for gpu in gpus] if system.nets else [],
+        direct=[[_direct(alone, gpu, net, flush=read_flush(environ)) for net in system.nets] for gpu in gpus],
     )
+
+
+def _direct(found: Paths, gpu: Node, net: Node, *, flush: bool | None) -> Direct:
+    sends, receives = (found.gpu_direct(gpu.id, net.id, sending=sending).on for sending in (True, False))
+    return Direct(dev_number(net), sends, receives, found.needs_flush(gpu.id, net.id) if flush is None else flush)
 
 
 def near_cpus(system: System) -> list[Node]:

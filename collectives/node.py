@@ -4,6 +4,7 @@
 import json
 import zlib
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Graphs
@@ -14,6 +15,17 @@ from railgauge.transports.shape import read_json
 
 MOST_BYTES = 64 << 20
 """A description is no longer, however small it came over the network."""
+
+
+class Direct(NamedTuple):
+    """GPUDirect RDMA between a GPU and a NIC, as NCCL decides it."""
+
+    device: int
+    """The NIC: by dev number in a Node, by its number in the job's network in a plan."""
+    sends: bool
+    receives: bool
+    flushes: bool
+    """What is received needs a flush before a kernel may look at it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +53,8 @@ class Node:
     """NICs of the topology by dev number, and the device of the job's network that each one is."""
     nics: list[int]
     """By rank of the node the dev number of the NIC that NCCL takes for its GPU; none of ranks in host memory."""
+    direct: list[list[Direct]]
+    """By rank of the node what its GPU may do with which NIC; likewise."""
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""
@@ -72,4 +86,5 @@ class Node:
 SHAPE = {
     "name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "gpus": [str], "p2p": [[bool]],
     "gb_per_s": [[float]], "nvlink": bool, "devices": [(int, int)], "nics": [int],
+    "direct": [[(int, bool, bool, bool)]],
 }  # fmt: skip

@@ -67,6 +67,7 @@ def detect_node(
         nvlink=links.nvlink,
         devices=_devices(system, carriers, log),
         nics=[dev_number(nic) for nic in links.nics],
+        direct=links.direct,
     )
     for variable, text in (("NCCL_TOPO_DUMP_FILE", node.topology), ("NCCL_GRAPH_DUMP_FILE", node.graphs)):
         if path := _named(environ, variable, log):

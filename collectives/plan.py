@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from railgauge.collectives.node import Node
+from railgauge.collectives.node import Direct, Node
 from railgauge.collectives.node_detection import detect_node
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.joined import Joined, join
@@ -62,6 +62,8 @@ class Plan:
     """Whether all GPUs of each node have NVLink to one another."""
     nics: list[int]
     """By rank the network's device that is its GPU's, for what goes over no channel; 0 of ranks in host memory."""
+    direct: list[list[Direct]]
+    """By rank what its GPU may do with which of the network's devices; none of ranks in host memory."""
     network: str = NET_SOCKET
     """What `nets` are devices of."""
 
@@ -136,6 +138,7 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
         pair_gb_per_s=_by_pair(nodes, [node.gb_per_s for node in described], len(order), 0.0),
         nvlink=all(node.nvlink for node in described),
         nics=_by_rank(nodes, [[node.device(dev) for dev in node.nics] for node in described], len(order), 0),
+        direct=_by_rank(nodes, [_direct(node) for node in described], len(order), []),
         network=network,
     )
 
@@ -158,8 +161,17 @@ def _by_rank(nodes: list[list[int]], found: list[list[T]], size: int, elsewhere:
     return [known.get(rank, elsewhere) for rank in range(size)]
 
 
+def _direct(node: Node) -> list[list[Direct]]:
+    """A node's, by devices of the network; of NICs that are none of them, nothing."""
+    numbers = dict(node.devices)
+    told = [[Direct(*one) for one in gpu] for gpu in node.direct]
+    return [[one._replace(device=numbers[one.device]) for one in gpu if one.device in numbers] for gpu in told]
+
+
 def _received(facts: dict[str, Any]) -> Plan:
-    return Plan(**facts | {"trees": [Tree(**tree) for tree in facts["trees"]]})
+    trees = [Tree(**tree) for tree in facts["trees"]]
+    direct = [[Direct(*one) for one in gpu] for gpu in facts["direct"]]
+    return Plan(**facts | {"trees": trees, "direct": direct})
 
 
 def _tree(tree: JoinedTree, joined: Joined, described: list[Node], order: list[int], peers: Sequence[Peer]) -> Tree:

@@ -9,10 +9,11 @@ from enum import StrEnum
 
 from railgauge.topo.local import local_cpu
 from railgauge.topo.model import PATH_TYPES, Node
-from railgauge.topo.path_search import C2C, NVL, P2C
+from railgauge.topo.path_search import C2C, NVL, P2C, PXB
 from railgauge.topo.route_table import RouteTable
 from railgauge.topo.settings.levels import Levels, Reach
 
+ORDERED_FROM_SM = 90
 READS_FROM_SM = 80  # older GPUs let a NIC read their memory at a fraction of its speed
 
 
@@ -63,6 +64,17 @@ def gpu_direct(table: RouteTable, gpu: Node, net: Node, levels: Levels, *, sendi
         relay=relay.id if relay else None,
         pci_mapping=failed is None and near and distance != P2C,
     )
+
+
+def needs_flush(table: RouteTable, gpu: Node, net: Node) -> bool:
+    """Whether what a NIC has written into a GPU needs a read by the NIC behind it before a kernel may look.
+
+    NCCL's function: `ncclTopoNeedFlush`. From Hopper on it does not, unless data and flags go different ways.
+    """
+    if (gpu.sm or 0) < ORDERED_FROM_SM:
+        return True
+    cpu = local_cpu(table, gpu)
+    return cpu is not None and table.route(gpu, cpu).kind == C2C and table.route(gpu, net).kind <= PXB
 
 
 def default_level(levels: Levels) -> Reach:

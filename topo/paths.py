@@ -7,7 +7,7 @@ path_search.py finds the plain ways, reroute.py changes those that NCCL does not
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.gpudirect import GpuDirect, gpu_direct
+from railgauge.topo.gpudirect import GpuDirect, gpu_direct, needs_flush
 from railgauge.topo.local import local_gpu, local_nets
 from railgauge.topo.model import PATH_TYPES, Link, Node, NodeKind, System
 from railgauge.topo.path_search import Route
@@ -64,6 +64,10 @@ class Paths:
         """Whether NCCL uses GPUDirect RDMA between a GPU and a NIC; KeyError for ids that there are not."""
         table = self._part(gpu, net)[0]
         return gpu_direct(table, self._system.node(gpu), self._system.node(net), self._levels, sending=sending)
+
+    def needs_flush(self, gpu: str, net: str) -> bool:
+        """Whether what a NIC has written into a GPU has to be flushed; KeyError for ids that there are not."""
+        return needs_flush(self._part(gpu, net)[0], self._system.node(gpu), self._system.node(net))
 
     def local_nets(self, gpu: Node) -> list[Node]:
         """The NICs that a GPU uses, by channel and then over again."""

@@ -90,6 +90,11 @@ class Connector:
         if self._ib:
             self._ib.proxy.deregister(address, size)
 
+    @property
+    def ib(self) -> IbEnds | None:
+        """What goes over NET/IB; None where nothing does."""
+        return self._ib
+
     def abort(self) -> None:
         """Close sockets and queue pairs, whatever is under way."""
         for proxy in self._proxies:

@@ -59,7 +59,9 @@ def test_a_gpus_nic_is_the_one_below_its_switch(tmp_path):
     environ, network = {"NCCL_TOPO_FILE": str(file)}, over_ib((0,), (1,))
     described = [detect_node(name, 2, 2, None, QUIET, environ, bus_ids(2), network) for name in "ab"]
     peers = peers_on(["a", "b", "a", "b"])
-    assert join_nodes(nodes_of(peers), described, peers, network.name).nics == [1, 1, 0, 0]
+    plan = join_nodes(nodes_of(peers), described, peers, network.name)
+    assert plan.nics == [1, 1, 0, 0]
+    assert [{one.device for one in gpu if one.sends and one.receives} for gpu in plan.direct] == [{1}, {1}, {0}, {0}]
 
 
 def test_a_plan_over_rdma_names_nics_by_their_numbers(tmp_path):

@@ -75,3 +75,14 @@ def test_with_pxn_the_distance_of_the_relay_counts():
     assert (found.on, found.distance, found.relay) == (True, "PIX", GPU)
     off = decided(system, "NCCL_PXN_DISABLE=1", gpu_id="GPU/0-81000")
     assert (off.failed, off.distance, off.relay) == (GdrCondition.TOO_FAR, "SYS", None)
+
+
+def test_what_a_nic_has_written_is_flushed_before_hopper():
+    assert paths(near(sm=80)).needs_flush(GPU, NET)
+    assert not paths(near(sm=90)).needs_flush(GPU, NET)
+
+
+def test_flags_over_a_chip_to_chip_link_pass_data_behind_a_switch():
+    assert paths(near(sm=90, wire=C2C)).needs_flush(GPU, NET)
+    apart = machine(gpu("0000:11:00.0", 0, C2C, sm=90) + nic("0000:12:00.0", 0))
+    assert not paths(apart).needs_flush(GPU, NET)

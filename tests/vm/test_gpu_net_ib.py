@@ -52,25 +52,34 @@ def vias(document):
     return {(c["from"], c["to"]): c["via"] for c in document["connections"] if c["bytes_sent"]}
 
 
-def test_rings_go_by_the_nics_of_their_gpus(guests):
-    between = {pair: via for pair, via in vias(right(guests, "rings")).items() if pair in PAIRS}
-    assert between
-    assert set(between.values()) <= {"NET/IB/0", "NET/IB/1"}
+@pytest.mark.parametrize(("name", "gdr"), [("rings", "/GDRDMA"), ("host", "")])
+def test_rings_go_by_the_nics_of_their_gpus(guests, name, gdr):
+    """From GPU memory to GPU memory, or through that of the hosts."""
+    found = vias(right(guests, name))
+    between = {pair: found[pair] for pair in PAIRS}
+    assert between == {pair: f"NET/IB/{pair[0] % 2}{gdr}" for pair in PAIRS}
     for answers in guests:
-        assert "Using network IB" in answers.err("rings")
+        assert "Using network IB" in answers.err(name)
 
 
 def test_a_pair_goes_by_the_nic_of_the_senders_gpu(guests):
     document = right(guests, "pairs")
     found = vias(document)
     assert {pair: found[pair] for pair in PAIRS} == {pair: f"NET/IB/{pair[0] % 2}" for pair in PAIRS}
-    assert "Channel 00/0 : 1[1] -> 3[1] [send] via NET/IB/1" in guests[0].err("pairs")
+
+
+def test_a_nic_may_write_into_a_gpu_and_not_read_it(guests):
+    """NCCL_NET_GDR_READ=0; what is received is flushed first."""
+    right(guests, "pairs")
+    assert "Channel 00/0 : 1[1] -> 3[1] [send] via NET/IB/1\n" in guests[0].err("pairs")
+    assert "Channel 00/0 : 1[1] -> 3[1] [receive] via NET/IB/1/GDRDMA\n" in guests[1].err("pairs")
+    assert "Channel 00/0 : 0[0] -> 3[1] [receive] via NET/IB/0\n" in guests[1].err("pairs")  # too far
 
 
 def test_every_collective_is_right(guests):
     for answers in guests:
         document = json.loads(answers.out("collectives"))
-        assert document == {"wrong": dict.fromkeys(NUMBERS, 0), "vias": ["NET/IB/0"]}
+        assert document == {"wrong": dict.fromkeys(NUMBERS, 0), "vias": ["NET/IB/0/GDRDMA"]}
 
 
 def test_without_ib_they_go_over_sockets(guests):

@@ -6,6 +6,7 @@ port as the one that wants more (`ncclIbConnect`); of a NIC with more ports than
 """
 
 import os
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from railgauge._native import transports as native
@@ -40,6 +41,11 @@ class IbEnds:
         """The end of a wire that ends here, likewise."""
         assert wire.devices
         return native.IbReceiver(*self._shape(wire.devices[1], wire.source, wire.devices[0]))
+
+    def flush(self, numbers: Iterable[int], address: int, size: int, timeout_s: float) -> native.GdrFlush:
+        """What makes data there for a GPU that NICs of those numbers have written into its registered memory."""
+        rails = [rail for number in numbers for rail in self._opened(number)]
+        return native.GdrFlush(self.proxy, rails, address, size, timeout_s)
 
     def _shape(
         self, number: int, peer: int, peers_number: int

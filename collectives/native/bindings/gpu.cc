@@ -56,6 +56,12 @@ gpu::Way read_way(int number) {
   return static_cast<gpu::Way>(number);
 }
 
+gpu::Boxes& net_boxes(Engine& engine, int rank) {
+  if (rank < 0 || rank >= engine.ranks() || engine.boxes().via(rank) != gpu::Via::kNet)
+    throw Error(ErrorCode::kInvalid, "only a rank on another node has slots of its own");
+  return engine.boxes();
+}
+
 // A way below 0: the one that is due.
 gpu::Choice read_choice(const Engine& engine, const Operation& operation, int way, unsigned blocks,
                         std::uint32_t chunk_bytes) {
@@ -139,7 +145,24 @@ void bind_gpu(nb::module_& m) {
       .def(
           "close_window", [](Engine& engine, int window) { engine.windows().close(window); },
           "window"_a)
-      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a)
+      .def(
+          "slots",
+          [](Engine& engine, int rank, bool incoming) {
+            gpu::Boxes& boxes = net_boxes(engine, rank);
+            return std::tuple(reinterpret_cast<std::uintptr_t>(boxes.slots(rank, incoming)),
+                              boxes.slots_bytes());
+          },
+          "rank"_a, "incoming"_a,
+          "Address and bytes of the slots of what comes from a rank on another node, or leaves for "
+          "it.")
+      .def(
+          "move_slots",
+          [](Engine& engine, int rank, bool incoming, bool to_gpu) {
+            net_boxes(engine, rank).move_slots(rank, incoming, to_gpu);
+          },
+          "rank"_a, "incoming"_a, "to_gpu"_a, "Into the memory of the GPU, or back to the host's.")
+      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a,
+           "flush"_a.none() = nb::none())
       .def("start", &Engine::start, "doorbells"_a)
       .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(),
            "Carry nothing any more; after the last operation of all ranks.")

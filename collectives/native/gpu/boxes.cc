@@ -15,12 +15,16 @@ bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 }  // namespace
 
 Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via)
-    : gpu_(device),
+    : device_(device),
+      gpu_(device),
       peers_(peers),
+      layout_(layout),
       via_(std::move(via)),
       at_(via_.size()),
       in_(via_.size()),
-      out_(via_.size()) {
+      out_(via_.size()),
+      in_slots_(via_.size()),
+      out_slots_(via_.size()) {
   std::size_t in_this_gpu = 0, in_host = 0;
   bool has_net = false;
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
@@ -44,9 +48,9 @@ Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Vi
     leaving = register_memory(*leaving_);
   }
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
-    if (in_gpu(via_[rank])) in_[rank] = reinterpret_cast<char*>(here_->pointer()) + at_[rank];
-    if (on_host(via_[rank])) in_[rank] = shared + at_[rank];
-    if (via_[rank] == Via::kNet) out_[rank] = leaving + at_[rank];
+    if (in_gpu(via_[rank])) in_[rank] = box(reinterpret_cast<char*>(here_->pointer()) + at_[rank]);
+    if (on_host(via_[rank])) in_[rank] = box(shared + at_[rank]);
+    if (via_[rank] == Via::kNet) out_[rank] = box(leaving + at_[rank]);
   }
 }
 
@@ -73,8 +77,22 @@ void Boxes::open(const std::vector<Lent>& lent) {
   const cuda::Current current(gpu_.context());
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
     if (via_[rank] == Via::kNone || via_[rank] == Via::kNet) continue;
-    out_[rank] = opened(static_cast<int>(rank), lent[rank]) + lent[rank].at;
+    out_[rank] = box(opened(static_cast<int>(rank), lent[rank]) + lent[rank].at);
   }
+}
+
+std::byte* Boxes::slots(int rank, bool incoming) const {
+  if (const auto& there = (incoming ? in_slots_ : out_slots_)[rank]) {
+    return reinterpret_cast<std::byte*>(there->pointer());
+  }
+  return (incoming ? in_on_host(rank) : out_on_host(rank)) + layout_.slots_at();
+}
+
+void Boxes::move_slots(int rank, bool incoming, bool to_gpu) {
+  Box& box = (incoming ? in_ : out_)[rank];
+  auto& there = (incoming ? in_slots_ : out_slots_)[rank];
+  there = to_gpu ? std::make_unique<cuda::Memory>(device_, slots_bytes()) : nullptr;
+  box.slots = to_gpu ? reinterpret_cast<char*>(there->pointer()) : box.words + layout_.slots_at();
 }
 
 char* Boxes::opened(int rank, const Lent& lent) {

@@ -15,8 +15,8 @@ Channel place_in(const PlannedChannel& planned, int rank, const Boxes& boxes) {
   if (found == planned.ring.end() || planned.parents.size() != planned.ring.size())
     throw Error(ErrorCode::kInvalid, "a channel is of all ranks");
   const int place = static_cast<int>(found - planned.ring.begin());
-  const auto in = [&](int peer) { return peer < 0 ? nullptr : boxes.in(peer); };
-  const auto out = [&](int peer) { return peer < 0 ? nullptr : boxes.out(peer); };
+  const auto in = [&](int peer) { return peer < 0 ? Box{} : boxes.in(peer); };
+  const auto out = [&](int peer) { return peer < 0 ? Box{} : boxes.out(peer); };
   Channel channel{};
   channel.position = place;
   channel.previous = planned.ring[(place + ranks - 1) % ranks];

@@ -40,14 +40,13 @@ Courier::Courier(const Layout& layout, int lane, int lanes, std::vector<Route> r
   for (Route& route : routes_) {
     for (int kind = 0; kind < kKinds; ++kind) {
       const std::size_t at = kind ? layout.share_at() : 0;
-      const std::size_t slots = kind ? layout.share_slots_at() : layout.give_slots_at();
       for (int number = 0; number < of_kind_; ++number) {
         const std::uint32_t block = lane + number * lanes;
-        const std::size_t of_block = std::size_t(block) * kSlots * layout.slot_bytes;
+        const std::size_t slots = layout.slots_of(kind, block);
         streams_.push_back({&route, static_cast<std::uint32_t>(kind * of_kind_ + number),
                             reinterpret_cast<Progress*>(route.in + at) + block,
                             reinterpret_cast<Progress*>(route.out + at) + block,
-                            route.in + slots + of_block, route.out + slots + of_block,
+                            route.in_slots + slots, route.out_slots + slots, slots,
                             route.to[number % route.to.size()].get()});
       }
     }
@@ -108,8 +107,13 @@ bool Courier::carry(Stream& stream) {
   }
   for (const std::uint32_t there = load(stream.out->there); stream.carried != there;) {
     if (!stream.to->acquire()) break;
-    stream.to->lend(slot(stream.out_slots, stream.carried),
-                    stream.out->bytes[stream.carried % kSlots], stream.tag);
+    const std::byte* data = stream.out_slots + slot(stream.carried);
+    const std::size_t bytes = stream.out->bytes[stream.carried % kSlots];
+    if (stream.to->aims()) {
+      stream.to->put(data, bytes, stream.at + slot(stream.carried), stream.tag);
+    } else {
+      stream.to->lend(data, bytes, stream.tag);
+    }
     ++stream.carried;
     any = true;
   }
@@ -130,7 +134,16 @@ bool Courier::deliver(Route& route, Receiver& from) {
       std::memcpy(&read, message.data, sizeof read);
       store(stream.in->free, read);
     } else {
-      std::memcpy(slot(stream.in_slots, stream.arrived), message.data, message.bytes);
+      std::byte* place = stream.in_slots + slot(stream.arrived);
+      if (message.data != place && route.in_gpu) {
+        throw Error(ErrorCode::kMismatch, "rank " + std::to_string(route.rank) +
+                                              " sent a message beside its slot in GPU memory");
+      }
+      if (message.data != place) {
+        std::memcpy(place, message.data, message.bytes);
+      } else if (route.flush) {
+        route.flush->run();
+      }
       stream.in->bytes[stream.arrived % kSlots] = static_cast<std::uint32_t>(message.bytes);
       store(stream.in->there, ++stream.arrived);
     }
@@ -138,10 +151,6 @@ bool Courier::deliver(Route& route, Receiver& from) {
     any = true;
   }
   return any;
-}
-
-std::byte* Courier::slot(std::byte* slots, std::uint32_t number) const {
-  return slots + number % kSlots * std::size_t(layout_.slot_bytes);
 }
 
 }  // namespace railgauge::gpu

@@ -5,6 +5,8 @@
 //
 // A message is carried on once its kernel has told of it; the kernel is told that a slot is free
 // once the peer's kernel has read the message, so that no connection is ever held up by one block.
+// Where the peer has a window, its NIC puts messages into the slots that the kernel reads, else the
+// courier copies them.
 #pragma once
 
 #include <atomic>
@@ -15,17 +17,20 @@
 
 #include "collectives/native/kernels/arguments.h"
 #include "transports/native/doorbell.h"
+#include "transports/native/gdr/flush.h"
 #include "transports/native/transport.h"
 
 namespace railgauge::gpu {
 
-// The boxes between this rank and one on another node, as the host addresses them, and what carries
-// a lane of them, its blocks in turn.
+// The boxes between this rank and one on another node, as the host addresses their words, and what
+// carries a lane of them, its blocks in turn. Slots may lie in this GPU where NICs move them.
 struct Route {
   int rank;
-  std::byte *in, *out;
+  std::byte *in, *out, *in_slots, *out_slots;
+  bool in_gpu;  // what comes lands there by itself
   std::vector<std::shared_ptr<Sender>> to;
   std::vector<std::shared_ptr<Receiver>> from;
+  std::shared_ptr<gdr::Flush> flush;  // what comes needs it before a kernel may look; null: not
 };
 
 class Courier {
@@ -46,6 +51,7 @@ class Courier {
     std::uint32_t tag;
     Progress *in, *out;
     std::byte *in_slots, *out_slots;
+    std::size_t at;  // of its slots, among all of a box
     Sender* to;
     std::uint32_t carried = 0, arrived = 0, read = 0;
   };
@@ -54,7 +60,9 @@ class Courier {
   bool carry_all();
   bool carry(Stream& stream);
   bool deliver(Route& route, Receiver& from);
-  std::byte* slot(std::byte* slots, std::uint32_t number) const;
+  std::size_t slot(std::uint32_t number) const {
+    return number % kSlots * std::size_t(layout_.slot_bytes);
+  }
 
   const Layout layout_;
   std::vector<Route> routes_;

@@ -72,7 +72,7 @@ Engine::~Engine() {
 }
 
 void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
-                   std::vector<std::shared_ptr<Receiver>> from) {
+                   std::vector<std::shared_ptr<Receiver>> from, std::shared_ptr<gdr::Flush> flush) {
   if (rank < 0 || rank >= ranks() || boxes_.via(rank) != Via::kNet || to.empty() || from.empty() ||
       lane < 0 || lane >= static_cast<int>(layout_.blocks)) {
     throw Error(ErrorCode::kInvalid, "only a rank on another node has boxes to be carried");
@@ -83,8 +83,10 @@ void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
                                            std::to_string(layout_.slot_bytes) + " bytes");
   }
   routes_.resize(std::max<std::size_t>(routes_.size(), lane + 1));
-  routes_[lane].push_back(
-      {rank, boxes_.in_on_host(rank), boxes_.out_on_host(rank), std::move(to), std::move(from)});
+  routes_[lane].push_back({rank, boxes_.in_on_host(rank), boxes_.out_on_host(rank),
+                           boxes_.slots(rank, true), boxes_.slots(rank, false),
+                           boxes_.slots_in_gpu(rank, true), std::move(to), std::move(from),
+                           std::move(flush)});
 }
 
 void Engine::start(const std::vector<std::shared_ptr<Doorbell>>& doorbells) {

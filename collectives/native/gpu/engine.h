@@ -39,9 +39,11 @@ class Engine {
   // Reach the boxes of all ranks, from what each lent this one. Error (kSystem): one cannot be
   // reached.
   void connect(const std::vector<Lent>& lent) { boxes_.open(lent); }
-  // What carries a lane of the boxes of a rank on another node.
+  Boxes& boxes() { return boxes_; }
+  // What carries a lane of the boxes of a rank on another node, once their slots are where they
+  // stay.
   void carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
-             std::vector<std::shared_ptr<Receiver>> from);
+             std::vector<std::shared_ptr<Receiver>> from, std::shared_ptr<gdr::Flush> flush);
   // After connect(), and carry() for all of them: a courier sets out for each lane, with its
   // doorbell.
   void start(const std::vector<std::shared_ptr<Doorbell>>& doorbells);

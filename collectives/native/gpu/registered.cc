@@ -20,8 +20,8 @@ RegisteredArguments Engine::registered_arguments(const Operation& o) const {
   a.rank = rank_;
   a.ranks = ranks();
   for (int rank = 0; rank < ranks(); ++rank) {
-    a.in[rank] = boxes_.in(rank);
-    a.out[rank] = boxes_.out(rank);
+    a.in[rank] = boxes_.in(rank).words;
+    a.out[rank] = boxes_.out(rank).words;
   }
   a.windows = windows_.on_gpu();
   // A rank that has no such array is not asked for it.

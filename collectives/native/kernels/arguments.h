@@ -31,6 +31,12 @@ struct Progress {
   std::uint32_t bytes[kSlots];  // of the messages that are there
 };
 
+// A box as kernels address it: its words and lines, and its slots, which lie behind them, or apart
+// in this GPU where a NIC reaches them there.
+struct Box {
+  char *words, *slots;
+};
+
 // What kernels on registered memory tell each other in a box, for one block: all of it is written
 // by the owner's peer. A number of a launch stands beside each place, so that both are seen at
 // once.
@@ -49,15 +55,15 @@ struct Layout {
 
   // A box: connections of inputs, of results (a tree: up and down), their slots, and lines.
   RAILGAUGE_ON_BOTH std::size_t share_at() const { return blocks * sizeof(Progress); }
-  RAILGAUGE_ON_BOTH std::size_t give_slots_at() const {
-    return (2 * share_at() + 4095) / 4096 * 4096;
+  RAILGAUGE_ON_BOTH std::size_t slots_at() const { return (2 * share_at() + 4095) / 4096 * 4096; }
+  RAILGAUGE_ON_BOTH std::size_t slots_bytes() const {
+    return std::size_t(2) * blocks * kSlots * slot_bytes;
   }
-  RAILGAUGE_ON_BOTH std::size_t share_slots_at() const {
-    return give_slots_at() + std::size_t(blocks) * kSlots * slot_bytes;
+  // Of a block's slots among them all; `kind`: 0 inputs, 1 results.
+  RAILGAUGE_ON_BOTH std::size_t slots_of(int kind, std::uint32_t block) const {
+    return (std::size_t(kind) * blocks + block) * kSlots * slot_bytes;
   }
-  RAILGAUGE_ON_BOTH std::size_t lines_at() const {
-    return share_slots_at() + std::size_t(blocks) * kSlots * slot_bytes;
-  }
+  RAILGAUGE_ON_BOTH std::size_t lines_at() const { return slots_at() + slots_bytes(); }
   RAILGAUGE_ON_BOTH std::size_t full_lines_at() const {
     return lines_at() + std::size_t(line_blocks) * 2 * 2 * kLineBytes;
   }
@@ -115,8 +121,8 @@ struct Arguments {
   Base base;
   Exchange exchange;
   int rank, ranks;
-  char* in[kMostRanks];    // by rank: what it writes for this one
-  char* out[kMostRanks];   // what this one writes for it
+  Box in[kMostRanks];      // by rank: what it writes for this one
+  Box out[kMostRanks];     // what this one writes for it
   int number[kMostRanks];  // who that is among all ranks of the communicator
 };
 
@@ -140,7 +146,7 @@ struct Place {
 struct RegisteredArguments {
   Base base;
   int rank, ranks;
-  char* in[kMostRanks];  // boxes, as in Arguments
+  char* in[kMostRanks];  // the words of boxes, as in Arguments
   char* out[kMostRanks];
   const Window* windows;
   Place source, destination;    // this rank's
@@ -164,8 +170,8 @@ struct Channel {
   int position;                                      // in the ring
   const int* order;                                  // all ranks, in ring order
   int previous, next, parent, child[kMostChildren];  // their ranks; -1: nobody
-  char *from_previous, *to_previous, *from_next, *to_next;
-  char *from_parent, *to_parent, *from_child[kMostChildren], *to_child[kMostChildren];
+  Box from_previous, to_previous, from_next, to_next;
+  Box from_parent, to_parent, from_child[kMostChildren], to_child[kMostChildren];
 };
 
 enum class Round : int { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast };

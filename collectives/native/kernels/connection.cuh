@@ -30,16 +30,15 @@ class Connection {
  public:
   enum Kind { kGive, kShare };
 
-  __device__ Connection(const Base& base, Kind kind, char* in, char* out)
+  __device__ Connection(const Base& base, Kind kind, const Box& in, const Box& out)
       : slot_bytes_(base.layout.slot_bytes) {
     const Layout& layout = base.layout;
     const std::size_t at = (kind == kShare ? layout.share_at() : 0) + blockIdx.x * sizeof(Progress);
-    const std::size_t slots = (kind == kShare ? layout.share_slots_at() : layout.give_slots_at()) +
-                              std::size_t(blockIdx.x) * kSlots * slot_bytes_;
-    own_ = reinterpret_cast<Progress*>(in + at);
-    theirs_ = reinterpret_cast<Progress*>(out + at);
-    in_ = in + slots;
-    out_ = out + slots;
+    const std::size_t slots = layout.slots_of(kind, blockIdx.x);
+    own_ = reinterpret_cast<Progress*>(in.words + at);
+    theirs_ = reinterpret_cast<Progress*>(out.words + at);
+    in_ = in.slots + slots;
+    out_ = out.slots + slots;
   }
 
   __device__ std::uint32_t& sent() const { return own_->sent; }

@@ -113,7 +113,7 @@ class FullLines {
 
   __device__ void give(int peer) {
     const Words<T> words(e_.give[peer], e_.give_count[peer]);
-    char* to = lines(a_.out[peer], false);
+    char* to = lines(a_.out[peer].words, false);
     for (Lanes at(words.size()); at.has(); at.next()) {
       if (at.is_line()) send(to + at.line() * kFullLineBytes, read(words, at.line()));
     }
@@ -134,7 +134,7 @@ class FullLines {
           if (at.is_line()) half = read(own, at.line());
         } else {
           if (!(e_.reduce_from >> rank & 1)) continue;
-          const char* from = lines(a_.in[rank], false) + at.line() * kFullLineBytes;
+          const char* from = lines(a_.in[rank].words, false) + at.line() * kFullLineBytes;
           if (!receive(from, at.is_line(), rank, half)) return false;
         }
         Pack<T, Word> pack;
@@ -149,7 +149,7 @@ class FullLines {
       for (int step = 1; step < a_.ranks; ++step) {
         const int peer = (a_.rank + step) % a_.ranks;
         if (e_.share_with >> peer & 1)
-          send(lines(a_.out[peer], true) + at.line() * kFullLineBytes, sum);
+          send(lines(a_.out[peer].words, true) + at.line() * kFullLineBytes, sum);
       }
       if (e_.result) write(result, at.line(), sum);
     }
@@ -162,10 +162,10 @@ class FullLines {
       const int peer = (a_.rank + step) % a_.ranks;
       if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
       const Words<T> words(e_.land[peer], e_.land_count[peer]);
-      if (!take_lines(words, lines(a_.in[peer], false), peer)) return false;
+      if (!take_lines(words, lines(a_.in[peer].words, false), peer)) return false;
       Half none;
       if (!words.size() && !blockIdx.x && threadIdx.x < 32) {
-        if (!receive(lines(a_.in[peer], false), threadIdx.x < kLineThreads, peer, none))
+        if (!receive(lines(a_.in[peer].words, false), threadIdx.x < kLineThreads, peer, none))
           return false;
       }
     }
@@ -174,7 +174,7 @@ class FullLines {
   __device__ bool take() {
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
-      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer], true), peer))
+      if (!take_lines({e_.take[peer], e_.take_count[peer]}, lines(a_.in[peer].words, true), peer))
         return false;
     }
     return true;

@@ -112,7 +112,7 @@ __device__ void low_latency(const Arguments& a) {
     const int peer = (a.rank + step) % a.ranks;
     const Words<T> from(e.give[peer], e.give_count[peer]);
     const Range range(from.size());
-    Line* to = lines(a.out[peer]);
+    Line* to = lines(a.out[peer].words);
     for (std::size_t at = range.begin + threadIdx.x; at < range.end; at += blockDim.x) {
       write_line(to + (at - range.begin), from.load(at).word, round);
     }
@@ -133,8 +133,8 @@ __device__ void low_latency(const Arguments& a) {
         pack = input.load(at);
       } else {
         if (!(e.reduce_from >> rank & 1)) continue;
-        there &=
-            read_line(lines(a.in[rank]) + (at - reduced.begin), round, rank, patience, pack.word);
+        there &= read_line(lines(a.in[rank].words) + (at - reduced.begin), round, rank, patience,
+                           pack.word);
       }
       begun ? sum.template add<Op>(pack) : sum.begin(pack);
       begun = true;
@@ -147,7 +147,7 @@ __device__ void low_latency(const Arguments& a) {
     if (is_reduced) continue;
     const Words<T> to(e.land[peer], e.land_count[peer]);
     const Range range(to.size());
-    const Line* from = lines(a.in[peer]);
+    const Line* from = lines(a.in[peer].words);
     Pack<T, Word> pack;
     for (std::size_t at = range.begin + threadIdx.x; there && at < range.end; at += blockDim.x) {
       there = read_line(from + (at - range.begin), round, peer, patience, pack.word);

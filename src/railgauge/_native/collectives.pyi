@@ -231,7 +231,15 @@ class GpuEngine:
 
     def close_window(self, window: int) -> None: ...
 
-    def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver]) -> None: ...
+    def slots(self, rank: int, incoming: bool) -> tuple[int, int]:
+        """
+        Address and bytes of the slots of what comes from a rank on another node, or leaves for it.
+        """
+
+    def move_slots(self, rank: int, incoming: bool, to_gpu: bool) -> None:
+        """Into the memory of the GPU, or back to the host's."""
+
+    def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver], flush: railgauge._native.transports.GdrFlush | None = None) -> None: ...
 
     def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
 

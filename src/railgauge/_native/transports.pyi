@@ -299,3 +299,16 @@ def try_gdr(rail: IbRail, bus_id: str, bytes: int, *, dma_buf: bool = True, time
     """
     Have a port write into a GPU's memory and send from it, and look at every byte. `timeout_s`: of each transfer.
     """
+
+def register_gpu_memory(proxy: IbProxy, device: int, address: int, bytes: int, *, window: bool, dma_buf: bool = True) -> list[GdrAttempt]:
+    """
+    Register memory of a GPU, by CUDA's number, with the ports that the proxy uses: what was tried, the last of it with success, or with none.
+    """
+
+class GdrFlush:
+    """Makes what a port has written there for the GPU."""
+
+    def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], address: int, bytes: int, timeout_s: float) -> None:
+        """
+        Of memory that was registered as a window, and is written over those rails.
+        """

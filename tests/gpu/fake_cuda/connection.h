@@ -16,13 +16,13 @@ class Connection {
   enum Kind { kGive, kShare };
 
   // Null boxes: nobody is there, and nothing is ever sent.
-  Connection(const Base& base, Kind kind, char* in, char* out)
+  Connection(const Base& base, Kind kind, const Box& in, const Box& out)
       : slot_bytes_(base.layout.slot_bytes),
-        own_(at(in, kind == kShare ? base.layout.share_at() : 0)),
-        theirs_(at(out, kind == kShare ? base.layout.share_at() : 0)),
-        slots_(kind == kShare ? base.layout.share_slots_at() : base.layout.give_slots_at()),
-        in_(in),
-        out_(out) {}
+        own_(at(in.words, kind == kShare ? base.layout.share_at() : 0)),
+        theirs_(at(out.words, kind == kShare ? base.layout.share_at() : 0)),
+        slots_(base.layout.slots_of(kind, 0)),
+        in_(in.slots),
+        out_(out.slots) {}
 
   bool has_room() const { return reached(own_->free, own_->sent + 1 - kSlots); }
   bool has_message() const { return reached(own_->there, own_->received + 1); }

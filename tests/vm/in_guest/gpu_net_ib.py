@@ -59,7 +59,8 @@ def main() -> None:
     together, here = Together(GUEST, HUB), PLACE | SETTINGS
     for name, collective, settings in (
         ("rings", "all_reduce", {}),
-        ("pairs", "alltoall", {}),
+        ("host", "all_reduce", {"NCCL_NET_GDR_LEVEL": "LOC"}),
+        ("pairs", "alltoall", {"NCCL_NET_GDR_READ": "0", "NCCL_NET_FORCE_FLUSH": "1"}),
         ("sockets", "all_reduce", {"NCCL_IB_DISABLE": "1"}),
     ):
         together.begin(name, command("run", collective, *TWO_GPUS, *SIZES), here | settings)()

@@ -8,6 +8,7 @@
 
 #include "transports/native/cuda/exported.h"
 #include "transports/native/cuda/gpu.h"
+#include "transports/native/gdr/flush.h"
 #include "transports/native/gdr/trial.h"
 
 namespace nb = nanobind;
@@ -21,6 +22,8 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(seconds));
 }
+
+const std::byte* at(std::uintptr_t address) { return reinterpret_cast<const std::byte*>(address); }
 
 }  // namespace
 
@@ -55,6 +58,31 @@ void bind_gdr(nb::module_& m) {
       "Have a port write into a GPU's memory and send from it, and look at every byte. "
       "`timeout_s`: "
       "of each transfer.");
+  m.def(
+      "register_gpu_memory",
+      [](ib::Proxy& proxy, int device, std::uintptr_t address, std::size_t bytes, bool window,
+         bool dma_buf) {
+        const cuda::Gpu gpu(device);
+        const unsigned access = window ? ib::abi::kRemoteWrite | ib::abi::kRemoteRead : 0;
+        return gdr::registered(
+            gpu.context(), address, bytes, dma_buf, [&](std::shared_ptr<const DmaBuf> exported) {
+              proxy.register_memory(at(address), bytes, access, std::move(exported));
+            });
+      },
+      "proxy"_a, "device"_a, "address"_a, "bytes"_a, nb::kw_only(), "window"_a, "dma_buf"_a = true,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Register memory of a GPU, by CUDA's number, with the ports that the proxy uses: what was "
+      "tried, the last of it with success, or with none.");
+  nb::class_<gdr::Flush>(m, "GdrFlush", "Makes what a port has written there for the GPU.")
+      .def(
+          "__init__",
+          [](gdr::Flush* self, std::shared_ptr<ib::Proxy> proxy, const ib::Rails& rails,
+             std::uintptr_t address, std::size_t bytes, double timeout_s) {
+            new (self)
+                gdr::Flush(std::move(proxy), rails, at(address), bytes, nanoseconds(timeout_s));
+          },
+          "proxy"_a, "rails"_a, "address"_a, "bytes"_a, "timeout_s"_a,
+          "Of memory that was registered as a window, and is written over those rails.");
 }
 
 }  // namespace railgauge

@@ -119,7 +119,8 @@ void OutgoingLink::write(std::uint32_t number, std::span<abi::Sge> parts, Target
   wr.sg_list = parts.data();
   wr.num_sge = static_cast<int>(parts.size());
   wr.wr.rdma = {to.address, to.rkey};
-  if (bytes <= pair.inline_bytes()) wr.send_flags = abi::kSendInline;
+  const bool callers = memory == Memory::kCallers;  // the host may not reach it
+  if (!callers && bytes <= pair.inline_bytes()) wr.send_flags = abi::kSendInline;
   const std::int64_t threshold = pair.rail().settings().adaptive_threshold;
   const bool apart = threshold >= 0 && static_cast<std::int64_t>(bytes) > threshold;
   if (piece != nullptr && !apart) {
@@ -128,7 +129,6 @@ void OutgoingLink::write(std::uint32_t number, std::span<abi::Sge> parts, Target
   } else {
     wr.opcode = abi::kWrRdmaWrite;
   }
-  const bool callers = memory == Memory::kCallers;
   const std::uint64_t send = pair.post(wr, callers);
   if (callers) lent_[number] = send;
   if (piece != nullptr && apart) announce(number, *piece);

@@ -72,8 +72,9 @@ void Proxy::add(std::shared_ptr<Link> link) {
   if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });
 }
 
-void Proxy::register_memory(const std::byte* data, std::size_t bytes, unsigned access) {
-  registrations_.add(rails_of(channels_), data, bytes, access);
+void Proxy::register_memory(const std::byte* data, std::size_t bytes, unsigned access,
+                            std::shared_ptr<const DmaBuf> exported) {
+  registrations_.add(rails_of(channels_), data, bytes, access, std::move(exported));
 }
 
 void Proxy::deregister_memory(const std::byte* data, std::size_t bytes) {

@@ -31,7 +31,8 @@ class Proxy final : public Attendant {
   void add(std::shared_ptr<Link> link);
   // Memory of the caller's that devices send from without a copy, and that peers may put messages
   // into where `access` has kRemoteWrite; until it is deregistered as often. Between operations.
-  void register_memory(const std::byte* data, std::size_t bytes, unsigned access);
+  void register_memory(const std::byte* data, std::size_t bytes, unsigned access,
+                       std::shared_ptr<const DmaBuf> exported = nullptr);
   void deregister_memory(const std::byte* data, std::size_t bytes);
   const Registrations& registrations() const { return registrations_; }
   // What holds that memory; throws Error(kInvalid) when nothing does.

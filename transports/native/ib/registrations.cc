@@ -6,11 +6,12 @@
 namespace railgauge::ib {
 
 const Region& Registrations::add(const Rails& rails, const std::byte* data, std::size_t bytes,
-                                 unsigned access) {
+                                 unsigned access, std::shared_ptr<const DmaBuf> exported) {
   const Pages pages = pages_of(data, bytes);
   auto known = known_.find(pages);
   if (known == known_.end()) {
-    auto region = std::make_unique<Region>(rails, pages.begin, pages.bytes, access);
+    auto region =
+        std::make_unique<Region>(rails, pages.begin, pages.bytes, access, std::move(exported));
     known = known_.emplace(pages, Counted{std::move(region), 0}).first;
   }
   ++known->second.times;
