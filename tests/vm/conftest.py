@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guests: each boots once for all tests that ask what it answered."""
 
+import compileall
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,10 @@ from tests.vm.answers import Answers
 from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
 from tests.vm.lab import guest, kernel
 
+import railgauge
+
 HERE = Path(__file__).parent
+SOURCES = (HERE.parent, Path(railgauge.__file__).parent)
 TIMEOUT_S = 360  # about 60 s where two cores are free
 
 
@@ -19,6 +23,8 @@ TIMEOUT_S = 360  # about 60 s where two cores are free
 def booted_kernel():
     if shutil.which(guest.QEMU) is None:
         pytest.skip(f"no {guest.QEMU}: scripts/test-vm installs it")
+    for folder in SOURCES:  # a guest would compile them in every process: it cannot write them back
+        compileall.compile_dir(folder, quiet=1)
     return kernel.ready()
 
 

@@ -99,7 +99,12 @@ def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
     ("name", "why"),
     [
         ("one_without", "rank 1 on guest1: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out; rxe1:1: "),
-        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1: Network is unreachable"),
+        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
+        ("default_route", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
+        ("other_gid", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
+        ("little_memory", "rank 1 on guest1: this process may lock 64 KiB of memory"),
+        ("no_library", "rank 1 on guest1: rxe0, rxe1: no RDMA library "),
+        ("port_down", "rank 1 on guest1: rxe0:1: it is DOWN (is the cable in, and rail0 up?)"),
         ("empty_gid", "rank 0 on guest0: rxe0:1: nothing stands at GID 7"),
     ],
 )
@@ -109,6 +114,18 @@ def test_without_a_device_ranks_take_sockets_and_say_why(rails, name, why):
     assert document["why_not_ib"].startswith(why)
     assert f"railgauge: over NET/Socket, not NET/IB: {why}" in rails[0].err(name)
     assert "Using network Socket" in rails[1].err(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("little_memory", "ulimit -l unlimited"), ("no_library", "libibverbs1"), ("other_gid", "GID_INDEX")],
+)
+def test_the_reason_comes_with_a_remedy(rails, name, remedy):
+    assert remedy in json.loads(rails[0].out(name))["why_not_ib"]
+
+
+def test_data_is_right_where_one_port_takes_shorter_packets(rails):
+    assert vias(right(rails, "unlike_mtus")) == {"NET/IB/0"}
 
 
 def test_a_transport_that_was_asked_for_and_not_taken_fails_the_run(rails):

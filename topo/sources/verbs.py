@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """RDMA devices as libibverbs tells them: order, limits, MTU, DMA-BUF; what sysfs does not say.
 
-It is asked in a child process: through pyverbs (verbs_child.py) with this interpreter, then with the system's own,
-which alone sees a distribution's pyverbs; without pyverbs directly (libibverbs_child.py). Nothing here is needed: where
-no way works all of it is None, with the reasons.
+It is asked in a child process: through pyverbs (verbs_child.py) with this interpreter if it has that, then with the
+system's own, which alone sees a distribution's pyverbs; without pyverbs directly (libibverbs_child.py). Nothing here is
+needed: where no way works all of it is None, with the reasons.
 """
 
+import importlib.util
 import os
 import sys
 import time
@@ -18,11 +19,6 @@ from railgauge.topo.sources.reader import Facts, Reader
 
 TIMEOUT_S = 20.0
 CHILD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "verbs_child.py")
-COMMANDS = (
-    (sys.executable, "-P", CHILD),
-    ("/usr/bin/python3", "-I", CHILD),
-    python("railgauge.topo.sources.libibverbs_child"),
-)
 MTU_BYTES = {1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096}  # enum ibv_mtu
 
 
@@ -72,14 +68,15 @@ class Verbs:
         return next((device for device in self.devices if device.name == name), VerbsDevice(name=name))
 
 
-def live_verbs(commands: Sequence[Sequence[str]] = COMMANDS, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
+def live_verbs(commands: Sequence[Sequence[str]] | None = None, timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
     """The raw answers of the first command that has some: {"asked": command, "devices": [...]}, else {"error": why}.
 
-    The time is that of all together: a device that hangs would hang the next one as well.
+    By default the commands are those of this machine. The time is that of all together: a device that hangs would hang
+    the next one as well.
     """
     errors: list[str] = []
     deadline = time.monotonic() + timeout_s
-    for command in commands:
+    for command in commands or _commands():
         left = deadline - time.monotonic()
         if left <= 0:
             break
@@ -88,6 +85,12 @@ def live_verbs(commands: Sequence[Sequence[str]] = COMMANDS, timeout_s: float = 
             return {"asked": " ".join(command), **answer}
         errors.append(f"{command[0]}: {answer['error']}")
     return {"error": "; ".join(errors)}
+
+
+def _commands() -> list[Sequence[str]]:
+    """An interpreter without pyverbs is not started to find that out."""
+    own = [(sys.executable, "-P", CHILD)] if importlib.util.find_spec("pyverbs") else []
+    return [*own, ("/usr/bin/python3", "-I", CHILD), python("railgauge.topo.sources.libibverbs_child")]
 
 
 def read_verbs(reader: Reader) -> Verbs:

@@ -38,6 +38,8 @@ class IbPort:
     """Of the GID, as IPv4 where it holds one; of a port by LID the LID."""
     gb_per_s: float | None = None
     """None where the kernel tells no rate."""
+    netdev: str | None = None
+    """The interface of the GID, by which the port's packets leave."""
 
     def __str__(self) -> str:
         """As NCCL's log has it: `mlx5_0:1/RoCE`."""
@@ -166,7 +168,8 @@ def _port(port: NcclPort, choice: GidChoice) -> IbPort:
     if by_lid or choice.index is None or choice.gid is None:
         return IbPort(port.name, told.number, told.link_layer or "", BY_LID, f"LID {told.lid}", rate)
     address = ipv4(choice.gid) or choice.gid.gid
-    return IbPort(port.name, told.number, told.link_layer or "", choice.index, address, rate)
+    netdev = choice.gid.netdev or told.netdev
+    return IbPort(port.name, told.number, told.link_layer or "", choice.index, address, rate, netdev)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,35 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the kernel knows a way from a RoCE port to the ports of other ranks, asked before anything is connected.
 
-A UDP socket with the port's address is routed as the port's packets are, but for the interface, and connecting it sends
-nothing. Where another interface has a default route nothing can be said: connecting queue pairs will tell.
+A port's packets leave by its own interface, so that a route by another one, as a default route often is, is none. Asked
+is the routing table itself (rtnetlink(7), RTM_F_FIB_MATCH): a plain look-up by an interface answers that what no route
+leads to is on its link.
 """
 
 import errno
 import os
 import socket
+import struct
 from collections.abc import Iterable
 
 from railgauge.transports.ib.device import IbPort
 
-ROCE_PORT = 4791  # IBTA annex A17
+RTM_GETROUTE, NLM_F_REQUEST, NLMSG_ERROR = 26, 1, 2
+RTA_DST, RTA_SRC, RTA_OIF = 1, 2, 4
+RTM_F_FIB_MATCH = 0x2000
+HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
+ROUTE = struct.Struct("=BBBBBBBBI")  # rtmsg: family, bits of destination and source, tos, table, ..., flags
+ADDRESS_BITS = 32
+ANSWER_BYTES = 4096
 NO_WAY = (errno.ENETUNREACH, errno.EHOSTUNREACH)
+WITHIN_S = 2.0
 
 
 def why_unreached(port: IbPort, addresses: Iterable[str]) -> str | None:
     """The first of the addresses that the port has no way to, and why; None where it has, or nothing is known of it."""
     for address in addresses:
-        if "." not in port.address or "." not in address:
+        if "." not in port.address or "." not in address or not port.netdev:
             continue  # a LID, or IPv6, whose link-local addresses are of every interface
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            try:
-                sock.bind((port.address, 0))
-                sock.connect((address, ROCE_PORT))
-            except OSError as error:
-                if error.errno in NO_WAY:
-                    return f"{port.device}:{port.number} ({port.address}) has no way to {address}: {_text(error)}"
+        number = route_error(port.address, address, port.netdev)
+        if number in NO_WAY:
+            return (
+                f"{port.device}:{port.number} ({port.address}) has no way to {address} by {port.netdev}: "
+                f"{os.strerror(number)}: are their GIDs of one network (NCCL_IB_GID_INDEX, NCCL_IB_ADDR_RANGE)?"
+            )
     return None
 
 
-def _text(error: OSError) -> str:
-    return f"{os.strerror(error.errno or 0)}: are their GIDs of one network (NCCL_IB_ADDR_RANGE chooses among several)?"
+def route_error(source: str, destination: str, interface: str) -> int:
+    """The errno with which the kernel answers for a route from an address to another by an interface; 0: there is one.
+
+    0 also where it cannot be asked.
+    """
+    try:
+        asked = _question(source, destination, socket.if_nametoindex(interface))
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+            sock.settimeout(WITHIN_S)
+            sock.sendto(asked, (0, 0))
+            answer = sock.recv(ANSWER_BYTES)
+    except OSError:
+        return 0
+    if HEADER.unpack_from(answer)[1] != NLMSG_ERROR:
+        return 0
+    (negative,) = struct.unpack_from("=i", answer, HEADER.size)
+    return -int(negative)
+
+
+def _question(source: str, destination: str, interface: int) -> bytes:
+    attributes = (
+        (RTA_DST, socket.inet_aton(destination)),
+        (RTA_SRC, socket.inet_aton(source)),
+        (RTA_OIF, struct.pack("=I", interface)),
+    )
+    body = ROUTE.pack(socket.AF_INET, ADDRESS_BITS, ADDRESS_BITS, 0, 0, 0, 0, 0, RTM_F_FIB_MATCH)
+    body += b"".join(struct.pack("=HH", 4 + len(value), kind) + value for kind, value in attributes)
+    return HEADER.pack(HEADER.size + len(body), RTM_GETROUTE, NLM_F_REQUEST, 1, 0) + body

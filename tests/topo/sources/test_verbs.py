@@ -122,3 +122,15 @@ def test_unasked_is_told():
 def test_the_live_child_answers_one_way_or_the_other():
     answer = live_verbs()
     assert ("devices" in answer) != ("error" in answer)
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_this_interpreter_is_asked_where_it_has_pyverbs(monkeypatch, has_it):
+    started = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object() if has_it else None)
+    monkeypatch.setattr(
+        "railgauge.topo.sources.verbs.ask", lambda command, *_: started.append(command) or {"error": ""}
+    )
+    live_verbs()
+    assert ((sys.executable, "-P", CHILD) in started) == has_it
+    assert len(started) == 2 + has_it

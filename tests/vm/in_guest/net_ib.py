@@ -3,8 +3,11 @@
 in the same order.
 """
 
+import ctypes
 import os
+import resource
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -29,6 +32,8 @@ TOPOLOGY = "/tmp/topology.xml"
 SAYING = {"NCCL_IB_TIMEOUT": "16", "NCCL_BUFFSIZE": "131072", "NCCL_DEBUG": "INFO"}
 """Small slots: to register memory takes long in emulation."""
 ONE_RAIL = {"NCCL_IB_HCA": "=rxe0"}
+LIBRARY = Path("/usr/lib/x86_64-linux-gnu/libibverbs.so.1")
+CAP_IPC_LOCK = 14
 ROCE_PORT = 4791  # IBTA annex A17: the UDP port of RoCE v2
 
 together: Together
@@ -107,6 +112,46 @@ def fallbacks() -> None:
     run("empty_gid", NCCL_IB_GID_INDEX="7", **ONE_RAIL)
 
 
+def little_memory() -> None:
+    """One rank may lock next to none; root may lock all it likes but for this capability."""
+    body = command("run", "all_reduce", *SMALL, *TIMEOUT)
+
+    def confined() -> int:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (64 << 10, 64 << 10))
+        drop_capability(CAP_IPC_LOCK)
+        return body()
+
+    begin("little_memory", confined if RANK else body, **ONE_RAIL)()
+
+
+def drop_capability(number: int) -> None:
+    """Of this process: capset(2), version 3, effective, permitted and inheritable of numbers below 32, then above."""
+    every = (1 << 32) - 1
+    kept = every & ~(1 << number)
+    header, data = struct.pack("Ii", 0x20080522, 0), struct.pack("6I", kept, kept, 0, every, every, 0)
+    if ctypes.CDLL(None, use_errno=True).capset(header, data):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def no_library() -> None:
+    """One guest has no libibverbs."""
+    away = LIBRARY.with_name("away")
+    if RANK:
+        LIBRARY.rename(away)
+    run("no_library", **ONE_RAIL)
+    if RANK:
+        away.rename(LIBRARY)
+
+
+def unlike_mtus() -> None:
+    """The first rail of one guest takes shorter packets."""
+    if RANK:
+        tool("ip", "link", "set", "rail0", "mtu", "1500")
+    run("unlike_mtus", "--expect-transport", "NET/IB", **ONE_RAIL)
+    if RANK:
+        tool("ip", "link", "set", "rail0", "mtu", "9000")
+
+
 def holes() -> None:
     """The GID table of the first rail has a hole where its first address was."""
     own = f"10.77.0.{RANK + 1}/24"
@@ -116,12 +161,26 @@ def holes() -> None:
 
 
 def other_network() -> None:
-    """The first rails of the guests are in networks that know nothing of each other."""
+    """The first rails of the guests are in networks that know nothing of each other; then the second rail also has a
+    default route; then the first are in a common one too, but a setting chooses the other.
+    """
+    own, common = f"10.{90 + RANK}.0.1", f"10.77.0.{RANK + 1}/24"
     tool("ip", "address", "flush", "dev", "rail0")
-    tool("ip", "address", "add", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+    tool("ip", "address", "add", f"{own}/24", "dev", "rail0")
     run("other_network", **ONE_RAIL)
-    tool("ip", "address", "add", f"10.77.0.{RANK + 1}/24", "dev", "rail0")
-    tool("ip", "address", "del", f"10.{90 + RANK}.0.1/24", "dev", "rail0")
+    tool("ip", "route", "add", "default", "via", "10.77.1.254", "dev", "rail1")
+    run("default_route", **ONE_RAIL)
+    tool("ip", "route", "del", "default")
+    tool("ip", "address", "add", common, "dev", "rail0")
+    run("other_gid", NCCL_IB_GID_INDEX=str(gid_index(own)), **ONE_RAIL)
+    tool("ip", "address", "del", f"{own}/24", "dev", "rail0")
+
+
+def gid_index(address: str) -> int:
+    """Of an IPv4 address of the first rail, as RoCE v2."""
+    port = Path("/sys/class/infiniband/rxe0/ports/1/gids")
+    wanted = socket.inet_aton(address).hex(":", 2)
+    return next(int(gid.name) for gid in port.iterdir() if gid.read_text().strip().endswith(f"ffff:{wanted}"))
 
 
 def loss() -> None:
@@ -144,6 +203,11 @@ def link_down() -> None:
     if RANK == 1:
         tool("ip", "link", "set", "rail0", "down")
     wait()
+
+
+def port_down() -> None:
+    """As link_down leaves it."""
+    run("port_down", **ONE_RAIL)
 
 
 def killed() -> None:
@@ -185,9 +249,13 @@ def main() -> None:
     begin("link", command("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
     loss()
     fallbacks()
+    little_memory()
+    no_library()
+    unlike_mtus()
     holes()
     other_network()
     link_down()
+    port_down()
     killed()
 
 

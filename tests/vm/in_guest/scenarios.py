@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scenarios that guests run, one after another; each answers in /run/io as NAME.out, NAME.err and NAME.status.
 
-Each is a fork of one process that has loaded everything: to start Python takes seconds in emulation.
+Each is a fork of one process that has loaded everything, what earlier scenarios turned out to need included: to start
+Python takes seconds in emulation.
 """
 
+import contextlib
 import importlib
 import os
 import socket
@@ -15,6 +17,8 @@ from pathlib import Path
 from railgauge.cli.main import main as command_line
 
 IO = Path("/run/io")
+LOADED = Path("/tmp/modules")
+"""What the last scenario had loaded at its end."""
 FIRST_PORT = 29500
 WAIT_S = 180
 OF_RUNS = (
@@ -29,8 +33,9 @@ OF_RUNS = (
 
 def load(*modules: str) -> None:
     """What the scenarios to come need."""
-    for module in modules:
-        importlib.import_module(module)
+    for module in set(modules) - set(sys.modules):
+        with contextlib.suppress(ImportError):  # some are attributes of others
+            importlib.import_module(module)
 
 
 def keep(name: str, body: Callable[[], int], environment: Mapping[str, str]) -> Callable[[], int]:
@@ -49,12 +54,14 @@ def keep(name: str, body: Callable[[], int], environment: Mapping[str, str]) -> 
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
+        LOADED.write_text("\n".join(sys.modules))
         os._exit(status)
 
     def wait() -> int:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         (IO / f"{name}.status").write_text(str(status))
         print(f"{time.monotonic():.1f} {name}: {status}", flush=True)
+        load(*LOADED.read_text().split())
         return status
 
     return wait
