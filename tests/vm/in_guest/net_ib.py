@@ -223,13 +223,17 @@ def killed() -> None:
     wait()
 
 
-def alone() -> None:
-    """What a guest tells of itself, with and without its device nodes; and several ranks on it that share no memory."""
+def lists() -> None:
+    """What a guest tells of itself, with and without its device nodes."""
     keep("list", command("run", "--list", "--json"), {})()
     nodes, away = Path("/dev/infiniband"), Path("/dev/away")
     nodes.rename(away)
     keep("without_nodes", command("run", "--list", "--json"), {})()
     away.rename(nodes)
+
+
+def alone() -> None:
+    """Several ranks on one guest that share no memory."""
     body = command("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
     here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(FIRST_PORT), "NCCL_SOCKET_IFNAME": "lo"}
     apart = PLACE | SAYING | ONE_RAIL | here | {"NCCL_SHM_DISABLE": "1"}
@@ -241,10 +245,9 @@ def alone() -> None:
 def main() -> None:
     global together
     load(*OF_RUNS)
-    if RANK == 0:
-        alone()
     together = Together(RANK, PLACE["MASTER_ADDR"])
     two_rails()
+    (lists if RANK else alone)()
     settings()
     begin("link", command("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
     loss()
