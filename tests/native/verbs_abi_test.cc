@@ -130,6 +130,7 @@ NUMBER(abi::kEventQpAccessErr, IBV_EVENT_QP_ACCESS_ERR);
 NUMBER(abi::kEventDeviceFatal, IBV_EVENT_DEVICE_FATAL);
 NUMBER(abi::kEventPortErr, IBV_EVENT_PORT_ERR);
 NUMBER(abi::kWcSuccess, IBV_WC_SUCCESS);
+NUMBER(abi::kWcFlushed, IBV_WC_WR_FLUSH_ERR);
 NUMBER(abi::kWcRetryExceeded, IBV_WC_RETRY_EXC_ERR);
 NUMBER(abi::kWcRecvRdmaWithImm, IBV_WC_RECV_RDMA_WITH_IMM);
 NUMBER(abi::kLocalWrite, IBV_ACCESS_LOCAL_WRITE);

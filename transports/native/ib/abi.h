@@ -75,6 +75,7 @@ struct AsyncEvent {
 
 // enum ibv_wc_status and ibv_wc_opcode.
 inline constexpr int kWcSuccess = 0;
+inline constexpr int kWcFlushed = 5;
 inline constexpr int kWcRetryExceeded = 12;
 inline constexpr int kWcRecvRdmaWithImm = (1 << 7) + 1;
 

@@ -161,6 +161,10 @@ void Link::post_receives() {
 }
 
 void Link::take(const Completion& completion) {
+  if (completion.status == abi::kWcFlushed) {  // by a failure whose own completion says more
+    flushed_ = pairs_[completion.queue_pair]->rail().name();
+    return;
+  }
   if (completion.status != abi::kWcSuccess) return fail(completion);
   if (completion.kind == Completion::kSend) {
     return pairs_[completion.queue_pair]->done(completion.number);
@@ -191,7 +195,7 @@ void Link::arm() {
 }
 
 void Link::probe(Clock::time_point now) {
-  if (!connected_ || health_->state() != Health::kSound) return;
+  if (!connected_ || health_->state() != Health::kSound || failed_without_cause(now)) return;
   if (heard_) {
     heard_ = probing_ = false;
     probe_at_ = now + kProbeEvery;
@@ -210,6 +214,16 @@ void Link::probe(Clock::time_point now) {
     QueuePair& pair = *pairs_[rail];
     if (probes_[rail] <= pair.done() && pair.has_room(1)) probes_[rail] = send_nothing(pair);
   }
+}
+
+bool Link::failed_without_cause(Clock::time_point now) {
+  if (flushed_.empty()) return false;
+  if (flushed_since_ == Clock::time_point{}) flushed_since_ = now;
+  if (now - flushed_since_ >= kProbeEvery) {
+    health_->fail(Health::kBroken,
+                  "RDMA over " + flushed_ + " failed, and its device does not say why");
+  }
+  return true;
 }
 
 void Link::send_note(std::uint32_t immediate, bool signaled) {
@@ -235,7 +249,7 @@ void Link::say_bye() {
 }
 
 bool Link::drained() const {
-  return health_->state() != Health::kSound ||
+  return health_->state() != Health::kSound || !flushed_.empty() ||
          std::all_of(pairs_.begin(), pairs_.end(),
                      [](auto& pair) { return pair->done() == pair->posted(); });
 }

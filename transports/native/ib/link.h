@@ -113,13 +113,15 @@ class Link {
 
  private:
   void take(const Completion& completion);
+  bool failed_without_cause(Clock::time_point now);
 
   std::uint32_t queue_pairs_;
   bool connected_ = false;
   bool heard_ = true;     // since the last look at the clock
   bool probing_ = false;  // nothing heard since probes were sent
   Clock::duration patience_;
-  Clock::time_point probe_at_{}, probing_since_{};
+  std::string flushed_;  // what was flushed, by a failure that has not been told yet
+  Clock::time_point probe_at_{}, probing_since_{}, flushed_since_{};
   std::vector<std::uint64_t> probes_;  // of each rail: the number of the send
   std::vector<std::uint32_t> used_receives_;
 };
