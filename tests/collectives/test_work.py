@@ -182,7 +182,7 @@ def test_a_communicator_that_nobody_closed_leaves_no_thread():
     while threading.active_count() > before and time.monotonic() < end:
         gc.collect()
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # one of an earlier test may have ended meanwhile
 
 
 def test_a_group_runs_at_its_end_in_order():
