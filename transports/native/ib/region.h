@@ -29,6 +29,7 @@ class Region {
 
   const std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
+  bool allows(unsigned access) const { return (access_ & access) == access; }
   bool holds(const std::byte* data, std::size_t bytes) const {
     return data >= data_ && bytes <= bytes_ &&
            static_cast<std::size_t>(data - data_) <= bytes_ - bytes;

@@ -10,9 +10,14 @@ const Region& Registrations::add(const Rails& rails, const std::byte* data, std:
   const Pages pages = pages_of(data, bytes);
   auto known = known_.find(pages);
   if (known == known_.end()) {
+    // A DMA-BUF's offset is that of the memory itself, which need not begin with a page.
+    const Pages whole = exported ? Pages{data, bytes} : pages;
     auto region =
-        std::make_unique<Region>(rails, pages.begin, pages.bytes, access, std::move(exported));
+        std::make_unique<Region>(rails, whole.begin, whole.bytes, access, std::move(exported));
     known = known_.emplace(pages, Counted{std::move(region), 0}).first;
+  }
+  if (!known->second.region->allows(access)) {
+    throw Error(ErrorCode::kInvalid, "this memory is registered already, and for reading alone");
   }
   ++known->second.times;
   return *known->second.region;

@@ -15,7 +15,8 @@ namespace railgauge::ib {
 class Registrations {
  public:
   // Registers the pages of some memory with these rails; `access` and `exported` as Region's. The
-  // same pages again are only counted. Throws what Region does.
+  // same pages again are only counted. Throws what Region does, and Error(kInvalid) for more access
+  // than before.
   const Region& add(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
                     std::shared_ptr<const DmaBuf> exported = nullptr);
   // Takes one add() back. Throws Error(kInvalid) for what nobody added.
