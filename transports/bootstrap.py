@@ -186,8 +186,7 @@ class Bootstrap(Group):
 
     def _watch(self) -> None:
         beat_s, silent_s = self._beat_s, max(self.timeout_s * SILENT_SHARE, self._beat_s * SILENT_BEATS)
-        heard = time.monotonic()
-        next_beat = heard + beat_s
+        next_beat, in_vain_s = time.monotonic() + beat_s, 0.0
         while True:
             if (now := time.monotonic()) >= next_beat:
                 self._send(pack(Kind.BEAT))
@@ -195,10 +194,10 @@ class Bootstrap(Group):
             frames = self._receive(beat_s)
             if frames is None:
                 return self._hub_gone()
-            if frames:
-                heard = now
-            elif now - heard > silent_s and not self._closing.is_set():
-                return self._set_failure(PeerLostError(f"rank 0 stopped answering {now - heard:.1f} s ago", 0))
+            # A wait that took longer than it may was one in which this process did not run.
+            in_vain_s = 0.0 if frames else in_vain_s + min(time.monotonic() - now, beat_s)
+            if in_vain_s > silent_s and not self._closing.is_set():
+                return self._set_failure(PeerLostError(f"rank 0 stopped answering {in_vain_s:.1f} s ago", 0))
             for kind, number, payload in frames:
                 if self._take(kind, number, payload):
                     return None

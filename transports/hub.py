@@ -106,7 +106,7 @@ class Hub:
         self._selector = selectors.DefaultSelector()
         self._beat_s = beat_interval(timeout_s)
         self._last_words_s = min(timeout_s * LAST_WORDS_SHARE, MOST_LAST_WORDS_S)
-        self._next_look = self._next_beat = 0.0
+        self._next_look = self._next_beat = self._started
         self._next_news = self._started + self._beat_s
         self._failure: Failure | None = None
         self.standings: dict[int, list[Standing]] = {}
@@ -322,6 +322,8 @@ class Hub:
         now = time.monotonic()
         if self._over or now < self._next_look:
             return
+        if (late_s := now - self._next_look) > self._beat_s:
+            self._excuse(late_s)
         self._next_look = now + TICK_S
         if now >= self._next_beat:
             self._next_beat = now + self._beat_s
@@ -354,6 +356,13 @@ class Hub:
             if member not in self._told:
                 self._refuse(member.address, f"it said too little in {STRANGERS_S:g} s")
             self._drop(member)
+
+    def _excuse(self, late_s: float) -> None:
+        """So long the hub has not looked, and maybe nobody ran: it counts against no rank."""
+        for member in self._members.values():
+            member.heard += late_s
+        for gather in self._gathers.values():
+            gather.deadline += late_s
 
     def _look_for_the_late(self, now: float) -> None:
         for member in self._members.values():

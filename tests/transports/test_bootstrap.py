@@ -5,7 +5,10 @@ import contextlib
 import itertools
 import random
 import re
+import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -118,6 +121,30 @@ def test_ranks_that_go_on_after_one_has_left_are_left_alone(monkeypatch):
         return bootstrap.failure
 
     assert on_ranks(3, body) == [None] * 3
+
+
+PAUSED = """
+import time
+from tests.transports.ranks import on_ranks
+def body(bootstrap):
+    bootstrap.barrier()
+    if bootstrap.rank == 0:
+        print("met", flush=True)
+        for _ in range(20):
+            time.sleep(0.05)
+    return bootstrap.all_gather(bootstrap.rank)
+print(on_ranks(3, body, timeout_s=2.0))
+"""
+
+
+def test_a_pause_of_all_ranks_counts_against_none():
+    """As when their virtual machine is moved: longer than the timeout, while all but rank 0 wait in an exchange."""
+    with subprocess.Popen([sys.executable, "-c", PAUSED], stdout=subprocess.PIPE, text=True) as ranks:
+        assert ranks.stdout.readline() == "met\n"
+        ranks.send_signal(signal.SIGSTOP)
+        time.sleep(2.4)
+        ranks.send_signal(signal.SIGCONT)
+        assert ranks.communicate(timeout=20)[0] == f"{[[0, 1, 2]] * 3}\n"
 
 
 @pytest.mark.parametrize("timeouts", [(0.5, 20.0), (20.0, 0.5)])
