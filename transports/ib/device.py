@@ -139,9 +139,10 @@ def _no_port(reader: Reader, rdma: Sequence[RdmaDevice], environment: Mapping[st
 
 
 def _locked_too_little(reader: Reader, environment: Mapping[str, str]) -> str | None:
-    """Why the slots of a connection each way cannot be registered with a NIC."""
-    process, (slots, slot_bytes) = read_process(reader), slots_of(environment)
-    soft, needed = (process.memlock_bytes or (UNLIMITED, UNLIMITED))[0], 2 * slots * slot_bytes
+    """Why the memory of a connection each way cannot be registered with a NIC."""
+    process = read_process(reader)
+    soft = (process.memlock_bytes or (UNLIMITED, UNLIMITED))[0]
+    needed = 2 * native.ib_memory_bytes(*slots_of(environment))
     if soft == UNLIMITED or process.locks_freely or soft >= needed:
         return None
     return (

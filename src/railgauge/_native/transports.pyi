@@ -203,6 +203,9 @@ def verbs_devices() -> list[VerbsDevice]:
     The RDMA devices, in libibverbs' order. UnavailableError without a usable library.
     """
 
+def ib_memory_bytes(slots: int, slot_bytes: int) -> int:
+    """What each end of a connection registers with its devices."""
+
 class IbRail:
     """One port of an RDMA device, opened."""
 

@@ -163,4 +163,5 @@ def test_too_little_memory_to_lock_is_told_with_what_it_takes(tree, monkeypatch)
     assert "ulimit -l unlimited" in why
     assert found(tree, memlock=64 << 20).devices
     assert found(tree, memlock=64 * KIB, capabilities=1 << 14).devices  # CAP_IPC_LOCK
-    assert found(tree, {"NCCL_BUFFSIZE": "16384"}, memlock=64 * KIB).devices
+    assert found(tree, {"NCCL_BUFFSIZE": "16384"}, memlock=512 * KIB).devices
+    assert not found(tree, {"NCCL_BUFFSIZE": "16384"}, memlock=256 * KIB).devices  # cells for short messages

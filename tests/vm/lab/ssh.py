@@ -9,8 +9,9 @@ from tests.hosts.ssh_keys import make_keys
 
 IO = Path("/run/io")
 SSH = f"ssh -F {IO}/ssh_config"
-START = f"mkdir -p /run/sshd && /usr/sbin/sshd -f {IO}/sshd_config\n"
-"""What a guest's job begins with, to let the others in."""
+START = f"rm -f ~/.bashrc; mkdir -p /run/sshd && /usr/sbin/sshd -f {IO}/sshd_config\n"
+"""What a guest's job begins with, to let the others in. What the host's user has set up for shells could take a minute
+in emulation; the guest's overlay forgets it."""
 
 
 def address(rank: int) -> str:

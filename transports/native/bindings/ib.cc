@@ -96,6 +96,12 @@ void bind_ib(nb::module_& m) {
       .def_ro("problem", &DeviceRecord::problem, "why it cannot be opened; empty: it can");
   m.def("verbs_devices", &ib::devices, nb::call_guard<nb::gil_scoped_release>(),
         "The RDMA devices, in libibverbs' order. UnavailableError without a usable library.");
+  m.def(
+      "ib_memory_bytes",
+      [](std::uint32_t slots, std::uint32_t slot_bytes) {
+        return ib::SlotLayout{slots, slot_bytes}.bytes();
+      },
+      "slots"_a, "slot_bytes"_a, "What each end of a connection registers with its devices.");
   nb::class_<Rail>(m, "IbRail", "One port of an RDMA device, opened.")
       .def(
           "__init__",
