@@ -9,7 +9,6 @@ import typer
 from railgauge.cli.findings_output import FailOn, leave_with, print_folded
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, gpu_list, open_machine
 from railgauge.cli.output import print_json
-from railgauge.cli.quick_command import QuickCommand
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings import Level
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
 
-@app.command(cls=QuickCommand)
+@app.command()
 def check(
     source: From = None,
     gpus: Gpus = None,

@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand
 from railgauge.topo.errors import UsageError
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
 
-@app.command(cls=QuickCommand)
+@app.command()
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
     """Explain a finding."""
     from railgauge.topo.rules.explanation import explanation, known

@@ -39,7 +39,6 @@ COLLECTIVES = tuple(NUMBERS)
 THERE_ARE = f"there are {', '.join(COLLECTIVES)}"
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
-MOST_FACTOR = 1e6
 HOW, RANKS, PLACE = "How to measure", "Ranks to start", "The place of a process that something else started"
 DEMANDS = "Fail unless (exit status 4; 1 when slower than OLD)"
 OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .html (curves), .csv, .json"
@@ -120,8 +119,6 @@ def run(
             f"no collective '{collective}'; {THERE_ARE}" if collective else f"name a collective: {THERE_ARE}"
         )
     check_timeout(timeout)
-    if not 0 <= factor <= MOST_FACTOR:
-        raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
     if cycles == 0 and as_json:
         raise UsageError("-N 0 never ends, so there is no document for --json")
     if fault and check == 0:

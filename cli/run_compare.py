@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.cli.output import document
+from railgauge.cli import output
 from railgauge.collectives import result_file
 from railgauge.collectives.comparison import Compared, Comparison, compare
 from railgauge.collectives.document import RunDocument
@@ -31,6 +31,39 @@ class Older:
         """Row by row."""
         return compare(self.result.rows, now.rows, self.tolerance)
 
+    def document(self, now: RunDocument, found: Comparison) -> dict[str, Any]:
+        """The document railgauge/diff/1; its changes: other facts, rows that one side lacks, and what is too slow."""
+        return output.document(
+            "diff",
+            now.host,
+            before={"source": self.path, "host": self.result.host},
+            after={"source": shlex.join(now.command), "host": now.host},
+            changes=[*_facts(self, now), *_missing(self, found), *map(_slower, found.worse)],
+            tolerance=self.tolerance,
+            rows=[_row(row) for row in found.rows],
+        )
+
+    def text(self, now: RunDocument, found: Comparison) -> str:
+        """Lines that nccl-tests' readers pass over: each begins with #."""
+        old = self.result
+        verdict = f"{len(found.worse)} of {len(found.rows)} {'FAILED' if found.worse else 'OK'}"
+        lines = [
+            f"Compared with {self.path}: {old.host}, {old.time}; speed 2 is twice as fast",
+            *(change["message"] for change in (*_facts(self, now), *_missing(self, found))),
+            *(_heading() if found.rows else []),
+            *(_line(*pair) for pair in zip(found.rows[::2], found.rows[1::2], strict=True)),
+            f"{f'Below speed {1 - self.tolerance:.4g}':<20} : {verdict}",
+        ]
+        return "\n".join(["#", *(f"# {line}".rstrip() for line in lines), "#"])
+
+    def worst(self, found: Comparison) -> str:
+        """The verdict in a line, for stderr."""
+        row = min(found.worse, key=lambda row: row.speed)
+        return (
+            f"{len(found.worse)} of {len(found.rows)} are slower than in {self.path} by more than "
+            f"{self.tolerance * 100:.4g} %; the worst: {_subject(row)}, {row.speed:.2g} x"
+        )
+
 
 def load(path: str, tolerance: float, collective: Collective) -> Older:
     """Read OLD.
@@ -42,42 +75,6 @@ def load(path: str, tolerance: float, collective: Collective) -> Older:
     if result.collective != collective:
         raise UsageError(f"--compare {path}: that is a result of {result.collective}, and {collective} is to run")
     return Older(path=path, result=result, tolerance=tolerance)
-
-
-def diff_document(older: Older, now: RunDocument, found: Comparison) -> dict[str, Any]:
-    """The document railgauge/diff/1; its changes are other facts, rows that one side lacks, and what is too slow."""
-    return document(
-        "diff",
-        now.host,
-        before={"source": older.path, "host": older.result.host},
-        after={"source": shlex.join(now.command), "host": now.host},
-        changes=[*_facts(older, now), *_missing(older, found), *map(_slower, found.worse)],
-        tolerance=older.tolerance,
-        rows=[_row(row) for row in found.rows],
-    )
-
-
-def text(older: Older, now: RunDocument, found: Comparison) -> str:
-    """Lines that nccl-tests' readers pass over: each begins with #."""
-    old = older.result
-    verdict = f"{len(found.worse)} of {len(found.rows)} {'FAILED' if found.worse else 'OK'}"
-    lines = [
-        f"Compared with {older.path}: {old.host}, {old.time}; speed 2 is twice as fast",
-        *(change["message"] for change in (*_facts(older, now), *_missing(older, found))),
-        *(_heading() if found.rows else []),
-        *(_line(*pair) for pair in zip(found.rows[::2], found.rows[1::2], strict=True)),
-        f"{f'Below speed {1 - older.tolerance:.4g}':<20} : {verdict}",
-    ]
-    return "\n".join(["#", *(f"# {line}".rstrip() for line in lines), "#"])
-
-
-def worst(older: Older, found: Comparison) -> str:
-    """The verdict in a line, for stderr."""
-    row = min(found.worse, key=lambda row: row.speed)
-    return (
-        f"{len(found.worse)} of {len(found.rows)} are slower than in {older.path} by more than "
-        f"{older.tolerance * 100:.4g} %; the worst: {_subject(row)}, {row.speed:.2g} x"
-    )
 
 
 def _heading() -> list[str]:

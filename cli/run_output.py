@@ -8,18 +8,20 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from railgauge.cli import run_compare, run_counters
+from railgauge.cli import run_counters
 from railgauge.cli.run_answer import ResultFile, write
-from railgauge.cli.run_compare import Older
 from railgauge.collectives import table
-from railgauge.collectives.comparison import Comparison
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
 from railgauge.topo.errors import Error, UnavailableError
 from railgauge.transports.select import NET_IB
+
+if TYPE_CHECKING:
+    from railgauge.cli.run_compare import Older
+    from railgauge.collectives.comparison import Comparison
 
 
 class RunOutput:
@@ -61,11 +63,11 @@ class RunOutput:
         worse = self._tell_worse(compared)
         return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
 
-    def _tell_worse(self, compared: Comparison | None) -> int:
+    def _tell_worse(self, compared: "Comparison | None") -> int:
         """The exit status of a comparison, with the reason on stderr."""
         if not self.older or not compared or not compared.worse:
             return 0
-        print(f"railgauge run: {run_compare.worst(self.older, compared)}", file=sys.stderr)
+        print(f"railgauge run: {self.older.worst(compared)}", file=sys.stderr)
         return WORSE
 
     def _print(self, text: str) -> None:
@@ -78,7 +80,7 @@ class RunOutput:
                 raise
             raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
 
-    def _show(self, document: RunDocument, compared: Comparison | None) -> bool:
+    def _show(self, document: RunDocument, compared: "Comparison | None") -> bool:
         """Print the end of the table, or the document; whether stdout took it."""
         try:
             if self._job.json:
@@ -88,15 +90,15 @@ class RunOutput:
                 if document.passages is not None:
                     self._print(run_counters.text(document.passages))
                 if self.older and compared:
-                    self._print(run_compare.text(self.older, document, compared))
+                    self._print(self.older.text(document, compared))
         except UnavailableError as problem:
             print(f"railgauge run: {problem}", file=sys.stderr)
             return False
         return True
 
-    def _document(self, document: RunDocument, compared: Comparison | None) -> dict[str, Any]:
+    def _document(self, document: RunDocument, compared: "Comparison | None") -> dict[str, Any]:
         if self.older and compared:
-            return run_compare.diff_document(self.older, document, compared)
+            return self.older.document(document, compared)
         return document.to_json()
 
     def _footer(self, document: RunDocument) -> str:

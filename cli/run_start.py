@@ -109,12 +109,15 @@ def older_result(job: Job, answer: Answer) -> "Older | None":
         InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: no file can be
         written there.
     """
-    from railgauge.cli.run_compare import load
     from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
 
     if job.tune:
         prepare_tuning(tuning_file(os.environ))
-    return load(answer.compare, answer.tolerance, job.collective) if answer.compare else None
+    if not answer.compare:
+        return None
+    from railgauge.cli.run_compare import load
+
+    return load(answer.compare, answer.tolerance, job.collective)
 
 
 def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:

@@ -5,13 +5,12 @@ import socket
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from railgauge import __version__
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.device import Device
 from railgauge.collectives.engine import Engine
-from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.nccl_facts import NcclFacts
@@ -22,6 +21,9 @@ from railgauge.topo.counters.rules import findings
 from railgauge.topo.errors import RunError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
+
+if TYPE_CHECKING:
+    from railgauge.collectives.gpu_communicator import GpuCommunicator
 
 SCHEMA = "railgauge/run/1"
 
@@ -67,7 +69,7 @@ def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
     return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
-def gpu_connections_of(comm: GpuCommunicator, bootstrap: Bootstrap) -> list[Connection]:
+def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Connection]:
     """Gather how all ranks' GPUs reach each other, and what both ends count; all channels of two ranks go one way.
 
     Raises:

@@ -3,18 +3,21 @@
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench, Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.gpu_arrays import GpuArrays
-from railgauge.collectives.gpu_communicator import GpuCommunicator
-from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.verification import Verdict
 
+if TYPE_CHECKING:
+    from railgauge.collectives.gpu_communicator import GpuCommunicator
+    from railgauge.collectives.nccl_communicator import NcclCommunicator
 
-def registered(comm: GpuCommunicator, register: int) -> Callable[[int], native.GpuMemory] | None:
+
+def registered(comm: "GpuCommunicator", register: int) -> Callable[[int], native.GpuMemory] | None:
     """What takes memory for a bench as nccl-tests' -R says: 0 plain, 1 registered, 2 symmetric."""
     return functools.partial(comm.registered_memory, symmetric=register == 2) if register else None
 
@@ -24,7 +27,7 @@ class GpuBench(Bench):
 
     def __init__(
         self,
-        comm: GpuCommunicator | NcclCommunicator,
+        comm: "GpuCommunicator | NcclCommunicator",
         largest: int,
         *,
         replays: int = 0,

@@ -2,9 +2,10 @@
 """What NCCL told of itself in a run: its release, its channels, and what it made of the files it was given."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from railgauge.topo.logs.log import Log
+if TYPE_CHECKING:
+    from railgauge.topo.logs.log import Log
 
 RINGS, TREES = 0, 1
 """Numbers of NCCL's graphs (graph->id)."""
@@ -24,7 +25,7 @@ class NcclFacts:
     """Loaded: NCCL_TOPO_FILE, or a virtual machine's own."""
 
     @classmethod
-    def read(cls, version: str, log: Log) -> "NcclFacts":
+    def read(cls, version: str, log: "Log") -> "NcclFacts":
         """From what it wrote."""
         return cls(
             version=version,

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from railgauge import __version__
 from railgauge.collectives import table
@@ -25,7 +26,6 @@ from railgauge.collectives.document import (
 )
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.engine import Engine
-from railgauge.collectives.gpu_run import GpuRun
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.arrival import arrive
@@ -33,7 +33,6 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.nccl_facts import NcclFacts
-from railgauge.collectives.nccl_run import NcclRun
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
@@ -47,6 +46,10 @@ from railgauge.transports.network import SOCKETS, Network, choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 from railgauge.transports.standing import Standing
+
+if TYPE_CHECKING:
+    from railgauge.collectives.gpu_run import GpuRun
+    from railgauge.collectives.nccl_run import NcclRun
 
 STOP_WITHIN_S = 2.0
 """How long the ranks of an interrupted process have to come out of the engine."""
@@ -182,6 +185,8 @@ class _Rank:
         if self._job.engine is Engine.NCCL and gpu:
             outcome.nodes = len({peer.host_id for peer in peers})
             self._check_root(bootstrap.world_size)
+            from railgauge.collectives.nccl_run import NcclRun  # other runs start without
+
             nccl = NcclRun(bootstrap, gpu.device, self._job)
             outcome.nccl = nccl.facts()
             self._measure_by(nccl, bootstrap, peers, outcome.nccl.lines(), outcome)
@@ -195,6 +200,8 @@ class _Rank:
         self._check_root(bootstrap.world_size)
         binding = bound(peers, self.rank, plan.cpus[self.rank])
         if gpu:
+            from railgauge.collectives.gpu_run import GpuRun
+
             gpus = GpuRun(bootstrap, peers, plan, network, gpu.device, self._job, self._log)
             with binding:
                 if self._job.tune:
@@ -226,7 +233,7 @@ class _Rank:
         return this_peer(self.rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name, flags=flags)
 
     def _measure_by(
-        self, run: GpuRun | NcclRun, bootstrap: Bootstrap, peers: list[Peer], remarks: Sequence[str], outcome: Outcome
+        self, run: "GpuRun | NcclRun", bootstrap: Bootstrap, peers: list[Peer], remarks: Sequence[str], outcome: Outcome
     ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
         self._say(table.header(self._job, peers, remarks))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from railgauge.topo.errors import UsageError
 
+MOST_FACTOR = 1e6
 SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -33,6 +34,8 @@ def scan(begin: int, end: int, step: int, factor: float) -> Iterator[int]:
     """
     if begin > end:
         raise UsageError(f"-b {begin} is more than -e {end}: nothing to scan")
+    if not 0 <= factor <= MOST_FACTOR:
+        raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
     if factor <= 1 and step <= 0 and begin != end:
         raise UsageError("-i has to be more than 0, or -f more than 1")
     size = begin

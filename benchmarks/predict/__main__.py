@@ -18,7 +18,8 @@ from railgauge.topo.channels import Policy, search
 from railgauge.topo.fabric import Fabric, Kind
 from railgauge.topo.machine import load_machine
 from railgauge.topo.paths import paths
-from railgauge.topo.predict import Forecast, Plan, forecast
+from railgauge.topo.predict.forecast import Forecast, forecast
+from railgauge.topo.predict.plan import Plan
 from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.settings.steering import parse_settings, read_steering
 from railgauge.topo.system import build_system

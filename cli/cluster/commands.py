@@ -8,11 +8,9 @@ from railgauge.cli.cluster.dump import dump
 from railgauge.cli.cluster.link import link
 from railgauge.cli.cluster.probe import probe
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand, QuickGroup
 from railgauge.cli.ranks_command import RanksCommand
 
 app = typer.Typer(
-    cls=QuickGroup,
     help="All nodes of a cluster at once.",
     no_args_is_help=True,
     add_completion=False,
@@ -26,7 +24,7 @@ def cluster() -> None:
     """All nodes of a cluster at once."""
 
 
-app.command(cls=QuickCommand)(dump)
-app.command(cls=QuickCommand)(check)
+app.command()(dump)
+app.command()(check)
 app.command(cls=RanksCommand)(link)
-app.command(cls=QuickCommand, hidden=True)(probe)
+app.command(hidden=True)(probe)

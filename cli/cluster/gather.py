@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY, Unread
 from railgauge.topo.natural_order import natural
@@ -34,6 +35,10 @@ class Limits:
 
     timeout_s: float
     fanout: int
+
+    def __post_init__(self) -> None:
+        """UsageError: nobody can wait so long or so short."""
+        check_timeout(self.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)

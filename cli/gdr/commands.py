@@ -5,10 +5,8 @@ import typer
 
 from railgauge.cli.gdr.check import check
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand, QuickGroup
 
 app = typer.Typer(
-    cls=QuickGroup,
     help="GPUDirect RDMA between GPUs and NICs.",
     no_args_is_help=True,
     add_completion=False,
@@ -22,4 +20,4 @@ def gdr() -> None:
     """GPUDirect RDMA between GPUs and NICs."""
 
 
-app.command(cls=QuickCommand)(check)
+app.command()(check)

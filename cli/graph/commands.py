@@ -9,10 +9,8 @@ from railgauge.cli.graph.predict import predict
 from railgauge.cli.graph.search import search
 from railgauge.cli.graph.show import show
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand, QuickGroup
 
 app = typer.Typer(
-    cls=QuickGroup,
     help="Find the ring and tree channels of a machine.",
     no_args_is_help=True,
     add_completion=False,
@@ -20,4 +18,4 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
 )
 for command in (search, show, join, predict, lint):
-    app.command(cls=QuickCommand)(command)
+    app.command()(command)

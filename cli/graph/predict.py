@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from railgauge.topo.channels.graph import Graphs
     from railgauge.topo.machine import Machine
-    from railgauge.topo.predict import Plan
+    from railgauge.topo.predict.plan import Plan
 
 MOST_NODES = 1 << 20
 MOST_ROWS = 10_000
@@ -52,7 +52,7 @@ def predict(
     begin: Annotated[str, typer.Option("-b", "--minbytes", help="Smallest size.")] = "8",
     end: Annotated[str, typer.Option("-e", "--maxbytes", help="Largest size.")] = "1G",
     step: Annotated[str, typer.Option("-i", "--stepbytes", help="Next size: plus this, with -f 1.")] = "1M",
-    factor: Annotated[float, typer.Option("-f", "--stepfactor", min=0, max=1e6, help="Next size: times this.")] = 2.0,
+    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="Next size: times this.")] = 2.0,
     per_thread: Annotated[
         int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
     ] = 1,
@@ -156,7 +156,7 @@ class _Shape:
         from railgauge.topo.channels.group import group_of
         from railgauge.topo.paths import paths
         from railgauge.topo.peer_status import denied_pairs
-        from railgauge.topo.predict import Plan
+        from railgauge.topo.predict.plan import Plan
         from railgauge.topo.settings.steering import read_steering
 
         steering = read_steering(self.settings)

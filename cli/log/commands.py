@@ -6,10 +6,8 @@ import typer
 from railgauge.cli.log.explain import explain
 from railgauge.cli.log.hang import hang
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand, QuickGroup
 
 app = typer.Typer(
-    cls=QuickGroup,
     help="What a run has left behind, explained.",
     no_args_is_help=True,
     add_completion=False,
@@ -23,5 +21,5 @@ def log() -> None:
     """What a run has left behind, explained."""
 
 
-app.command(cls=QuickCommand)(explain)
-app.command(cls=QuickCommand)(hang)
+app.command()(explain)
+app.command()(hang)

@@ -4,7 +4,6 @@
 import typer
 
 from railgauge.cli.machine_options import HELP_OPTIONS
-from railgauge.cli.quick_command import QuickCommand, QuickGroup
 from railgauge.cli.topo.bind import bind
 from railgauge.cli.topo.capture import capture
 from railgauge.cli.topo.diff import diff
@@ -16,7 +15,6 @@ from railgauge.cli.topo.pick import pick
 from railgauge.cli.topo.show import show
 
 app = typer.Typer(
-    cls=QuickGroup,
     help="Scan this machine; show and explain its topology.",
     no_args_is_help=True,
     add_completion=False,
@@ -24,4 +22,4 @@ app = typer.Typer(
     context_settings=HELP_OPTIONS,
 )
 for command in (dump, show, paths, capture, diff, lint, make, pick, bind):
-    app.command(cls=QuickCommand)(command)
+    app.command()(command)

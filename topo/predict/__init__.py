@@ -6,8 +6,3 @@ the channels pass on (load.py: links; network.py: the fabric), cost.py the time 
 what limits, slow_links.py what a plan counts on in vain. forecast.py makes the rows, comparison.py compares.
 Ranks on host memory have a model of their own: host_cost.py, host_choice.py; host_plan.py takes what it needs.
 """
-
-from railgauge.topo.predict.forecast import Forecast, Row, forecast
-from railgauge.topo.predict.plan import Plan
-
-__all__ = ["Forecast", "Plan", "Row", "forecast"]

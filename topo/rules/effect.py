@@ -13,8 +13,9 @@ from railgauge.topo.peer_status import denied_pairs
 from railgauge.topo.rules.case import Case
 
 if TYPE_CHECKING:
-    from railgauge.topo.predict import Forecast, Plan
     from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.forecast import Forecast
+    from railgauge.topo.predict.plan import Plan
 
 SIZE = 1 << 30
 
@@ -59,7 +60,7 @@ def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: i
 def planned(case: Case, nodes: int = 1) -> "Plan":
     """What NCCL would run on a machine, as one of several such nodes; Error where it finds no channels."""
     from railgauge.topo.channels import Policy, search
-    from railgauge.topo.predict import Plan
+    from railgauge.topo.predict.plan import Plan
 
     denied = denied_pairs(case.system, case.reader)
     graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
@@ -68,7 +69,7 @@ def planned(case: Case, nodes: int = 1) -> "Plan":
 
 def _forecast(case: Case, nodes: int) -> "Forecast":
     from railgauge.topo.algorithm import Collective
-    from railgauge.topo.predict import forecast
+    from railgauge.topo.predict.forecast import forecast
     from railgauge.topo.settings.algorithms import read_allowed
 
     return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))

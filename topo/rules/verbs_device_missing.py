@@ -44,13 +44,7 @@ def _why(case: Case, stack: VerbsStack, name: str) -> str:
         error = case.verbs.device(name).error
         return f"libibverbs cannot open it: {error}" if error else ""
     node = dict(stack.uverbs).get(name)
-    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if node_missing(stack, name) else ""
-
-
-def node_missing(stack: VerbsStack, name: str) -> bool:
-    """Whether a device has no node in /dev/infiniband; no where nobody looked."""
-    node = dict(stack.uverbs).get(name)
-    return stack.nodes is not None and not (node in stack.nodes if node else stack.nodes)
+    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if stack.lacks_node(name) else ""
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 from railgauge.topo.rules.peers import has_gpus
 from railgauge.topo.rules.rule import Rule
-from railgauge.topo.rules.verbs_device_missing import node_missing, severity
+from railgauge.topo.rules.verbs_device_missing import severity
 
 NO_LIBRARY = ("libibverbs.so", "cannot open shared object")
 
@@ -25,9 +25,7 @@ def _check(case: Case) -> Iterator[Finding]:
             yield RULE.unknown(case.host, reason)
         return
     wanted = dict(stack.drivers)
-    lost = [
-        device for device in devices if device.name not in case.verbs.names and not node_missing(stack, device.name)
-    ]
+    lost = [device for device in devices if device.name not in case.verbs.names and not stack.lacks_node(device.name)]
     if not lost and devices and not case.verbs.names:
         yield RULE.unknown(case.host, "no device has its node in /dev/infiniband, so libibverbs lists none of them")
     for device in lost:

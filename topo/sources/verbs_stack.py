@@ -27,6 +27,11 @@ class VerbsStack:
     uverbs: tuple[tuple[str, str], ...] = ()
     drivers: tuple[tuple[str, str], ...] = ()
 
+    def lacks_node(self, name: str) -> bool:
+        """Whether a device has no node in /dev/infiniband; no where nobody looked."""
+        node = dict(self.uverbs).get(name)
+        return self.nodes is not None and not (node in self.nodes if node else self.nodes)
+
 
 def read_verbs_stack(reader: Reader) -> VerbsStack:
     """What there is on the machine."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from railgauge._native import transports as native
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.rules.verbs_device_missing import node_missing
 from railgauge.topo.settings.gid import GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
 from railgauge.topo.settings.hca import hca_remarks, plugin_off
 from railgauge.topo.settings.ib_connection import INFINIBAND
@@ -125,7 +124,7 @@ def _no_port(reader: Reader, rdma: Sequence[RdmaDevice], environment: Mapping[st
     for device in rdma:
         for port in device.ports:
             why = passed_over(device, port, settings, verbs) or "NCCL takes no more ports"
-            if device.name not in verbs.names and node_missing(stack, device.name):
+            if device.name not in verbs.names and stack.lacks_node(device.name):
                 node = dict(stack.uverbs).get(device.name, "uverbs*")
                 why = f"/dev/infiniband/{node} is not there (docker run --device /dev/infiniband)"
             elif verbs.device(device.name).error:

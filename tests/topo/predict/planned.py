@@ -7,7 +7,7 @@ from railgauge.topo.channels import Policy, search
 from railgauge.topo.fabric import ONE_SWITCH, Fabric
 from railgauge.topo.machine import load_machine
 from railgauge.topo.paths import paths
-from railgauge.topo.predict import Plan
+from railgauge.topo.predict.plan import Plan
 from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.topo.system import build_system
 from railgauge.topo.topology import Topology

@@ -19,9 +19,10 @@ from railgauge.topo.fabric import Fabric, Kind
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import LinkKind
 from railgauge.topo.paths import paths
-from railgauge.topo.predict import Plan, forecast
 from railgauge.topo.predict.comparison import Comparison
+from railgauge.topo.predict.forecast import forecast
 from railgauge.topo.predict.load import of_channels
+from railgauge.topo.predict.plan import Plan
 from railgauge.topo.predict.slow_links import slow_links
 from railgauge.topo.settings.algorithms import read_allowed
 from railgauge.topo.settings.steering import Steering
