@@ -30,9 +30,7 @@ def check(
     hostfile: Hostfile = None,
     source: From = None,
     output: Kept = None,
-    timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")
-    ] = 60.0,
+    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")] = 60.0,
     fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,

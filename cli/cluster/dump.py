@@ -31,9 +31,7 @@ def dump(
     topo: Annotated[
         bool, typer.Option("--topo", help="Gather topology files, NODE.xml; captures too with --capture.")
     ] = False,
-    timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")
-    ] = 60.0,
+    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")] = 60.0,
     fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
