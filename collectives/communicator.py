@@ -18,7 +18,7 @@ from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails, interfaces
 from railgauge.collectives.registered import Registered
-from railgauge.collectives.tuning import ALGORITHMS, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
+from railgauge.collectives.tuning import ALGORITHMS, MEDIA, PROTOCOLS, RUN_BY, Choice, Setting, choose, uses
 from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.waiting import spin_s
 from railgauge.collectives.work import Work, WorkQueue
@@ -100,6 +100,7 @@ class Communicator(Collectives):
             only=self._only,
             net_gb_per_s=net_gb_per_s,
             interfaces=interfaces(nets),
+            medium=MEDIA[network.name],
         )
         self.host_ranks = setting.host_ranks
         choices = choose(setting, self._environ, times_by_collective(measured))

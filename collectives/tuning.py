@@ -13,11 +13,11 @@ from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
 from railgauge.topo.predict.host_cost import ON_BOARDS, ll_up_to
-from railgauge.topo.predict.host_ranks import HostRanks
+from railgauge.topo.predict.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 from railgauge.topo.settings.algorithms import Allowed, read_allowed
 from railgauge.topo.settings.steering import Steering, read_steering
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import sharing_memory
+from railgauge.transports.select import NET_IB, NET_SOCKET, SHM, sharing_memory
 
 ALGORITHMS = (
     Algorithm.RING,
@@ -34,6 +34,8 @@ RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
 """The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
 PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
 """In the order of the native engine's numbers (collectives/native/direct.h)."""
+MEDIA = {SHM: BY_MEMORY, NET_SOCKET: BY_SOCKET, NET_IB: BY_RDMA}
+"""What the cost model takes a transport for."""
 NO_SETTINGS = read_allowed({})
 
 
@@ -70,6 +72,8 @@ class Setting:
     """What all channels together pass on from one node to the next."""
     interfaces: int = 1
     """Over how many interfaces of a node."""
+    medium: Medium = BY_SOCKET
+    """How messages go between nodes."""
 
     @classmethod
     def of(
@@ -81,6 +85,7 @@ class Setting:
         only: Algorithm | None = None,
         net_gb_per_s: float = inf,
         interfaces: int = 1,
+        medium: Medium = BY_SOCKET,
     ) -> "Setting":
         """Of ranks that know each other; the node with the fewest cores counts."""
         cores: dict[str, set[int]] = {}
@@ -96,6 +101,7 @@ class Setting:
             cores=max(1, min(len(each) for each in cores.values())),
             net_gb_per_s=net_gb_per_s,
             interfaces=interfaces,
+            medium=medium,
         )
 
     @property
@@ -112,6 +118,7 @@ class Setting:
             cores=self.cores,
             net_gb_per_s=self.net_gb_per_s,
             interfaces=self.interfaces,
+            medium=self.medium,
         )
 
 

@@ -8,10 +8,10 @@ from math import inf
 
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way
+from railgauge.collectives.tuning import MEDIA
 from railgauge.topo.predict.host_message import message_cost
 from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.transports.peer import Peer
-from railgauge.transports.select import NET_SOCKET
 
 UNKNOWN_GB_PER_S = 1.25
 """Of an interface that tells no speed: 10 Gb/s, as NCCL takes it (`ncclNetSocketGetSpeed`)."""
@@ -49,12 +49,15 @@ class Forecaster:
     def _of_pair(self, way: Way, pair: Pair, at_work: Counter[str], users: Counter[tuple[str, int]]) -> Forecast:
         crosses = way.crosses(*pair)
         sharing = max(users[end] for end in self._ends(way, pair)) if crosses else 1
-        wire = min(self._gb_per_s(way, rank) for rank in pair) / sharing if crosses else inf
+        free = min(self._gb_per_s(way, rank) for rank in pair) / sharing if crosses else inf
         crowded = max((self._hosts[rank] for rank in pair), key=lambda host: at_work[host] / self._core_count(host))
-        where = HostRanks(ranks=at_work[crowded], cores=self._core_count(crowded), net_gb_per_s=wire)
-        by_socket = way.transport == NET_SOCKET
-        long = message_cost(where, self._long, by_socket=by_socket)
-        short = message_cost(where, self._short, by_socket=by_socket)
+        where = HostRanks(
+            ranks=at_work[crowded],
+            cores=self._core_count(crowded),
+            net_gb_per_s=free,
+            medium=MEDIA[way.transport],
+        )
+        long, short = (message_cost(where, size) for size in (self._long, self._short))
         return Forecast(self._long / long.time_us / 1e3, short.time_us, sharing, where.turns > 1)
 
     def _core_count(self, host: str) -> int:

@@ -30,6 +30,9 @@ HOST_SHORT_BYTES = 40  # of a message in one cache line: kShort in transports/na
 HOST_MESSAGE_US = 0.02  # each further message of another rank that is looked at; assumed
 HOST_SWITCH_US = 5.0  # a step where ranks share cores, for each that does: one sleeps, the next wakes
 HOST_NET_STEP_US = 20.0  # a step over TCP
+# A step over RDMA; assumed: ib_write_lat shows 1 to 1.5 us of NICs of 100 Gb/s and more, the engine 1.03 to 1.3 of it
+# over Soft-RoCE (benchmarks/verbs_vs_perftest).
+HOST_RDMA_STEP_US = 2.0
 # What a core puts into sockets while it takes as much out: an all_reduce of 1 MiB between 2 ranks over loopback.
 HOST_SOCKET_GB_PER_S = 4.7
 # Boards pass 64 KiB at a time (collectives/connections.py), rings and pairs four times as much: they were 5 to 20%

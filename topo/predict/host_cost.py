@@ -68,7 +68,7 @@ def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, si
     moves = moves_of(where, collective, algorithm, size)
     start = 0.0 if algorithm in ON_BOARDS else calibration.HOST_WIRE_US
     within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
-    steps = within + moves.crossings * calibration.HOST_NET_STEP_US
+    steps = within + moves.crossings * where.medium.step_us
     latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
     apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
     together = max(copying_us(where, moves, size), between_us(where, moves, size))
@@ -87,7 +87,7 @@ def between_us(where: HostRanks, moves: Moves, size: int) -> float:
     """What the network takes, or those that put it there and take it from there."""
     senders = moves.senders or min(where.interfaces, where.per_node)
     passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
-    return size * moves.leaving / min(passes, senders * calibration.HOST_SOCKET_GB_PER_S) / 1e3
+    return size * moves.leaving / min(passes, senders * where.medium.gb_per_s) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:

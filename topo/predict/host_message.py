@@ -10,16 +10,15 @@ CACHE_BYTES = 2 * calibration.HOST_CACHE_BYTES
 by have four."""
 
 
-def message_cost(where: HostRanks, size: int, *, by_socket: bool) -> Cost:
-    """The time of `size` bytes from one rank to one other, while nothing comes back.
+def message_cost(where: HostRanks, size: int) -> Cost:
+    """The time of `size` bytes from one rank to one other by `where.medium`, while nothing comes back.
 
-    `where` has the ranks of one host that are at work; its `net_gb_per_s` is what the message has of the wire, infinite
-    where there is none.
+    `where` has the ranks of one host that are at work; its `net_gb_per_s` is what the message has of the network,
+    infinite where there is none.
     """
-    step_us = calibration.HOST_NET_STEP_US if by_socket else calibration.HOST_STEP_US
+    step_us = where.medium.step_us
     if where.turns > 1:
         step_us = max(step_us, calibration.HOST_SWITCH_US * where.turns)
     copied = size / calibration.HOST_GB_PER_S + max(0, size - CACHE_BYTES) / calibration.HOST_MEMORY_GB_PER_S
-    rate = min(where.net_gb_per_s, calibration.HOST_SOCKET_GB_PER_S) if by_socket else where.net_gb_per_s
-    passed = size / rate
+    passed = size / min(where.net_gb_per_s, where.medium.gb_per_s)
     return Cost(latency_us=calibration.HOST_WIRE_US + step_us, transfer_us=max(where.turns * copied, passed) / 1e3)

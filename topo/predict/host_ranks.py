@@ -4,12 +4,30 @@
 from dataclasses import dataclass
 from math import ceil, inf
 
+from railgauge.topo.predict import calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Medium:
+    """How a message goes from rank to rank: microseconds of a short one, and what a rank puts there while it takes as
+    much from it, in GB/s.
+    """
+
+    step_us: float
+    gb_per_s: float
+
+
+BY_MEMORY = Medium(calibration.HOST_STEP_US, inf)
+BY_SOCKET = Medium(calibration.HOST_NET_STEP_US, calibration.HOST_SOCKET_GB_PER_S)
+BY_RDMA = Medium(calibration.HOST_RDMA_STEP_US, inf)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRanks:
     """Ranks on equal nodes; `cores` are those that the ranks of one node have together.
 
-    `net_gb_per_s`: what all channels together pass on from one node to the next, over so many interfaces of a node.
+    `net_gb_per_s`: what all channels together pass on from one node to the next, over so many interfaces of a node;
+    `medium`: how they do.
     """
 
     ranks: int
@@ -17,6 +35,7 @@ class HostRanks:
     cores: int
     net_gb_per_s: float = inf
     interfaces: int = 1
+    medium: Medium = BY_SOCKET
 
     @property
     def per_node(self) -> int:
