@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.vm.answers import Answers
 from tests.vm.boards import COMING_AND_GOING, NODE_NIC, NODE_SWITCH, PAIR, RAILED, TWO_SOCKETS, gpus, nv_switches
-from tests.vm.lab import guest, kernel
+from tests.vm.lab import guest, kernel, ssh
 
 import railgauge
 
@@ -74,5 +74,7 @@ def pair(booted_kernel, fake_nvml, tmp_path_factory):
 def rails(booted_kernel, fake_nvml, tmp_path_factory):
     """Answers of two guests with two rails each that ran railgauge over them."""
     folders = [tmp_path_factory.mktemp("rails") for _ in range(2)]
-    guest.boot(booted_kernel, [guest_of(RAILED, "net_ib.sh", io, fake_nvml) for io in folders], TIMEOUT_S)
+    ssh.let_in(folders)
+    guests = [guest_of(RAILED, "net_ib.sh", io, fake_nvml, START_SSHD=ssh.START) for io in folders]
+    guest.boot(booted_kernel, guests, TIMEOUT_S)
     return [Answers(board=RAILED, folder=io) for io in folders]

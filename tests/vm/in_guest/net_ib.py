@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.vm.in_guest.every_collective import every_collective
 from tests.vm.in_guest.scenarios import FIRST_PORT, IO, OF_RUNS, Together, command, connected, keep, load
+from tests.vm.lab import ssh
 
 RANK = int(os.environ.pop("RANK"))
 TIMEOUT = ("--timeout", "40")
@@ -183,6 +184,15 @@ def gid_index(address: str) -> int:
     return next(int(gid.name) for gid in port.iterdir() if gid.read_text().strip().endswith(f"ffff:{wanted}"))
 
 
+def cluster_link() -> None:
+    """The first guest starts a rank on each by ssh, which measure rail by rail; the other waits meanwhile."""
+    if RANK == 0:
+        nodes = ",".join(map(ssh.address, range(2)))
+        body = command("cluster", "link", "-w", nodes, "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json")
+        settings = {"RAILGAUGE_SSH": ssh.SSH, "NCCL_IB_MERGE_NICS": "0", "NCCL_BUFFSIZE": SAYING["NCCL_BUFFSIZE"]}
+        keep("cluster_link", body, settings)()
+
+
 def loss() -> None:
     """Packets of the first rail are lost while data goes."""
     tool("tc", "qdisc", "add", "dev", "rail0", "root", "netem", "loss", "2%")
@@ -249,7 +259,7 @@ def main() -> None:
     two_rails()
     (lists if RANK else alone)()
     settings()
-    begin("link", command("link", "--transport", "NET/IB", "-b", "64K", "-n", "4", "--json", *TIMEOUT), **ONE_RAIL)()
+    cluster_link()
     loss()
     fallbacks()
     little_memory()
