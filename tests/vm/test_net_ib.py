@@ -43,6 +43,15 @@ def test_rails_are_nics_of_their_own_where_they_are_not_merged(rails):
     assert "NET/IB : Using [0]rxe0:1/RoCE [1]rxe1:1/RoCE [RO]" in rails[0].err("rails")
 
 
+def test_counters_that_a_device_lacks_are_unknown(rails):
+    """Soft-RoCE counts packets, not bytes."""
+    links = right(rails, "rails")["counters"]["links"]
+    ports = [(link["level"], link["seen_bytes"]) for link in links if link["kind"] == "rdma_port"]
+    assert ports == [("UNKNOWN", None)] * len(ports)
+    assert len(ports) >= 4  # on both guests, both ways
+    assert "UNKNOWN traffic-elsewhere: rxe" in rails[0].err("rails")
+
+
 def test_every_collective_is_right(rails):
     for answers in rails:
         document = json.loads(answers.out("collectives"))

@@ -20,6 +20,7 @@ from tests.vm.lab import ssh
 
 RANK = int(os.environ.pop("RANK"))
 TIMEOUT = ("--timeout", "40")
+OVER_IB = ("--expect-transport", "NET/IB")
 SMALL = ("-b", "8", "-e", "200K", "-f", "160", "-n", "2", "-w", "1", "--json")
 PLACE = {
     "RANK": str(RANK),
@@ -87,9 +88,9 @@ class TrafficClasses:
 
 def two_rails() -> None:
     """Over each port as a NIC of its own, then over both as one. What the first scan finds the others read."""
-    run("rails", "--expect-transport", "NET/IB", NCCL_IB_MERGE_NICS="0", NCCL_TOPO_DUMP_FILE=TOPOLOGY)
+    run("rails", *OVER_IB, "--counters", NCCL_IB_MERGE_NICS="0", NCCL_TOPO_DUMP_FILE=TOPOLOGY)
     SAYING["NCCL_TOPO_FILE"] = f"/tmp/topology.guest{RANK}.xml"
-    run("merged", "-R", "1", "--expect-transport", "NET/IB")
+    run("merged", "-R", "1", *OVER_IB)
 
 
 def settings() -> None:
@@ -107,7 +108,7 @@ def settings() -> None:
 
 def fallbacks() -> None:
     """What keeps ranks from NET/IB: names, GIDs, a library that one of them has not."""
-    run("wrong_name", "--expect-transport", "NET/IB", NCCL_IB_HCA="mlx5")
+    run("wrong_name", *OVER_IB, NCCL_IB_HCA="mlx5")
     run("forced", NCCL_IB_HCA="mlx5", NCCL_NET="IB")
     run("one_without", **({"NCCL_IB_HCA": "mlx5"} if RANK else {}))
     run("empty_gid", NCCL_IB_GID_INDEX="7", **ONE_RAIL)
@@ -148,7 +149,7 @@ def unlike_mtus() -> None:
     """The first rail of one guest takes shorter packets."""
     if RANK:
         tool("ip", "link", "set", "rail0", "mtu", "1500")
-    run("unlike_mtus", "--expect-transport", "NET/IB", **ONE_RAIL)
+    run("unlike_mtus", *OVER_IB, **ONE_RAIL)
     if RANK:
         tool("ip", "link", "set", "rail0", "mtu", "9000")
 
@@ -158,7 +159,7 @@ def holes() -> None:
     own = f"10.77.0.{RANK + 1}/24"
     tool("ip", "address", "add", f"10.78.0.{RANK + 1}/24", "dev", "rail0")
     tool("ip", "address", "del", own, "dev", "rail0")
-    run("holes", "--expect-transport", "NET/IB", **ONE_RAIL)
+    run("holes", *OVER_IB, **ONE_RAIL)
 
 
 def other_network() -> None:
@@ -196,7 +197,7 @@ def cluster_link() -> None:
 def loss() -> None:
     """Packets of the first rail are lost while data goes."""
     tool("tc", "qdisc", "add", "dev", "rail0", "root", "netem", "loss", "2%")
-    run("loss", "--expect-transport", "NET/IB", NCCL_IB_TIMEOUT="12", **ONE_RAIL)
+    run("loss", *OVER_IB, NCCL_IB_TIMEOUT="12", **ONE_RAIL)
     tool("tc", "qdisc", "del", "dev", "rail0", "root")
 
 
@@ -244,7 +245,7 @@ def lists() -> None:
 
 def alone() -> None:
     """Several ranks on one guest that share no memory."""
-    body = command("run", "all_reduce", *SMALL, *TIMEOUT, "--expect-transport", "NET/IB")
+    body = command("run", "all_reduce", *SMALL, *TIMEOUT, *OVER_IB)
     here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(FIRST_PORT), "NCCL_SOCKET_IFNAME": "lo"}
     apart = PLACE | SAYING | ONE_RAIL | here | {"NCCL_SHM_DISABLE": "1"}
     waits = [keep(f"alone{rank}", body, apart | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)]
