@@ -15,7 +15,6 @@ from railgauge.collectives.operation import NUMBERS
 
 pytestmark = [
     pytest.mark.vm,
-    pytest.mark.more_guests,
     pytest.mark.timeout(400),
     pytest.mark.skipif(not native.has_gpu_kernels(), reason="this build has no GPU kernels: it was made without nvcc"),
 ]
