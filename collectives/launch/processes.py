@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
-GRACE_SHARE, LEAST_GRACE_S, MOST_GRACE_S = 0.1, 0.5, 5.0
+GRACE_SHARE, LEAST_GRACE_S, MOST_GRACE_S = 0.1, 1.0, 5.0
 POLL_S = 0.02
 Ranks = Mapping[int, "subprocess.Popen[bytes]"]
 

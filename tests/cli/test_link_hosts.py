@@ -15,7 +15,7 @@ from tests.hosts.waiting import until
 
 SMALL = ("-b", "64K", "-n", "4", "--timeout", "20")
 HOSTS = 5
-SLOW = ("tbf", "rate", "40mbit", "burst", "32kb", "latency", "50ms")
+SLOW = ("tbf", "rate", "20mbit", "burst", "32kb", "latency", "50ms")
 
 
 @pytest.fixture

@@ -59,4 +59,4 @@ def test_what_the_pause_raises_ends_the_wait(started):
 
 
 def test_the_grace_is_a_share_of_the_timeout_within_limits():
-    assert [grace_s(timeout) for timeout in (1, 30, 3600)] == [0.5, 3.0, 5.0]
+    assert [grace_s(timeout) for timeout in (1, 30, 3600)] == [1.0, 3.0, 5.0]
