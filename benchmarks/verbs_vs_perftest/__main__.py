@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs transport beside perftest between two emulated guests with Soft-RoCE: ratios of one run.
 
-In turns: ib_write_bw and messages of 1 MiB one way, ib_write_lat and 8 bytes there and back. Ours is checked.
+In turns: ib_write_bw and messages of 1 MiB one way, ib_write_lat and 8 bytes there and back, and what `railgauge link`
+says of both. Ours is checked.
 """
 
 import argparse
@@ -57,18 +58,21 @@ def measure(turns: int) -> list[dict[str, object]]:
 
 
 def print_table(samples: list[dict[str, object]]) -> None:
-    """Medians over the turns, and the ratio."""
-    print("| | perftest | railgauge | ratio | wanted |")
-    print("|---|---|---|---|---|")
+    """Medians over the turns, and ratios to perftest's."""
+    print("| | perftest | railgauge | ratio | wanted | link | ratio |")
+    print("|---|---|---|---|---|---|---|")
     for what, name in VALUES.items():
-        theirs, ours = (
+        theirs, ours, link = (
             statistics.median(
-                float(str(one[name])) for one in samples if (one["program"], one["what"]) == (program, what)
+                float(str(one[name]))
+                for one in samples
+                if one.get("program") == program and one["what"] in (what, "both")
             )
-            for program in ("perftest", "railgauge")
+            for program in ("perftest", "railgauge", "link")
         )
         wanted = f"{'at least' if what == 'bandwidth' else 'at most'} {WANTED[what]}"
-        print(f"| {what}, {name} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.2f} | {wanted} |")
+        ratios = f"{ours:.1f} | {ours / theirs:.2f} | {wanted} | {link:.1f} | {link / theirs:.2f}"
+        print(f"| {what}, {name} | {theirs:.1f} | {ratios} |")
 
 
 if __name__ == "__main__":
