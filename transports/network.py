@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.settings.gid import check_gid_settings
 from railgauge.topo.settings.hca import plugin_off
 from railgauge.topo.settings.ib_connection import read_ib_connection
 from railgauge.topo.sources.process import live_process
@@ -95,16 +96,20 @@ def choose_network(
     if len(sharing_memory(peers)) == 1 and not always:
         return SOCKETS
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
+    if found.expected:
+        check_gid_settings(environ)
     settings = read_ib_connection(environ) if found.devices else None
     nics = [_nic(one, settings.queue_pairs) for one in found.devices if settings]
-    told = bootstrap.all_gather([found.why_not, found.expected, nics])
-    why_not = _first(peers, [why for why, _, _ in told])
+    told = bootstrap.all_gather([found.why_not, found.expected, nics, "; ".join(found.remarks)])
+    why_not, remark = _first(peers, [each[0] for each in told]), _first(peers, [each[3] for each in told])
     if why_not is None:
-        unreached = _unreached(found.devices, [[Nic(*nic) for nic in nics] for _, _, nics in told])
+        unreached = _unreached(found.devices, [[Nic(*nic) for nic in each[2]] for each in told])
         why_not = _first(peers, bootstrap.all_gather(unreached))
     _log(found, why_not, environ, log)
     if why_not is None:
-        every = tuple(tuple(Nic(*nic) for nic in each) for _, _, each in told)
+        if bootstrap.rank == 0 and remark:
+            print(f"railgauge: {remark}", file=sys.stderr)
+        every = tuple(tuple(Nic(*nic) for nic in each[2]) for each in told)
         return Network(name=NET_IB, devices=found.devices, nics=every)
     if environ.get("NCCL_NET", "").lower() == "ib":
         raise UnavailableError(f"NCCL_NET=IB, but {why_not}")
@@ -134,7 +139,7 @@ def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) 
 
 def _is_unexpected(told: Sequence[Sequence[Any]]) -> bool:
     """Whether some rank has NICs, or would have but for what is wrong with them."""
-    return any(nics or expected for _, expected, nics in told)
+    return any(expected or nics for _, expected, nics, _ in told)
 
 
 def _log(found: Found, why_not: str | None, environ: Mapping[str, str], log: NcclLog) -> None:

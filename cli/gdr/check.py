@@ -71,11 +71,12 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
 
 def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
     """What came of trying each pair on this machine."""
+    from railgauge.topo.gdr.pairs import port_of
     from railgauge.transports.ib.gdr_trial import try_gdr
 
     tried: dict[GdrPair, Transfer] = {}
     for bus_id in dict.fromkeys(pair.gpu.bus_id or "" for pair in pairs):
-        ports = {pair: (pair.net.name or "", pair.net.port or 1) for pair in pairs if pair.gpu.bus_id == bus_id}
+        ports = {pair: port_of(case, pair.net) for pair in pairs if pair.gpu.bus_id == bus_id}
         told = try_gdr(bus_id, list(ports.values()), case.settings)
         tried |= {pair: told[port] for pair, port in ports.items()}
     return tried

@@ -9,6 +9,7 @@ from datetime import timedelta
 from railgauge import __version__
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.timeout import check_timeout
+from railgauge.topo.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
 from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.secret import job_secret
@@ -19,7 +20,7 @@ from railgauge.transports.store.turn_store import TurnStore
 @contextlib.contextmanager
 def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None) -> Iterator[Meeting]:
     """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one, which
-    may serve one job after another.
+    may serve one job after another. What NCCL's files set counts from here on.
 
     Raises:
         UsageError: the init method is none, or contradicts itself; the timeout is out of bounds.
@@ -27,6 +28,7 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
         RunError: not everybody came within the timeout.
     """
     check_timeout(timeout_s)
+    export_files(os.environ)
     secret = job_secret(os.environ)
     with contextlib.ExitStack() as stack:
         if store is not None:

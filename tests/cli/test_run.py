@@ -333,3 +333,10 @@ def test_registered_buffers_are_worked_on_where_they_lie():
 
 def test_flags_of_gpus_alone_are_told_to_do_nothing():
     assert "-z, -G: no effect in host memory" in run("--ranks", "1", *SMALL, "-z", "1", "-G", "1").stderr
+
+
+def test_settings_of_nccls_files_count(tmp_path):
+    file = tmp_path / "nccl.conf"
+    file.write_text("NCCL_DEBUG=INFO\n")
+    assert "NCCL INFO" in railgauge("run", "all_reduce", *SMALL, NCCL_CONF_FILE=str(file)).stderr
+    assert "NCCL INFO" not in railgauge("run", "all_reduce", *SMALL).stderr

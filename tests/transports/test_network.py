@@ -93,6 +93,17 @@ def test_a_setting_that_no_queue_pair_has_ends_the_run(monkeypatch):
     assert any(isinstance(error, UsageError) and "from 0 to 31" in str(error) for error in errors)
 
 
+def test_a_setting_of_gids_that_is_none_ends_the_run_even_where_sockets_would_do(monkeypatch):
+    errors = chosen(monkeypatch, ONE, DOWN, settings={"NCCL_IB_ADDR_FAMILY": "ipv6"})
+    assert any(isinstance(error, UsageError) and "AF_INET or AF_INET6" in str(error) for error in errors)
+
+
+def test_a_setting_that_names_nothing_is_told_once(monkeypatch, capsys):
+    remark = "NCCL_IB_HCA: 'mlx4' names no port of this machine"
+    chosen(monkeypatch, ONE, replace(ONE, remarks=(remark,)), replace(ONE, remarks=(remark,)))
+    assert capsys.readouterr().err == f"railgauge: rank 1 on host1: {remark}\n"
+
+
 def test_ranks_of_one_host_need_no_network(monkeypatch):
     assert chosen(monkeypatch, ONE, ONE, same_host=True) == [SOCKETS] * 2
 

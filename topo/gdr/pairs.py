@@ -69,6 +69,14 @@ def gdr_pairs(case: Case) -> tuple[Case, tuple[GdrPair, ...]]:
     return there, _pairs(there, {net.id: answers[net.name] for net in there.system.nets if net.name in answers})
 
 
+def port_of(case: Case, net: Node) -> tuple[str, int]:
+    """The device of a NIC, and the port of that device: the topology's counts through the functions of a card."""
+    assert case.reader is not None
+    used = [port.nccl for port in survey_rdma(case.reader, case.settings).ports if port.nccl is not None]
+    own = (port.rdma_port.number for port in used if (port.name, port.port) == (net.name, net.port))
+    return net.name or "", next(own, 1)
+
+
 def ib_answers(survey: RdmaSurvey) -> dict[str, Answer]:
     """By the name of each device with a port that NCCL uses."""
     return {port.device.name: port.gdr for port in survey.ports if port.nccl is not None}

@@ -8,6 +8,8 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from railgauge.topo.errors import UsageError
+from railgauge.topo.settings.bounded import bounded
 from railgauge.topo.settings.parameter import parameter
 from railgauge.topo.sources.sysfs_infiniband import Gid, RdmaPort
 from railgauge.topo.strtol import atoi
@@ -16,6 +18,10 @@ IPV4, IPV6 = "AF_INET", "AF_INET6"
 IPV4_HEADS = (0xFFFF, 0xFF0E_0000_0000_0000_0000_FFFF)  # upper 96 bits: mapped IPv4, and its multicast
 LINK_LOCAL = 0xFE80 << 112
 BITS = {IPV4: 32, IPV6: 128}
+GID_INDEX, ROCE_VERSION, FLID_INDEX = "NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ROUTABLE_FLID_GID_INDEX"
+NUMBERS = {GID_INDEX: -1, ROCE_VERSION: 2, FLID_INDEX: 1}
+WISHES = (ROCE_VERSION, "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE")
+"""Settings that a GID has to suit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +39,14 @@ class GidSettings:
 class GidChoice:
     """The index that NCCL uses, what stands there (None: nothing, and connecting will fail), and why.
 
-    index is None when there was no table to look at.
+    index is None when there was no table to look at. suits: no entry is what the settings want, and NCCL stays with
+    another, where it is False.
     """
 
     index: int | None
     gid: Gid | None
     why: str
+    suits: bool = True
 
 
 def read_gid_settings(environment: Mapping[str, str]) -> GidSettings:
@@ -46,12 +54,29 @@ def read_gid_settings(environment: Mapping[str, str]) -> GidSettings:
     family = environment.get("NCCL_IB_ADDR_FAMILY")
     family = family if family in BITS else IPV4
     return GidSettings(
-        index=parameter(environment, "NCCL_IB_GID_INDEX", -1),
-        roce_version=parameter(environment, "NCCL_IB_ROCE_VERSION_NUM", 2),
+        index=parameter(environment, GID_INDEX, NUMBERS[GID_INDEX]),
+        roce_version=parameter(environment, ROCE_VERSION, NUMBERS[ROCE_VERSION]),
         family=family,
         range=address_range(environment.get("NCCL_IB_ADDR_RANGE") or "", family),
-        routable_flid_index=parameter(environment, "NCCL_IB_ROUTABLE_FLID_GID_INDEX", 1),
+        routable_flid_index=parameter(environment, FLID_INDEX, NUMBERS[FLID_INDEX]),
     )
+
+
+def check_gid_settings(environment: Mapping[str, str]) -> None:
+    """Refuse what NCCL would pass over, or take for another value.
+
+    Raises:
+        UsageError: one of the settings is none; the message says what is valid.
+    """
+    for name, default in NUMBERS.items():
+        bounded(environment, name, default)
+    family = environment.get("NCCL_IB_ADDR_FAMILY") or IPV4
+    if family not in BITS:
+        raise UsageError(f"NCCL_IB_ADDR_FAMILY={family}: it is {' or '.join(BITS)}")
+    text = environment.get("NCCL_IB_ADDR_RANGE")
+    if text and address_range(text, family) is None:
+        example = "192.0.2.0/24" if family == IPV4 else "2001:db8::/64"
+        raise UsageError(f"NCCL_IB_ADDR_RANGE={text}: it is a network of {family}, as {example}")
 
 
 def address_range(text: str, family: str) -> tuple[int, int] | None:
@@ -79,7 +104,12 @@ def choose_gid(port: RdmaPort, settings: GidSettings) -> GidChoice:
     for candidate in range(1, port.gid_table_length):
         if _is_better(table.get(candidate), table.get(index), settings):
             index = candidate
-    return GidChoice(index=index, gid=table.get(index), why=_why(table.get(index), settings))
+    gid = table.get(index)
+    wanted = f"RoCE v{settings.roce_version}, {'IPv4' if settings.family == IPV4 else 'IPv6'}"
+    wanted += " in NCCL_IB_ADDR_RANGE" if settings.range else ""
+    suits = _suits(gid, settings)
+    why = f"the first with {wanted}" if suits else f"no entry is {wanted}: NCCL stays here"
+    return GidChoice(index=index, gid=gid, why=why, suits=suits)
 
 
 def _infiniband(port: RdmaPort, table: Mapping[int, Gid], settings: GidSettings) -> GidChoice:
@@ -137,12 +167,10 @@ def _in_range(gid: Gid | None, settings: GidSettings) -> bool:
     return length > 0 and (own ^ address) >> (bits - length) == 0
 
 
-def _why(gid: Gid | None, settings: GidSettings) -> str:
-    wanted = f"RoCE v{settings.roce_version}, {'IPv4' if settings.family == IPV4 else 'IPv6'}"
-    good = gid is not None and _family(gid) == settings.family and _in_range(gid, settings)
-    if good and _is_usable(gid) and _version(gid) == settings.roce_version:
-        return f"the first with {wanted}" + (" in NCCL_IB_ADDR_RANGE" if settings.range else "")
-    return f"no entry is {wanted}" + (" in NCCL_IB_ADDR_RANGE" if settings.range else "") + ": NCCL stays here"
+def _suits(gid: Gid | None, settings: GidSettings) -> bool:
+    """Whether a GID is what the settings want."""
+    fits = _is_usable(gid) and _family(gid) == settings.family and _in_range(gid, settings)
+    return fits and _version(gid) == settings.roce_version
 
 
 def ipv4(gid: Gid) -> str | None:

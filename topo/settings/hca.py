@@ -94,4 +94,11 @@ def plugin_off(environment: Mapping[str, str]) -> str | None:
     if parameter(environment, "NCCL_IB_DISABLE", 0):
         return f"NCCL_IB_DISABLE={environment['NCCL_IB_DISABLE']}"
     network = environment.get("NCCL_NET")
+    if wants_plugin(environment):
+        return f"NCCL_NET={network} (a plugin: NCCL's own are IB and Socket)"
     return f"NCCL_NET={network}" if network and network.lower() != "ib" else None
+
+
+def wants_plugin(environment: Mapping[str, str]) -> bool:
+    """Whether NCCL_NET names a network that is none of NCCL's own, which it would not start without."""
+    return environment.get("NCCL_NET", "").lower() not in ("", "ib", "socket")

@@ -8,10 +8,7 @@ NCCL's functions: `ncclIbCreateQp`, `ncclIbRtrQp`, `ncclIbRtsQp`, `ncclIbConnect
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.errors import UsageError
-from railgauge.topo.settings.known import KNOWN
-from railgauge.topo.settings.parameter import parameter
-from railgauge.topo.strtol import strtol
+from railgauge.topo.settings.bounded import bounded
 
 NOT_SET = -2  # of a setting that goes by the link layer
 INFINIBAND = "InfiniBand"
@@ -48,27 +45,16 @@ def read_ib_connection(environment: Mapping[str, str]) -> IbConnection:
     Raises:
         UsageError: a queue pair has no such value; the message says which it has.
     """
-    adaptive = _value(environment, "NCCL_IB_ADAPTIVE_ROUTING", NOT_SET)
+    adaptive = bounded(environment, "NCCL_IB_ADAPTIVE_ROUTING", NOT_SET)
     return IbConnection(
-        traffic_class=max(0, _value(environment, "NCCL_IB_TC", 0)),
-        service_level=max(0, _value(environment, "NCCL_IB_SL", 0)),
-        timeout=_value(environment, "NCCL_IB_TIMEOUT", 20),
-        retry_count=_value(environment, "NCCL_IB_RETRY_CNT", 7),
-        pkey_index=_value(environment, "NCCL_IB_PKEY", 0),
-        queue_pairs=_value(environment, "NCCL_IB_QPS_PER_CONNECTION", 1),
-        split=_value(environment, "NCCL_IB_SPLIT_DATA_ON_QPS", 0) == 1,
+        traffic_class=max(0, bounded(environment, "NCCL_IB_TC", 0)),
+        service_level=max(0, bounded(environment, "NCCL_IB_SL", 0)),
+        timeout=bounded(environment, "NCCL_IB_TIMEOUT", 20),
+        retry_count=bounded(environment, "NCCL_IB_RETRY_CNT", 7),
+        pkey_index=bounded(environment, "NCCL_IB_PKEY", 0),
+        queue_pairs=bounded(environment, "NCCL_IB_QPS_PER_CONNECTION", 1),
+        split=bounded(environment, "NCCL_IB_SPLIT_DATA_ON_QPS", 0) == 1,
         adaptive_routing=None if adaptive == NOT_SET else adaptive != 0,
-        adaptive_from=max(0, _value(environment, "NCCL_IB_AR_THRESHOLD", 8192)),
-        relaxed_ordering=_value(environment, "NCCL_IB_PCI_RELAXED_ORDERING", 2) != 0,
+        adaptive_from=max(0, bounded(environment, "NCCL_IB_AR_THRESHOLD", 8192)),
+        relaxed_ordering=bounded(environment, "NCCL_IB_PCI_RELAXED_ORDERING", 2) != 0,
     )
-
-
-def _value(environment: Mapping[str, str], name: str, default: int) -> int:
-    text, known = environment.get(name), KNOWN[name]
-    value = parameter(environment, name, default)
-    least, most = known.least, known.most
-    outside = (least is not None and value < least) or (most is not None and value > most)
-    if outside or (text and strtol(text) is None):
-        bounds = f"from {least} to {most}" if most is not None else f"from {least}" if least is not None else "whole"
-        raise UsageError(f"{name}={text}: it is {known.meaning}, a number {bounds} (without it {default})")
-    return value

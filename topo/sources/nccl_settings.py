@@ -6,11 +6,11 @@ before /etc/nccl.conf; neither replaces what is set already. A line is NAME=VALU
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.topo.sources.reader import Reader
+from railgauge.topo.sources.reader import LiveReader, Reader
 
 PREFIX = "NCCL_"
 OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME")
@@ -51,6 +51,12 @@ def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
         for name, value in _lines(reader.text(path) or ""):
             found.setdefault(name, Setting(name=name, value=value, origin=path))
     return tuple(found[name] for name in sorted(found))
+
+
+def export_files(environment: MutableMapping[str, str]) -> None:
+    """Put into the environment what NCCL's files say and it does not: what NCCL does to its process (`initEnv`)."""
+    for setting in read_settings(LiveReader("/", {"settings": lambda: live_settings(environment)})) or ():
+        environment.setdefault(setting.name, setting.value)
 
 
 def read_host_file(reader: Reader) -> tuple[Setting, ...]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from railgauge._native import transports as native
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.settings.gid import GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
-from railgauge.topo.settings.hca import hca_remarks, plugin_off
+from railgauge.topo.settings.gid import WISHES, GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.settings.hca import hca_remarks, plugin_off, wants_plugin
 from railgauge.topo.settings.ib_connection import INFINIBAND
 from railgauge.topo.sources.process import UNLIMITED, read_process
 from railgauge.topo.sources.reader import Reader
@@ -81,7 +81,7 @@ class Found:
 def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
     """The NICs of this host for NET/IB, by NCCL's settings in `environment`."""
     if off := plugin_off(environment):
-        return Found(why_not=f"{off} turns it off", expected=False)
+        return Found(why_not=f"{off} turns it off", expected=wants_plugin(environment))
     rdma = read_rdma(reader)
     if not rdma:
         return Found(why_not="it has no RDMA device (/sys/class/infiniband)", expected=False)
@@ -94,16 +94,17 @@ def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
     ports = nccl_ports(rdma, settings, verbs)
     if not ports:
         return Found(why_not=_no_port(reader, rdma, environment, verbs), remarks=remarks)
-    if why := _locked_too_little(reader, environment):
-        return Found(why_not=why, remarks=remarks)
-    gids = read_gid_settings(environment)
+    gids, wishes = read_gid_settings(environment), [name for name in WISHES if environment.get(name)]
     choices = {port: choose_gid(port.rdma_port, gids) for port in ports}
     for port, choice in choices.items():
         if why := _unusable(port, choice, gids):
             return Found(why_not=f"{port.name}:{port.rdma_port.number}: {why}", remarks=remarks)
     nics = merged(ports, settings)
+    if why := _locked_too_little(reader, environment, max(map(len, nics))):
+        return Found(why_not=why, remarks=remarks)
     cards = [nic for nic in nics if len(nic) > 1]
     numbers = {nic: ports.index(nic[0]) for nic in nics} | {card: len(ports) + n for n, card in enumerate(cards)}
+    remarks += tuple(_unsuited(port, choice) for port, choice in choices.items() if not choice.suits and wishes)
     devices = (IbDevice(numbers[nic], tuple(_port(port, choices[port]) for port in nic)) for nic in nics)
     return Found(devices=tuple(devices), remarks=remarks)
 
@@ -137,11 +138,11 @@ def _no_port(reader: Reader, rdma: Sequence[RdmaDevice], environment: Mapping[st
     return "; ".join(whys) or f"{_listed(device.name for device in rdma)}: no port can be read"
 
 
-def _locked_too_little(reader: Reader, environment: Mapping[str, str]) -> str | None:
-    """Why the memory of a connection each way cannot be registered with a NIC."""
+def _locked_too_little(reader: Reader, environment: Mapping[str, str], ports: int) -> str | None:
+    """Why the memory of a connection each way cannot be registered with all `ports` of a NIC, each of which counts."""
     process = read_process(reader)
     soft = (process.memlock_bytes or (UNLIMITED, UNLIMITED))[0]
-    needed = 2 * native.ib_memory_bytes(*slots_of(environment))
+    needed = 2 * ports * native.ib_memory_bytes(*slots_of(environment))
     if soft == UNLIMITED or process.locks_freely or soft >= needed:
         return None
     return (
@@ -156,9 +157,17 @@ def _unusable(port: NcclPort, choice: GidChoice, settings: GidSettings) -> str |
         return f"iWARP connects by rdma_cm only, which NCCL does not use: NCCL_IB_HCA=^{port.name}"
     if port.rdma_port.link_layer == INFINIBAND or choice.gid is not None:
         return None
-    there = _listed(f"{gid.index} ({ipv4(gid) or gid.gid}, {gid.type})" for gid in port.rdma_port.gids)
     remedy = "unset NCCL_IB_GID_INDEX" if settings.index >= 0 else f"give {port.rdma_port.netdev} an IPv4 address"
-    return f"nothing stands at GID {choice.index} ({choice.why}); there are {there}: {remedy}"
+    return f"nothing stands at GID {choice.index} ({choice.why}); there are {_table(port)}: {remedy}"
+
+
+def _unsuited(port: NcclPort, choice: GidChoice) -> str:
+    """What a user should know of a GID that is not what the settings want."""
+    return f"{port.name}:{port.rdma_port.number}: {choice.why}, with GID {choice.index}; there are {_table(port)}"
+
+
+def _table(port: NcclPort) -> str:
+    return _listed(f"{gid.index} ({ipv4(gid) or gid.gid}, {gid.type})" for gid in port.rdma_port.gids)
 
 
 def _port(port: NcclPort, choice: GidChoice) -> IbPort:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.topo.settings.gid import GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.errors import UsageError
+from railgauge.topo.settings.gid import GidSettings, check_gid_settings, choose_gid, ipv4, read_gid_settings
 from railgauge.topo.sources.sysfs_infiniband import Gid, RdmaPort
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -84,6 +85,33 @@ def test_nccl_takes(table, settings, want):
 )
 def test_the_reason_is_told(table, why):
     assert choose_gid(port(table), GidSettings()).why == why
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"NCCL_IB_GID_INDEX": "three"}, "NCCL_IB_GID_INDEX=three: it is the GID of a RoCE port by its index"),
+        ({"NCCL_IB_ROCE_VERSION_NUM": "3"}, "a number from 1 to 2 (without it 2)"),
+        ({"NCCL_IB_ADDR_FAMILY": "ipv6"}, "NCCL_IB_ADDR_FAMILY=ipv6: it is AF_INET or AF_INET6"),
+        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/40"}, "it is a network of AF_INET, as 192.0.2.0/24"),
+        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_IB_ADDR_FAMILY": "AF_INET6"}, "of AF_INET6, as 2001:db8::/64"),
+    ],
+)
+def test_what_is_no_setting_is_refused_with_what_is(settings, says):
+    with pytest.raises(UsageError, match=re.escape(says)):
+        check_gid_settings(settings)
+
+
+def test_what_is_a_setting_is_taken():
+    check_gid_settings({})
+    check_gid_settings(
+        {
+            "NCCL_IB_GID_INDEX": "-1",
+            "NCCL_IB_ROCE_VERSION_NUM": "1",
+            "NCCL_IB_ADDR_FAMILY": "AF_INET6",
+            "NCCL_IB_ADDR_RANGE": "2001:db8::/32",
+        }
+    )
 
 
 def test_an_index_that_holds_nothing_has_no_gid():

@@ -4,7 +4,7 @@
 import pytest
 
 from railgauge.topo.sources.capture import Capture, CaptureReader, dumps, loads
-from railgauge.topo.sources.nccl_settings import Setting, live_settings, read_settings
+from railgauge.topo.sources.nccl_settings import Setting, export_files, live_settings, read_settings
 from railgauge.topo.sources.redaction import redact
 
 HOME, ETC = "/home/jdoe/.nccl.conf", "/etc/nccl.conf"
@@ -52,6 +52,14 @@ def test_the_live_machine_tells_its_own_and_where_the_files_are():
     assert answer["environment"] == {"NCCL_CONF_FILE": "/etc/mine.conf", "NCCL_DEBUG": "INFO"}
     assert answer["files"] == ["/etc/mine.conf", ETC]
     assert live_settings({})["files"][0].endswith("/.nccl.conf")
+
+
+def test_files_count_in_a_process_where_its_environment_says_nothing(tmp_path):
+    file = tmp_path / "conf"
+    file.write_text("NCCL_IB_TC=106\nNCCL_DEBUG=INFO\nPATH=/x\n")
+    environment = {"NCCL_CONF_FILE": str(file), "NCCL_DEBUG": "WARN"}
+    export_files(environment)
+    assert environment == {"NCCL_CONF_FILE": str(file), "NCCL_DEBUG": "WARN", "NCCL_IB_TC": "106"}
 
 
 def test_a_redacted_capture_names_no_user_host_or_address_and_reads_as_before():

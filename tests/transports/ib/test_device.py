@@ -155,6 +155,32 @@ def test_iwarp_is_left_out(tree, monkeypatch):
     assert "iWARP connects by rdma_cm only" in found(tree).why_not
 
 
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"}, "no entry is RoCE v2, IPv4 in NCCL_IB_ADDR_RANGE: NCCL stays here"),
+        ({"NCCL_IB_ADDR_RANGE": "10.77.0.0/16"}, ""),
+        ({}, ""),
+    ],
+)
+def test_gids_that_are_not_as_wished_are_told_with_those_that_are_there(tree, monkeypatch, wish, words):
+    roce(tree, "mlx5_0")
+    listed(monkeypatch, "mlx5_0")
+    got = found(tree, wish)
+    assert got.devices
+    assert bool(got.remarks) == bool(words)
+    assert all(words in remark and "3 (10.77.0.1, RoCE v2)" in remark for remark in got.remarks)
+
+
+def test_a_plugins_name_is_told(tree, monkeypatch):
+    roce(tree, "mlx5_0")
+    listed(monkeypatch, "mlx5_0")
+    got = found(tree, {"NCCL_NET": "RoCE"})
+    assert got.expected
+    assert got.why_not == "NCCL_NET=RoCE (a plugin: NCCL's own are IB and Socket) turns it off"
+    assert not found(tree, {"NCCL_NET": "Socket"}).expected
+
+
 def test_too_little_memory_to_lock_is_told_with_what_it_takes(tree, monkeypatch):
     roce(tree, "mlx5_0")
     listed(monkeypatch, "mlx5_0")
