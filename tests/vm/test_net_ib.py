@@ -69,6 +69,16 @@ def test_settings_show_in_queue_pairs(rails):
         assert len({one["qpn"] for one in attributes}) == 2 * ends  # two for each end
 
 
+@pytest.mark.parametrize(("name", "index"), [("by_range", 2), ("by_family", 0), ("by_index", 2)])
+def test_settings_choose_the_gid_of_queue_pairs(rails, name, index):
+    """Of 0, link-local; 1, the first IPv4 address; 2, the second."""
+    for answers in rails:
+        assert answers.status(name) == 0, answers.err(name)
+        document = json.loads(answers.out(name))
+        assert (document["wrong"], document["vias"]) == ({"all_reduce": 0}, ["NET/IB/0"])
+        assert {one["gid_index"] for one in document["attributes"]} == {index}
+
+
 def test_the_traffic_class_shows_on_the_wire(rails):
     for answers in rails:
         assert "104" in (answers.folder / "traffic_classes").read_text().split()
@@ -116,6 +126,8 @@ def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
         ("other_gid", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
         ("little_memory", "rank 1 on guest1: this process may lock 64 KiB of memory"),
         ("no_library", "rank 1 on guest1: rxe0, rxe1: no RDMA library "),
+        ("no_nodes", "rank 1 on guest1: rxe0:1: /dev/infiniband/uverbs0 is not there (docker run --device"),
+        ("no_device", "rank 1 on guest1: it has no RDMA device (/sys/class/infiniband)"),
         ("port_down", "rank 1 on guest1: rxe0:1: it is DOWN (is the cable in, and rail0 up?)"),
         ("empty_gid", "rank 0 on guest0: rxe0:1: nothing stands at GID 7"),
     ],

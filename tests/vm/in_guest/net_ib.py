@@ -4,6 +4,7 @@ in the same order.
 """
 
 import ctypes
+import functools
 import os
 import resource
 import socket
@@ -17,6 +18,8 @@ from pathlib import Path
 from tests.vm.in_guest.every_collective import every_collective
 from tests.vm.in_guest.scenarios import FIRST_PORT, IO, OF_RUNS, Together, command, connected, keep, load
 from tests.vm.lab import ssh
+
+from railgauge.topo.algorithm import Collective
 
 RANK = int(os.environ.pop("RANK"))
 TIMEOUT = ("--timeout", "40")
@@ -135,6 +138,22 @@ def drop_capability(number: int) -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
+def no_device() -> None:
+    """One guest has no node of a device; then it has no device."""
+    nodes, away = Path("/dev/infiniband"), Path("/dev/away")
+    if RANK:
+        nodes.rename(away)
+    run("no_nodes", **ONE_RAIL)
+    if RANK:
+        away.rename(nodes)
+        for rail in range(2):
+            tool("rdma", "link", "delete", f"rxe{rail}")
+    run("no_device", **ONE_RAIL)
+    if RANK:
+        for rail in range(2):
+            tool("rdma", "link", "add", f"rxe{rail}", "type", "rxe", "netdev", f"rail{rail}")
+
+
 def no_library() -> None:
     """One guest has no libibverbs."""
     away = LIBRARY.with_name("away")
@@ -154,11 +173,18 @@ def unlike_mtus() -> None:
         tool("ip", "link", "set", "rail0", "mtu", "9000")
 
 
+def gids() -> None:
+    """The first rail has a second address, and settings choose among its GIDs."""
+    tool("ip", "address", "add", f"10.78.0.{RANK + 1}/24", "dev", "rail0")
+    one = functools.partial(every_collective, [Collective.ALL_REDUCE])
+    begin("by_range", one, NCCL_IB_ADDR_RANGE="10.78.0.0/16", **ONE_RAIL)()
+    begin("by_family", one, NCCL_IB_ADDR_FAMILY="AF_INET6", **ONE_RAIL)()
+    begin("by_index", one, NCCL_IB_GID_INDEX=str(gid_index(f"10.78.0.{RANK + 1}")), **ONE_RAIL)()
+
+
 def holes() -> None:
     """The GID table of the first rail has a hole where its first address was."""
-    own = f"10.77.0.{RANK + 1}/24"
-    tool("ip", "address", "add", f"10.78.0.{RANK + 1}/24", "dev", "rail0")
-    tool("ip", "address", "del", own, "dev", "rail0")
+    tool("ip", "address", "del", f"10.77.0.{RANK + 1}/24", "dev", "rail0")
     run("holes", *OVER_IB, **ONE_RAIL)
 
 
@@ -265,7 +291,9 @@ def main() -> None:
     fallbacks()
     little_memory()
     no_library()
+    no_device()
     unlike_mtus()
+    gids()
     holes()
     other_network()
     link_down()
