@@ -38,6 +38,8 @@ class Nic(NamedTuple):
     where: str
     addresses: list[str]
     """Of each port."""
+    link_layers: list[str]
+    """Of each port: InfiniBand, Ethernet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +126,21 @@ def _first(peers: Sequence[Peer], whys: Sequence[str | None]) -> str | None:
 
 
 def _nic(device: IbDevice, queue_pairs: int) -> Nic:
-    return Nic(device.number, len(device.ports), queue_pairs, device.where, [port.address for port in device.ports])
+    addresses, layers = [port.address for port in device.ports], [port.link_layer for port in device.ports]
+    return Nic(device.number, len(device.ports), queue_pairs, device.where, addresses, layers)
 
 
 def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) -> str | None:
     """A port of this rank's that has no way to one on its rail, and why."""
     for place, device in enumerate(devices):
-        same_rail = [nics[place].addresses for nics in everybody if place < len(nics)]
+        same_rail = [nics[place] for nics in everybody if place < len(nics)]
         for number, port in enumerate(device.ports):
-            if why := why_unreached(port, sorted({each[number] for each in same_rail if number < len(each)})):
+            others = [nic for nic in same_rail if number < nic.ports]
+            for nic in others:
+                if (layer := nic.link_layers[number]) != port.link_layer:
+                    kinds = f"{port.device}:{port.number} is {port.link_layer}, {nic.where} of its rail {layer}"
+                    return f"{kinds}: NCCL_IB_HCA can leave out those that others have not"
+            if why := why_unreached(port, sorted({nic.addresses[number] for nic in others})):
                 return why
     return None
 

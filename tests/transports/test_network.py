@@ -45,7 +45,9 @@ def test_ranks_that_all_have_nics_use_them(monkeypatch):
     assert [one.name for one in got] == ["NET/IB"] * 2
     assert got[0].devices == ONE.devices
     assert got[0].nics == got[1].nics
-    assert got[0].nics[1] == (Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"]),)
+    assert got[0].nics[1] == (
+        Nic(2, 2, 4, "mlx5_0:1 (10.77.0.1) + mlx5_1:1 (10.77.1.1)", ["10.77.0.1", "10.77.1.1"], 2 * ["Ethernet"]),
+    )
     assert got[0].why_not_ib is None
 
 
@@ -73,6 +75,12 @@ def test_ports_that_the_kernel_knows_no_way_between_take_all_to_sockets(monkeypa
     got = chosen(monkeypatch, ONE, MERGED)
     assert [one.why_not_ib for one in got] == ["rank 1 on host1: mlx5_1 has no way"] * 2
     assert sorted(asked) == [("mlx5_0", ["10.77.0.1"]), ("mlx5_0", ["10.77.0.1"]), ("mlx5_1", ["10.77.1.1"])]
+
+
+def test_ports_of_one_rail_that_are_of_two_kinds_take_all_to_sockets(monkeypatch):
+    infiniband = Found(devices=(IbDevice(0, (IbPort("mlx5_0", 1, "InfiniBand", -1, "LID 7"),)),))
+    (why, _) = [one.why_not_ib for one in chosen(monkeypatch, ONE, infiniband)]
+    assert why.startswith("rank 0 on host0: mlx5_0:1 is Ethernet, mlx5_0:1 (LID 7) of its rail InfiniBand: NCCL_IB_HCA")
 
 
 def test_hosts_without_devices_are_nothing_to_speak_of(monkeypatch, capsys):
