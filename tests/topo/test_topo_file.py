@@ -138,7 +138,7 @@ def test_no_file_does_more_than_raise_an_error(machine, data):
         text = text[:start] + data.draw(st.sampled_from(PIECES)) + text[end:]
     with contextlib.suppress(Error):
         topology = completed(machine, text).topology
-        assert len(topology.gpus) <= 2 + text.count('keep="1"')
+        assert len(topology.gpus) <= 2 + text.count("<gpu") * ('keep="1"' in text)  # it keeps all that is below
         assert xml.dumps(xml.loads(xml.dumps(topology))) == xml.dumps(topology)
         build_system(topology)
 
