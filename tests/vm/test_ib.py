@@ -30,7 +30,8 @@ def ranks(booted_kernel, tmp_path_factory):
     two = [tmp_path_factory.mktemp("ib") for _ in range(2)]
     program = '"$PYTHON" -m tests.vm.in_guest.ib_pair'
     answers_of(booted_kernel, [one], ONE_RAIL, f"{program} both")
-    answers_of(booted_kernel, two, TWO_RAILS, f'{program} "$RANK" 10.77.0.1 > /run/io/rank$RANK.json')
+    job = f'modprobe -a sch_netem; {program} "$RANK" 10.77.0.1 > /run/io/rank$RANK.json'
+    answers_of(booted_kernel, two, TWO_RAILS, job)
     return {
         ONE_GUEST: [json.loads((one / f"rank{rank}.json").read_text()) for rank in range(2)],
         TWO_GUESTS: [json.loads((io / f"rank{rank}.json").read_text()) for rank, io in enumerate(two)],
@@ -102,6 +103,12 @@ def test_a_rank_that_waits_learns_at_once_that_its_peer_closed(both):
 def test_a_rank_that_waits_learns_that_its_peer_is_gone(both):
     assert "PeerLostError: rank 1 at the other guest: it answers nothing over rxe0:1" in both[0]["killed"]["said"]
     assert 5 < both[0]["killed"]["seconds"] < 15
+
+
+def test_a_rail_that_is_silent_is_named(ranks):
+    silent = ranks[TWO_GUESTS][0]["rail_silent"]
+    assert "PeerLostError: rank 1 at the other guest: it answers nothing over rxe1:1" in silent["said"]
+    assert 5 < silent["seconds"] < 15
 
 
 def test_a_port_that_goes_down_ends_the_wait_and_is_named(ranks):

@@ -2,7 +2,8 @@
 """How NCCL's IB plugin makes a connection: the NCCL_IB_* settings of its queue pairs and memory.
 
 NCCL's functions: `ncclIbCreateQp`, `ncclIbRtrQp`, `ncclIbRtsQp`, `ncclIbConnect` (transport/net_ib/connect.cc),
-`ncclIbIsend` (transport/net_ib/p2p.cc), `ncclIbRegMrDmaBuf` (transport/net_ib/reg.cc); 2.30.
+`ncclIbIsend` (transport/net_ib/p2p.cc), `ncclIbRegMrDmaBuf` (transport/net_ib/reg.cc), `wrap_ibv_modify_qp`
+(misc/ibvwrap.cc); 2.30.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ class IbConnection:
 
     timeout: a NIC sends again after 4.096 us x 2^timeout without an answer, retry_count times. queue_pairs: of one port
     of one connection. split: each message goes over all of them. adaptive_routing: None goes by the link layer;
-    adaptive_from: bytes from which a message may take several ways.
+    adaptive_from: bytes from which a message may take several ways. modify_retries: of ibv_modify_qp after ETIMEDOUT,
+    with modify_retries_all after any error; modify_pause_ms: before the first, n times that before the nth.
     """
 
     traffic_class: int = 0
@@ -33,6 +35,9 @@ class IbConnection:
     adaptive_routing: bool | None = None
     adaptive_from: int = 8192
     relaxed_ordering: bool = True
+    modify_retries_all: bool = False
+    modify_retries: int = 34
+    modify_pause_ms: int = 100
 
     def routes_adaptively(self, link_layer: str | None) -> bool:
         """Whether packets of a message may take several ways: unless it is set, on InfiniBand alone."""
@@ -57,4 +62,7 @@ def read_ib_connection(environment: Mapping[str, str]) -> IbConnection:
         adaptive_routing=None if adaptive == NOT_SET else adaptive != 0,
         adaptive_from=max(0, bounded(environment, "NCCL_IB_AR_THRESHOLD", 8192)),
         relaxed_ordering=bounded(environment, "NCCL_IB_PCI_RELAXED_ORDERING", 2) != 0,
+        modify_retries_all=bounded(environment, "NCCL_IB_MQP_RETRY_ALL", 0) != 0,
+        modify_retries=bounded(environment, "NCCL_IB_MQP_RETRY_CNT", 34),
+        modify_pause_ms=bounded(environment, "NCCL_IB_MQP_RETRY_SLEEP_MSEC", 100),
     )

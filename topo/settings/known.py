@@ -66,6 +66,8 @@ BOUNDS = {
     "NCCL_IB_QPS_PER_CONNECTION": (1, 128),  # NCCL_IB_MAX_QPS
     "NCCL_IB_PKEY": (0, 65535),  # 16 bits of an index: ibv_qp_attr
     "NCCL_IB_PCI_RELAXED_ORDERING": (0, 2),
+    "NCCL_IB_MQP_RETRY_CNT": (0, 2**31 - 1),  # an int of wrap_ibv_modify_qp
+    "NCCL_IB_MQP_RETRY_SLEEP_MSEC": (0, 2**31 - 1),
     "NCCL_SOCKET_NTHREADS": (-2, 16),  # MAX_THREADS
     "NCCL_IB_ROCE_VERSION_NUM": (1, 2),
 }
@@ -141,8 +143,8 @@ NCCL_IB_HCA | list | | | which RDMA devices and ports to use: prefixes, = for wh
 NCCL_IB_MERGE_NICS | number | 1 | 2.20 | 0: the ports of a card are NICs of their own
 NCCL_IB_MERGE_VFS | number | 1 | | 0: virtual functions are cards of their own
 NCCL_IB_MQP_RETRY_ALL | number | 0 | | 1: try again after any error of ibv_modify_qp
-NCCL_IB_MQP_RETRY_CNT | number | 34 | | times to try ibv_modify_qp
-NCCL_IB_MQP_RETRY_SLEEP_MSEC | number | 100 | | milliseconds between two of them
+NCCL_IB_MQP_RETRY_CNT | number | 34 | | times to try ibv_modify_qp again
+NCCL_IB_MQP_RETRY_SLEEP_MSEC | number | 100 | | milliseconds before the first of them, so many more before each next
 NCCL_IB_OOO_RQ | number | | | whether receives may complete out of order
 NCCL_IB_PCI_RELAXED_ORDERING | number | 2 | 2.12 | 0: no relaxed ordering; 1: with; 2: where it is there
 NCCL_IB_PKEY | number | 0 | 2.10 | the index of the partition key

@@ -83,4 +83,7 @@ def open_rail(port: IbPort, settings: IbConnection) -> native.IbRail:
         pkey_index=settings.pkey_index,
         relaxed_ordering=settings.relaxed_ordering,
         adaptive_threshold=settings.adaptive_from if adaptive else OFF,
+        modify_retries_all=settings.modify_retries_all,
+        modify_retries=settings.modify_retries,
+        modify_pause_ms=settings.modify_pause_ms,
     )

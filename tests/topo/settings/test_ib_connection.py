@@ -25,6 +25,9 @@ def test_every_setting_is_taken():
             "NCCL_IB_ADAPTIVE_ROUTING": "1",
             "NCCL_IB_AR_THRESHOLD": "0",
             "NCCL_IB_PCI_RELAXED_ORDERING": "0",
+            "NCCL_IB_MQP_RETRY_ALL": "1",
+            "NCCL_IB_MQP_RETRY_CNT": "3",
+            "NCCL_IB_MQP_RETRY_SLEEP_MSEC": "20",
         }
     ) == IbConnection(
         traffic_class=106,
@@ -37,6 +40,9 @@ def test_every_setting_is_taken():
         adaptive_routing=True,
         adaptive_from=0,
         relaxed_ordering=False,
+        modify_retries_all=True,
+        modify_retries=3,
+        modify_pause_ms=20,
     )
 
 
@@ -54,6 +60,7 @@ def test_less_than_nothing_is_the_default_of_the_fabric():
         ("NCCL_IB_TC", "256", "from -1 to 255"),
         ("NCCL_IB_QPS_PER_CONNECTION", "0", "from 1 to 128"),
         ("NCCL_IB_PKEY", "-1", "from 0 to 65535"),
+        ("NCCL_IB_MQP_RETRY_CNT", "-1", "from 0 to 2147483647"),
         ("NCCL_IB_TIMEOUT", "long", "without it 20"),
         ("NCCL_IB_SPLIT_DATA_ON_QPS", "yes", "number"),
     ],

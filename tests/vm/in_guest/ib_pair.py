@@ -127,6 +127,23 @@ def link_down(rank, meeting):
     return waits_in_vain(pair, meeting)
 
 
+def rail_silent(rank, meeting):
+    """One of rank 1's two links loses all packets while rank 0 waits; its device takes 7 retries for no end of them."""
+    pair = Pair(rank, meeting, devices=("rxe0", "rxe1"), retry_count=7)
+    said = {}
+    if rank == 0:
+        said = waits_in_vain(pair, meeting)
+    else:
+        meeting.barrier()
+        subprocess.run(["tc", "qdisc", "add", "dev", "rail1", "root", "netem", "loss", "100%"], check=True)
+    meeting.barrier()
+    if rank == 1:
+        subprocess.run(["tc", "qdisc", "del", "dev", "rail1", "root"], check=True)
+    pair.proxy.abort()
+    pair.proxy.close()
+    return said
+
+
 def killed(rank, meeting):
     """Rank 1 ends without a word while rank 0 waits for it; Soft-RoCE takes 7 retries for no end of them."""
     pair = Pair(rank, meeting, devices=("rxe0",))
@@ -148,6 +165,7 @@ def run(rank: int, meeting: Meeting, two_guests: bool) -> None:
     answers["closed"] = closed(rank, meeting)
     if two_guests:
         answers["counted"] = {size: counted(rank, meeting, size, times) for size, times in COUNTED.items()}
+        answers["rail_silent"] = rail_silent(rank, meeting)
         answers["link_down"] = link_down(rank, meeting)
     answers["killed"] = killed(rank, meeting)
     print(json.dumps(answers), flush=True)

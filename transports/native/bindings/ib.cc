@@ -67,7 +67,9 @@ nb::class_<Kind, Base> bind_end(nb::module_& m, const char* name) {
       .def(
           "connect",
           [](Kind& self, const nb::bytes& peer_facts) {
-            self.connect(std::string(peer_facts.c_str(), peer_facts.size()));
+            const std::string facts(peer_facts.c_str(), peer_facts.size());
+            const nb::gil_scoped_release meanwhile;
+            self.connect(facts);
           },
           "peer_facts"_a, "Bring the queue pairs up; messages flow from then on.")
       .def(
@@ -107,14 +109,17 @@ void bind_ib(nb::module_& m) {
           "__init__",
           [](Rail* self, const std::string& device, int port, int gid_index, int traffic_class,
              int service_level, int timeout, int retry_count, int pkey_index, bool relaxed_ordering,
-             std::int64_t adaptive_threshold) {
+             std::int64_t adaptive_threshold, bool modify_retries_all, int modify_retries,
+             int modify_pause_ms) {
             new (self) Rail(device, port, gid_index,
                             {traffic_class, service_level, timeout, retry_count, pkey_index,
-                             relaxed_ordering, adaptive_threshold});
+                             relaxed_ordering, adaptive_threshold, modify_retries_all,
+                             modify_retries, std::chrono::milliseconds(modify_pause_ms)});
           },
           "device"_a, "port"_a, "gid_index"_a, nb::kw_only(), "traffic_class"_a = 0,
           "service_level"_a = 0, "timeout"_a = 20, "retry_count"_a = 7, "pkey_index"_a = 0,
-          "relaxed_ordering"_a = false, "adaptive_threshold"_a = -1)
+          "relaxed_ordering"_a = false, "adaptive_threshold"_a = -1, "modify_retries_all"_a = false,
+          "modify_retries"_a = 34, "modify_pause_ms"_a = 100)
       .def_prop_ro("name", &Rail::name)
       .def_prop_ro("gid", [](const Rail& self) { return ib::gid_text(self.gid()); });
   nb::class_<Proxy>(m, "IbProxy",

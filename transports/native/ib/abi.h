@@ -30,6 +30,7 @@ inline constexpr int kPortActive = 4;
 inline constexpr int kPortActiveDefer = 5;
 inline constexpr std::uint8_t kInfiniBand = 1;
 inline constexpr std::uint8_t kEthernet = 2;
+inline constexpr std::uint8_t kGrhRequired = 1;  // in PortAttr::flags
 
 struct PortAttr {
   int state, max_mtu, active_mtu, gid_tbl_len;

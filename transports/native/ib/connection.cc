@@ -68,7 +68,7 @@ void IbReceiver::pop() {
 }
 
 std::string IbReceiver::expose(const std::byte* data, std::size_t bytes) {
-  return link_->expose(data, bytes, proxy_->registered(data, bytes));
+  return link_->expose(data, bytes, proxy_->registered(data, bytes, abi::kRemoteWrite));
 }
 
 }  // namespace railgauge::ib

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/ib/device.h"
 
+#include <arpa/inet.h>
 #include <endian.h>
 
 #include <cstdio>
@@ -114,6 +115,17 @@ abi::Gid Device::gid(int port, int index) const {
                       errno);
   }
   return gid;
+}
+
+std::uint16_t Device::pkey(int port, int index) const {
+  std::uint16_t in_network_order = 0;
+  if (Verbs::get().query_pkey(context_, static_cast<std::uint8_t>(port), index,
+                              &in_network_order)) {
+    throw verbs_error(name_ + ":" + std::to_string(port) + " has no partition key of index " +
+                          std::to_string(index) + " (NCCL_IB_PKEY)",
+                      errno);
+  }
+  return ntohs(in_network_order);
 }
 
 }  // namespace railgauge::ib

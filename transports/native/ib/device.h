@@ -44,6 +44,7 @@ class Device {
   abi::DeviceAttr attributes() const;
   abi::PortAttr port(int number) const;
   abi::Gid gid(int port, int index) const;
+  std::uint16_t pkey(int port, int index) const;
 
  private:
   std::string name_;

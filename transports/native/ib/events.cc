@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
+
 namespace railgauge::ib {
 
 namespace {
@@ -46,15 +48,16 @@ void prepare_events(const Rail& rail) {
   }
 }
 
-void take_events(const Rail& rail, DeviceFailure& failure) {
+bool take_events(const Rail& rail, DeviceFailure& failure) {
   abi::AsyncEvent event{};
-  while (Verbs::get().get_async_event(rail.context(), &event) == 0) {
+  while (errno = 0, Verbs::get().get_async_event(rail.context(), &event) == 0) {
     if (const char* what_to_do = remedy(event, rail.port())) {
       failure.tell(rail.name() + " of this rank: " + Verbs::get().event_type_str(event.event_type) +
                    ": " + what_to_do);
     }
     Verbs::get().ack_async_event(&event);
   }
+  return errno == EAGAIN;
 }
 
 }  // namespace railgauge::ib

@@ -28,7 +28,8 @@ class DeviceFailure {
 
 // Makes a rail's event descriptor one that does not block.
 void prepare_events(const Rail& rail);
-// Takes the events that came; those that end connections are told.
-void take_events(const Rail& rail, DeviceFailure& failure);
+// Takes the events that came; those that end connections are told. False: the device gives none any
+// more.
+bool take_events(const Rail& rail, DeviceFailure& failure);
 
 }  // namespace railgauge::ib

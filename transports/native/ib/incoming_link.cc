@@ -54,7 +54,7 @@ void IncomingLink::tell_popped() {
   const std::uint64_t of_cells = popped_short_ - told_short_, of_slots = popped_ - told_ - of_cells;
   const std::uint32_t half = std::max(1u, memory_.layout().slots / 2);
   if (of_cells < SlotLayout::kCells / 2 && of_slots < half) return;
-  if (!connected() || !pairs_[0]->has_room(2)) return;
+  if (!can_post() || !pairs_[0]->has_room(2)) return;
   post_receives();
   send_note(count_to_tell(), false);
   told_ = popped_;

@@ -11,7 +11,7 @@ namespace railgauge::ib {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x52474932;  // "RGI2"; in another byte order it is none
+constexpr std::uint32_t kMagic = 0x52474933;  // "RGI3"; in another byte order it is none
 constexpr int kMostPairs = 256;               // what an immediate can count
 constexpr int kPollAtOnce = 16;
 constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
@@ -65,7 +65,7 @@ Link::Link(const End& end, const Channels& channels, bool sends)
       memory_(rails_of(channels), {end.slots, end.slot_bytes}, sends ? 0 : abi::kRemoteWrite),
       queue_pairs_(static_cast<std::uint32_t>(end.queue_pairs)),
       patience_(patience_of(channels)),
-      probes_(channels.size()),
+      pulses_(channels.size()),
       used_receives_(channels.size() * queue_pairs_) {
   const QueuePair::Depth depth = depth_of(end);
   for (const auto& channel : channels) {
@@ -140,17 +140,16 @@ bool Link::move() {
   Completion came[kPollAtOnce];
   bool any = false;
   if (pairs_.empty()) return false;  // closed
-  for (auto& queue : completions_) {
+  for (std::size_t rail = 0; rail < completions_.size(); ++rail) {
     int count;
     do {
-      count = queue->poll(came, kPollAtOnce);
+      count = completions_[rail]->poll(came, kPollAtOnce);
       for (int i = 0; i < count; ++i) take(came[i]);
+      pulses_[rail].heard |= count > 0;
       any |= count > 0;
     } while (count == kPollAtOnce);
   }
-  if (health_->state() == Health::kBroken) return any;
-  heard_ |= any;
-  after_move();
+  if (can_post()) after_move();
   return any;
 }
 
@@ -196,24 +195,29 @@ void Link::arm() {
 
 void Link::probe(Clock::time_point now) {
   if (!connected_ || health_->state() != Health::kSound || failed_without_cause(now)) return;
-  if (heard_) {
-    heard_ = probing_ = false;
-    probe_at_ = now + kProbeEvery;
-    return;
-  }
   if (now < probe_at_) return;
   probe_at_ = now + kProbeEvery;
-  if (!probing_) {
-    probing_ = true;
-    probing_since_ = now;
-  } else if (now - probing_since_ > patience_ && !move()) {
-    return health_->fail(Health::kBroken, "it answers nothing over " + pairs_[0]->rail().name() +
-                                              " any more: is it gone, is a link down?");
+  for (std::size_t rail = 0; rail < pulses_.size() && can_post(); ++rail) {
+    probe(pulses_[rail], *pairs_[rail], now);
   }
-  for (std::size_t rail = 0; rail < probes_.size(); ++rail) {
-    QueuePair& pair = *pairs_[rail];
-    if (probes_[rail] <= pair.done() && pair.has_room(1)) probes_[rail] = send_nothing(pair);
+}
+
+void Link::probe(Pulse& pulse, QueuePair& pair, Clock::time_point now) {
+  if (!pulse.heard && pulse.probing && now - pulse.probing_since > patience_) {
+    move();  // the answer may be there already
+    if (!can_post()) return;
+    if (!pulse.heard) {
+      return health_->fail(Health::kBroken, "it answers nothing over " + pair.rail().name() +
+                                                " any more: is it gone, is a link down?");
+    }
   }
+  if (pulse.heard) {
+    pulse.heard = pulse.probing = false;
+    return;
+  }
+  if (!pulse.probing) pulse.probing_since = now;
+  pulse.probing = true;
+  if (pulse.probe <= pair.done() && pair.has_room(1)) pulse.probe = send_nothing(pair);
 }
 
 bool Link::failed_without_cause(Clock::time_point now) {
@@ -240,7 +244,7 @@ std::uint64_t Link::send_nothing(QueuePair& pair) {
 }
 
 void Link::say_bye() {
-  if (!connected_ || health_->state() != Health::kSound) return;
+  if (!can_post()) return;
   for (std::size_t number = 1; number < pairs_.size(); ++number) {
     QueuePair& pair = *pairs_[number];
     if (pair.done() < pair.posted() && pair.has_room(1)) send_nothing(pair);

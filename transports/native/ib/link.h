@@ -70,9 +70,10 @@ class Link {
   bool move();
   // The next completion wakes this rank's sleeper.
   void arm();
-  // The rank only waits: makes sure now and then that the peer is still there, since nothing comes
-  // from one that is gone. A device may try for ever (Soft-RoCE does with 7 retries), so one that
-  // answers nothing for twice as long as all tries should take, and at least 5 s, is gone too.
+  // The rank only waits: makes sure now and then that the peer is still there, by each rail, since
+  // nothing comes from one that is gone. A device may try for ever (Soft-RoCE does with 7 retries),
+  // so one that answers nothing for twice as long as all tries should take, and at least 5 s, is
+  // gone too.
   void probe(Clock::time_point now);
   // Whether a device may still read memory of the caller's.
   virtual bool lends() const { return false; }
@@ -80,6 +81,8 @@ class Link {
   void say_bye();
   // Whether all that was posted has arrived, or never will.
   bool drained() const;
+  // Nothing is posted any more, and nothing waited for.
+  void give_up(const std::string& why) { health_->fail(Health::kBroken, why); }
   // Ends the queue pairs: nothing is sent or received any more. What has come stays to be read.
   void close();
 
@@ -94,6 +97,10 @@ class Link {
   virtual std::uint32_t count_to_tell() const = 0;
   // After a look at what has completed.
   virtual void after_move() = 0;
+  // Whether queue pairs take what is posted: none is known to have failed.
+  bool can_post() const {
+    return connected_ && health_->state() == Health::kSound && flushed_.empty();
+  }
   // Room for as many immediates as have come.
   void post_receives();
   void send_note(std::uint32_t immediate, bool signaled);
@@ -113,16 +120,22 @@ class Link {
 
  private:
   void take(const Completion& completion);
+  // What is heard of the peer over one rail.
+  struct Pulse {
+    bool heard = true;     // since the last look at the clock
+    bool probing = false;  // nothing heard since a probe was due
+    Clock::time_point probing_since;
+    std::uint64_t probe = 0;  // the number of the send
+  };
+  void probe(Pulse& pulse, QueuePair& pair, Clock::time_point now);
   bool failed_without_cause(Clock::time_point now);
 
   std::uint32_t queue_pairs_;
   bool connected_ = false;
-  bool heard_ = true;     // since the last look at the clock
-  bool probing_ = false;  // nothing heard since probes were sent
   Clock::duration patience_;
-  std::string flushed_;  // what was flushed, by a failure that has not been told yet
-  Clock::time_point probe_at_{}, probing_since_{}, flushed_since_{};
-  std::vector<std::uint64_t> probes_;  // of each rail: the number of the send
+  std::vector<Pulse> pulses_;  // of each rail
+  std::string flushed_;        // what was flushed, by a failure that has not been told yet
+  Clock::time_point probe_at_{}, flushed_since_{};
   std::vector<std::uint32_t> used_receives_;
 };
 

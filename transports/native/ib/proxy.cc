@@ -26,6 +26,17 @@ void watch(int epoll, int fd) {
   }
 }
 
+// At the end: a device that refuses ends its own connection alone.
+template <class Body>
+bool tried(Link& link, Body body) {
+  try {
+    return body(link);
+  } catch (const std::exception& error) {
+    link.give_up(error.what());
+    return false;
+  }
+}
+
 }  // namespace
 
 Proxy::Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger)
@@ -81,9 +92,13 @@ void Proxy::deregister_memory(const std::byte* data, std::size_t bytes) {
   registrations_.remove(data, bytes);
 }
 
-const Region& Proxy::registered(const std::byte* data, std::size_t bytes) const {
-  if (const Region* region = registrations_.find(data, bytes)) return *region;
-  throw Error(ErrorCode::kInvalid, "this memory is not registered with RDMA devices");
+const Region& Proxy::registered(const std::byte* data, std::size_t bytes, unsigned access) const {
+  if (const Region* region = registrations_.find(data, bytes, access)) return *region;
+  throw Error(ErrorCode::kInvalid,
+              registrations_.find(data, bytes) != nullptr
+                  ? "this memory is registered with RDMA devices, but not as a "
+                    "window: for reading alone"
+                  : "this memory is not registered with RDMA devices");
 }
 
 void Proxy::close() {
@@ -96,14 +111,16 @@ void Proxy::close() {
 }
 
 void Proxy::flush() {
-  for (auto& link : links_) link->say_bye();
+  for (auto& link : links_) {
+    tried(*link, [](Link& one) { return one.say_bye(), true; });
+  }
   const Clock::time_point begun = Clock::now();
   auto all = [](auto& link) { return link->drained(); };
   while (!std::all_of(links_.begin(), links_.end(), all)) {
     const bool in_haste = aborted_ || gave_up_;
     if (Clock::now() - begun > (in_haste ? kFarewell : linger_)) return;
     bool moved = false;
-    for (auto& link : links_) moved |= link->move();
+    for (auto& link : links_) moved |= tried(*link, [](Link& one) { return one.move(); });
     if (!moved) std::this_thread::sleep_for(kPause);
   }
 }
@@ -145,10 +162,25 @@ void Proxy::ring_for_sleeper() {
     }
     std::lock_guard lock(watched_);
     for (auto& channel : channels_) {
+      const int fds[] = {channel->fd(), channel->rail()->context()->async_fd};
+      const bool hung_up = std::any_of(events, events + std::max(count, 0), [&](const auto& event) {
+        return (event.events & (EPOLLERR | EPOLLHUP)) != 0 &&
+               std::find(std::begin(fds), std::end(fds), event.data.fd) != std::end(fds);
+      });
       channel->take_events();
-      take_events(*channel->rail(), failure_);
+      if (!take_events(*channel->rail(), failure_) || hung_up) lose(*channel);
     }
     if (count > 0) doorbell_->ring();
+  }
+}
+
+// Its descriptors would be readable for ever.
+void Proxy::lose(const CompletionChannel& channel) {
+  const Rail& rail = *channel.rail();
+  failure_.tell(rail.name() +
+                " of this rank is gone: was the device removed, or its driver (dmesg)?");
+  for (int fd : {channel.fd(), rail.context()->async_fd}) {
+    epoll_ctl(bell_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }
 }
 

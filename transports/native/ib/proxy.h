@@ -35,10 +35,10 @@ class Proxy final : public Attendant {
                        std::shared_ptr<const DmaBuf> exported = nullptr);
   void deregister_memory(const std::byte* data, std::size_t bytes);
   const Registrations& registrations() const { return registrations_; }
-  // What holds that memory; throws Error(kInvalid) when nothing does.
-  const Region& registered(const std::byte* data, std::size_t bytes) const;
+  // What holds that memory for such access; throws Error(kInvalid) when nothing does.
+  const Region& registered(const std::byte* data, std::size_t bytes, unsigned access = 0) const;
   // Sends what was posted, unless told to abort, and ends all queue pairs; after the last
-  // operation. Harmless a second time.
+  // operation. A device that refuses at the end keeps no other from it. Harmless a second time.
   void close();
   // From any thread: nothing is waited for any more.
   void abort() { aborted_ = true; }
@@ -51,6 +51,7 @@ class Proxy final : public Attendant {
 
  private:
   void ring_for_sleeper();
+  void lose(const CompletionChannel& channel);
   void flush();
   void probe();
 

@@ -2,7 +2,10 @@
 #include "transports/native/ib/queue_pair.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <random>
+#include <thread>
 
 namespace railgauge::ib {
 
@@ -14,6 +17,7 @@ constexpr std::uint32_t kReceivesAtOnce = 16;
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms, as NCCL's; receives are posted ahead, so it
 constexpr std::uint8_t kRnrRetry = 7;   // is not needed; 7: for ever
 constexpr std::uint8_t kHopLimit = 255;
+constexpr std::uint16_t kPartition = 0x7fff;  // of a partition key; the bit above: full member
 
 // Where a queue pair's packets start to count; any number, as long as it differs from the last
 // pair's of that number.
@@ -37,6 +41,12 @@ abi::Qp* create(const Rail& rail, CompletionQueue& queue, QueuePair::Depth depth
   if (!qp) throw verbs_error(rail.name() + ": making a queue pair", errno);
   inline_bytes = attributes.cap.max_inline_data;
   return qp;
+}
+
+std::string hexadecimal(std::uint16_t value) {
+  char text[8];
+  std::snprintf(text, sizeof text, "0x%04x", value);
+  return text;
 }
 
 }  // namespace
@@ -71,6 +81,8 @@ QueuePairFacts QueuePair::facts() const {
   facts.psn = psn_;
   facts.lid = rail_->attributes().lid;
   facts.lmc = rail_->attributes().lmc;
+  facts.port_flags = rail_->attributes().flags;
+  facts.pkey = rail_->pkey();
   facts.mtu = static_cast<std::uint8_t>(rail_->attributes().active_mtu);
   facts.link_layer = rail_->attributes().link_layer;
   facts.gid = rail_->gid();
@@ -88,6 +100,13 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
                                          ", the port of " + where +
                                          " is not: NCCL_IB_HCA has to name devices of one network");
   }
+  if (((peer.pkey ^ rail_->pkey()) & kPartition) != 0) {
+    throw Error(ErrorCode::kMismatch,
+                rail_->name() + " has the partition key " + hexadecimal(rail_->pkey()) +
+                    " at index " + std::to_string(settings.pkey_index) + ", the port of " + where +
+                    " has " + hexadecimal(peer.pkey) +
+                    ": the indices (NCCL_IB_PKEY) have to name one partition");
+  }
   abi::QpAttr attributes{};
   attributes.qp_state = abi::kQpsRtr;
   attributes.path_mtu = std::min<int>(port.active_mtu, peer.mtu);
@@ -98,18 +117,15 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
   abi::AhAttr& to = attributes.ah_attr;
   to.port_num = static_cast<std::uint8_t>(rail_->port());
   to.sl = static_cast<std::uint8_t>(settings.service_level);
-  const bool same_subnet = peer.gid.global.subnet_prefix == rail_->gid().global.subnet_prefix;
-  if (rail_->ethernet() || !same_subnet) {
+  const Address address = address_of(facts(), peer, number);
+  to.dlid = address.way.to;
+  to.src_path_bits = address.way.from_bits;
+  if (address.is_global) {
     to.is_global = 1;
     to.grh.dgid = peer.gid;
     to.grh.sgid_index = static_cast<std::uint8_t>(rail_->gid_index());
     to.grh.hop_limit = kHopLimit;
     to.grh.traffic_class = static_cast<std::uint8_t>(settings.traffic_class);
-  }
-  if (!rail_->ethernet()) {
-    const LidWay way = lid_way(number, port.lmc, peer.lid, peer.lmc);
-    to.dlid = way.to;
-    to.src_path_bits = way.from_bits;
   }
   modify(attributes,
          abi::kQpState | abi::kQpAv | abi::kQpPathMtu | abi::kQpDestQpn | abi::kQpRqPsn |
@@ -128,9 +144,17 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
          "RTS", where);
 }
 
+// As NCCL's wrap_ibv_modify_qp (misc/ibvwrap.cc): a device that resolves the peer's address may not
+// have an answer yet.
 void QueuePair::modify(abi::QpAttr& attributes, int mask, const char* to, const std::string& peer) {
-  const int error = Verbs::get().modify_qp(qp_, &attributes, mask);
-  if (error == 0) return;
+  const RailSettings& settings = rail_->settings();
+  int error = 0;
+  for (int again = 0; again <= settings.modify_retries; ++again) {
+    std::this_thread::sleep_for(std::int64_t{again} * settings.modify_pause);
+    error = std::abs(Verbs::get().modify_qp(qp_, &attributes, mask));
+    if (error == 0) return;
+    if (error != ETIMEDOUT && !settings.modify_retries_all) break;
+  }
   throw verbs_error(rail_->name() + ", GID " + std::to_string(rail_->gid_index()) + " " +
                         gid_text(rail_->gid()) + ": bringing a queue pair to " + to +
                         (peer.empty() ? ""

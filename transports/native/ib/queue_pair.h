@@ -7,36 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "transports/native/ib/address.h"
 #include "transports/native/ib/completion_queue.h"
 #include "transports/native/ib/rail.h"
 
 namespace railgauge::ib {
-
-// What the other end has to know of a queue pair; both ends exchange it as it lies in memory.
-struct QueuePairFacts {
-  std::uint32_t qpn, psn;
-  std::uint16_t lid;
-  std::uint8_t mtu;  // enum ibv_mtu
-  std::uint8_t link_layer;
-  abi::Gid gid;
-  std::uint32_t rkey;  // of the slots, where messages come in
-  std::uint8_t lmc;
-  std::uint8_t unused[3];
-};
-static_assert(sizeof(QueuePairFacts) == 40);
-
-// One of the ways between two ports of InfiniBand: a port answers to 2^LMC LIDs in a row, to each
-// of which the subnet manager may have laid another way (IBTA 7.11.1).
-struct LidWay {
-  std::uint16_t to;        // the LID there
-  std::uint8_t from_bits;  // of the LID here, what is added to the port's first
-};
-// The `number`th queue pair's: they take the ways in turn.
-inline LidWay lid_way(std::uint32_t number, std::uint8_t own_lmc, std::uint16_t lid,
-                      std::uint8_t lmc) {
-  return {static_cast<std::uint16_t>(lid + number % (1u << lmc)),
-          static_cast<std::uint8_t>(number % (1u << own_lmc))};
-}
 
 // What a queue pair is set to, as ibv_query_qp(3) tells it.
 struct QueuePairAttributes {
@@ -66,8 +41,8 @@ class QueuePair {
   std::uint32_t inline_bytes() const { return inline_bytes_; }
   // Without an rkey.
   QueuePairFacts facts() const;
-  // To the state in which it sends, as the `number`th between these ports; throws Error(kSystem)
-  // naming both ends.
+  // To the state in which it sends, as the `number`th between these ports. Throws Error(kMismatch)
+  // for ports of unlike partitions, Error(kSystem) naming both ends.
   void connect(const QueuePairFacts& peer, std::uint32_t number);
   QueuePairAttributes attributes() const;
   // Whether so many more sends may be posted.

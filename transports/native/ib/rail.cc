@@ -4,12 +4,14 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace railgauge::ib {
 
 namespace {
 
 const char* const kStates[] = {"no state", "down", "initialising", "armed", "active", "active"};
+constexpr int kAny = std::numeric_limits<int>::max();
 
 void check_range(const char* what, int value, int most) {
   if (value >= 0 && value <= most) return;
@@ -23,11 +25,26 @@ const RailSettings& checked(const RailSettings& settings) {
   check_range("a timeout (NCCL_IB_TIMEOUT)", settings.timeout, 31);
   check_range("a retry count (NCCL_IB_RETRY_CNT)", settings.retry_count, 7);
   check_range("an index of a partition key (NCCL_IB_PKEY)", settings.pkey_index, 0xffff);
+  check_range("a number of retries (NCCL_IB_MQP_RETRY_CNT)", settings.modify_retries, kAny);
+  check_range("milliseconds between retries (NCCL_IB_MQP_RETRY_SLEEP_MSEC)",
+              static_cast<int>(settings.modify_pause.count()), kAny);
   return settings;
 }
 
 bool all_zero(const abi::Gid& gid) {
   return std::all_of(std::begin(gid.raw), std::end(gid.raw), [](auto byte) { return byte == 0; });
+}
+
+bool is_empty(std::uint16_t pkey) { return (pkey & 0x7fff) == 0; }  // IBTA 10.9
+
+// "0, 2": the indices of a port's partition keys.
+std::string pkey_indices(const Device& device, int port, int count) {
+  std::string indices;
+  for (int index = 0; index < count; ++index) {
+    if (is_empty(device.pkey(port, index))) continue;
+    indices += (indices.empty() ? "" : ", ") + std::to_string(index);
+  }
+  return indices.empty() ? "none" : indices;
 }
 
 }  // namespace
@@ -57,6 +74,13 @@ Rail::Rail(const std::string& device, int port, int gid_index, const RailSetting
     throw Error(ErrorCode::kInvalid, name_ + " has " + std::to_string(attributes_.pkey_tbl_len) +
                                          " partition keys: there is no index " +
                                          std::to_string(settings_.pkey_index) + " (NCCL_IB_PKEY)");
+  }
+  pkey_ = device_.pkey(port, settings_.pkey_index);
+  if (is_empty(pkey_)) {
+    throw Error(ErrorCode::kInvalid, name_ + ": no partition key stands at index " +
+                                         std::to_string(settings_.pkey_index) +
+                                         " (NCCL_IB_PKEY), only at " +
+                                         pkey_indices(device_, port, attributes_.pkey_tbl_len));
   }
   pd_ = Verbs::get().alloc_pd(context());
   if (!pd_) throw verbs_error(name_ + ": making a protection domain", errno);

@@ -2,6 +2,7 @@
 // A rail: one port of an opened device with what all queue pairs on it have in common.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,13 +23,17 @@ struct RailSettings {
   // Messages of more bytes are followed by an empty one that carries the immediate, as the network
   // may deliver their packets in any order (NCCL_IB_AR_THRESHOLD); -1: none is.
   std::int64_t adaptive_threshold = -1;
+  bool modify_retries_all = false;  // NCCL_IB_MQP_RETRY_ALL: also after other errors than ETIMEDOUT
+  int modify_retries = 34;          // NCCL_IB_MQP_RETRY_CNT, of ibv_modify_qp
+  std::chrono::milliseconds modify_pause{100};  // NCCL_IB_MQP_RETRY_SLEEP_MSEC, longer each time
 };
 
 class Rail {
  public:
   // `gid_index` on Ethernet names the GID that packets come from; on InfiniBand it is used between
   // subnets only, and -1 stands for index 0. Throws Error(kSystem) for a port that is down or a GID
-  // that is not there, Error(kInvalid) for a setting that no queue pair can have.
+  // that is not there, Error(kInvalid) for a setting that no queue pair can have, an empty
+  // partition key among them.
   Rail(const std::string& device, int port, int gid_index, const RailSettings& settings);
   ~Rail();
   Rail(const Rail&) = delete;
@@ -40,6 +45,7 @@ class Rail {
   abi::Pd* pd() const { return pd_; }
   int port() const { return port_; }
   int gid_index() const { return gid_index_; }
+  std::uint16_t pkey() const { return pkey_; }
   const abi::Gid& gid() const { return gid_; }
   const abi::PortAttr& attributes() const { return attributes_; }
   const RailSettings& settings() const { return settings_; }
@@ -52,6 +58,7 @@ class Rail {
   std::string name_;
   abi::PortAttr attributes_;
   abi::Gid gid_;
+  std::uint16_t pkey_;
   abi::Pd* pd_;
 };
 

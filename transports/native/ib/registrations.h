@@ -14,23 +14,23 @@ namespace railgauge::ib {
 
 class Registrations {
  public:
-  // Registers the pages of some memory with these rails; `access` and `exported` as Region's. The
-  // same pages again are only counted. Throws what Region does, and Error(kInvalid) for more access
-  // than before.
+  // Registers the pages of some memory with these rails, of memory that is `exported` the memory
+  // itself; `access` and `exported` as Region's. The same again is only counted. Throws what Region
+  // does, and Error(kInvalid) for more access than before.
   const Region& add(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
                     std::shared_ptr<const DmaBuf> exported = nullptr);
   // Takes one add() back. Throws Error(kInvalid) for what nobody added.
   void remove(const std::byte* data, std::size_t bytes);
-  // What holds all of some memory; nullptr: nothing does.
-  const Region* find(const std::byte* data, std::size_t bytes) const;
+  // What holds all of some memory and allows such access; nullptr: nothing does.
+  const Region* find(const std::byte* data, std::size_t bytes, unsigned access = 0) const;
   // All of it is registered with another rail, too.
   void extend(const std::shared_ptr<Rail>& rail);
 
  private:
-  struct Pages {
+  struct Range {
     const std::byte* begin;
     std::size_t bytes;
-    bool operator<(const Pages& other) const {
+    bool operator<(const Range& other) const {
       return begin != other.begin ? begin < other.begin : bytes < other.bytes;
     }
   };
@@ -38,9 +38,9 @@ class Registrations {
     std::unique_ptr<Region> region;
     int times;
   };
-  static Pages pages_of(const std::byte* data, std::size_t bytes);
+  static Range pages_of(const std::byte* data, std::size_t bytes);
 
-  std::map<Pages, Counted> known_;
+  std::map<Range, Counted> known_;
 };
 
 }  // namespace railgauge::ib

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace railgauge::ib {
 
 namespace {
@@ -38,10 +40,15 @@ Verbs::Verbs() {
 #undef RAILGAUGE_VERBS_RESOLVE
   reg_dmabuf_mr = reinterpret_cast<decltype(reg_dmabuf_mr)>(
       dlvsym(library, "ibv_reg_dmabuf_mr", "IBVERBS_1.12"));
+  // Before anything is registered: a child of fork() must not take over registered pages. With
+  // kernels from 5.12 on, which copy them for the child, it does nothing.
+  if (void* fork_init = dlvsym(library, "ibv_fork_init", "IBVERBS_1.1")) {
+    reinterpret_cast<int (*)()>(fork_init)();
+  }
 }
 
 Error verbs_error(const std::string& what, int error) {
-  return Error(ErrorCode::kSystem, what + ": " + std::strerror(error));
+  return Error(ErrorCode::kSystem, what + ": " + std::strerror(std::abs(error)));
 }
 
 }  // namespace railgauge::ib

@@ -58,7 +58,8 @@ class Verbs {
   Verbs();
 };
 
-// A failed verb: `error` is what it returned or left in errno; "what, device:port: text".
+// A failed verb: `error` is what it returned, negative from some providers, or left in errno;
+// "what, device:port: text".
 Error verbs_error(const std::string& what, int error);
 
 }  // namespace railgauge::ib
