@@ -31,6 +31,7 @@ SAME(abi::PortAttr, ibv_port_attr, lmc);
 SAME(abi::PortAttr, ibv_port_attr, active_width);
 SAME(abi::PortAttr, ibv_port_attr, active_speed);
 SAME(abi::PortAttr, ibv_port_attr, link_layer);
+SAME(abi::PortAttr, ibv_port_attr, flags);
 
 SAME_SIZE(abi::DeviceAttr, ibv_device_attr);
 SAME(abi::DeviceAttr, ibv_device_attr, node_guid);
@@ -59,6 +60,7 @@ SAME(abi::AhAttr, ibv_ah_attr, grh.hop_limit);
 SAME(abi::AhAttr, ibv_ah_attr, grh.traffic_class);
 SAME(abi::AhAttr, ibv_ah_attr, dlid);
 SAME(abi::AhAttr, ibv_ah_attr, sl);
+SAME(abi::AhAttr, ibv_ah_attr, src_path_bits);
 SAME(abi::AhAttr, ibv_ah_attr, is_global);
 SAME(abi::AhAttr, ibv_ah_attr, port_num);
 
@@ -123,6 +125,7 @@ NUMBER(abi::kPortActive, IBV_PORT_ACTIVE);
 NUMBER(abi::kPortActiveDefer, IBV_PORT_ACTIVE_DEFER);
 NUMBER(abi::kInfiniBand, IBV_LINK_LAYER_INFINIBAND);
 NUMBER(abi::kEthernet, IBV_LINK_LAYER_ETHERNET);
+NUMBER(abi::kGrhRequired, IBV_QPF_GRH_REQUIRED);
 NUMBER(abi::kEventCqErr, IBV_EVENT_CQ_ERR);
 NUMBER(abi::kEventQpFatal, IBV_EVENT_QP_FATAL);
 NUMBER(abi::kEventQpReqErr, IBV_EVENT_QP_REQ_ERR);
