@@ -149,8 +149,8 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
 void QueuePair::modify(abi::QpAttr& attributes, int mask, const char* to, const std::string& peer) {
   const RailSettings& settings = rail_->settings();
   int error = 0;
-  for (int again = 0; again <= settings.modify_retries; ++again) {
-    std::this_thread::sleep_for(std::int64_t{again} * settings.modify_pause);
+  for (std::int64_t again = 0; again <= settings.modify_retries; ++again) {
+    std::this_thread::sleep_for(again * settings.modify_pause);
     error = std::abs(Verbs::get().modify_qp(qp_, &attributes, mask));
     if (error == 0) return;
     if (error != ETIMEDOUT && !settings.modify_retries_all) break;
