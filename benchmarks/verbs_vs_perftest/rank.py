@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each of the two guests runs: perftest, the transport and `railgauge link` in turns; rank 1 prints a JSON line
-for each sample.
+"""What each of the two guests runs: perftest and the transport in turns; rank 1 prints a JSON line for each sample.
 
 Arguments: RANK ADDRESS TURNS; rank 0 listens there.
 """
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 
 from benchmarks.verbs_vs_perftest.perftest import bandwidth_mb_per_s, latency_us
@@ -18,9 +15,6 @@ DEVICE = "rxe0"
 LARGE, LARGE_TIMES = 1 << 20, 20
 SMALL, SMALL_TIMES, BATCHES = 8, 20, 50
 SLOT_BYTES = 256 << 10
-LINK = (sys.executable, "-m", "railgauge", "link", "--transport", "NET/IB", "-b", str(LARGE), "--json")
-LINK_EVERY, LINK_PORT, LINK_S = 5, "29500", 60
-"""It is measured in every so many turns: to start takes seconds."""
 SPIN_S = {"bandwidth": 2e-3, "latency": 0.05}
 """How long a rank polls before it sleeps: as in `railgauge run` where every rank has a core (collectives/waiting.py),
 and beside ib_write_lat, which only polls, longer than a busy host takes a guest's core away."""
@@ -55,16 +49,6 @@ def our_latency(rank: int, pair: Pair) -> dict[str, float]:
     return {"least_us": min(batches), "mean_us": statistics.mean(batches)}
 
 
-def link(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
-    """What `railgauge link` says, of the slower direction; as runs do, it copies into slots."""
-    place = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": address, "MASTER_PORT": LINK_PORT}
-    environment = os.environ | place | {"NCCL_IB_HCA": f"={DEVICE}"}
-    ran = subprocess.run(LINK, env=environment, stdout=subprocess.PIPE, timeout=LINK_S, check=True)
-    document = json.loads(meeting.swap(ran.stdout) or ran.stdout)  # rank 0 prints it
-    slower = min(document["links"], key=lambda one: one["gb_per_s"])
-    return {"mb_per_s": slower["gb_per_s"] * 1e3, "mean_us": slower["latency_us"]}
-
-
 def main() -> None:
     rank, address, turns = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     meeting = meet(rank, address)
@@ -77,11 +61,9 @@ def main() -> None:
         ("railgauge", "bandwidth"): lambda: our_bandwidth(rank, pairs["bandwidth"]),
         ("perftest", "latency"): lambda: perftest_latency(rank, address, meeting),
         ("railgauge", "latency"): lambda: our_latency(rank, pairs["latency"]),
-        ("link", "both"): lambda: link(rank, address, meeting),
     }
     for turn in range(turns):
-        due = [each for each in measures if each[0] != "link" or turn % LINK_EVERY == 0]
-        for program, what in due[:: -1 if turn % 2 else 1]:
+        for program, what in list(measures)[:: -1 if turn % 2 else 1]:
             meeting.barrier()
             found = measures[program, what]()
             if rank == 1:
