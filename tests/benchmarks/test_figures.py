@@ -117,6 +117,19 @@ def test_all_reduce_of_1_mib_by_15_turns():
     )
 
 
+def test_how_far_off_the_cost_model_is_on_other_machines():
+    over = [
+        group.median(placement, OWN, size) / group.predicted_us(size)
+        for path in missed.files(missed.HOST)
+        if "xeon" in path.stem
+        for group in read(path).groups
+        for placement in group.times
+        for size in group.sizes()
+        if group.median(placement, OWN, size) and group.predicted_us(size)
+    ]
+    assert f"on the Xeons up to {max(over):.0f} times as long" in (ROOT / "docs/tuning.md").read_text()
+
+
 def gpu(name: str) -> Results:
     return Results.read(missed.GPU / f"{name}.jsonl")
 
