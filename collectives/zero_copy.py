@@ -15,11 +15,11 @@ from railgauge.topo.settings.algorithms import read_allowed
 
 NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10
-"""Arrays in memory of `Communicator.empty`: two rounds take 0.6 us, one copy less saves as much from 4 to 32 KiB on, by
-collective (docs/shared-memory.md)."""
+"""Arrays in memory of `Communicator.empty`: from here on one copy less saves more than the two rounds take
+(docs/shared-memory.md)."""
 CROSS_MEMORY_FROM = 4 << 20
 """Arrays anywhere, read by process_vm_readv. Looking up small pages costs more than the copy that is saved where
-several ranks read one array: 1 MiB to 7 ranks took four times as long. Larger arrays are in huge pages: NumPy asks for
+several ranks read one array. Larger arrays are in huge pages: NumPy asks for
 them from 4 MiB on (docs/shared-memory.md)."""
 CROSS_MEMORY_NOT = (*REDUCING, Collective.GATHER)
 """Reductions have to read into memory of their own first, which is a copy again; of a gather the root does all. Both

@@ -22,18 +22,24 @@ def render(results: Results) -> str:
 
 
 def verdict(results: Results, collective: str, launch: str, size: int) -> bool | None:
-    """Whether the goal is reached; None where it cannot be told."""
+    """Whether the goal is reached; None where it is unknown."""
+    share = share_of_goal(results, collective, launch, size)
+    return None if share is None else share >= 1
+
+
+def share_of_goal(results: Results, collective: str, launch: str, size: int) -> float | None:
+    """What was reached as a share of the goal, the lesser one where there are two; None where it is unknown."""
     ours = results.best_own_us(collective, launch, size)
     best = results.best_nccl_us(collective, launch, size)
     if ours is None or best is None:
         return None
     over_host = _over_host(results)
-    fast = ours / best <= wanted(collective, size, launch, over_host=over_host)
+    of_nccl = wanted(collective, size, launch, over_host=over_host) / (ours / best)
     if collective != "all_reduce" or size < LARGE or over_host:
-        return fast
+        return of_nccl
     if results.copies_gb_per_s is None:
         return None
-    return fast and results.busbw(collective, size, ours) >= OF_COPIES * results.copies_gb_per_s
+    return min(of_nccl, results.busbw(collective, size, ours) / (OF_COPIES * results.copies_gb_per_s))
 
 
 def _about(results: Results) -> str:

@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from benchmarks.host_collectives.results import LIMIT, OWN, Group
+from benchmarks.host_collectives.results import LIMIT, Group
 
 KIB, MIB = 2**10, 2**20
 NOT_REACHED, NOT_MEASURED = "not reached", "not measured"
@@ -44,16 +44,50 @@ def find_target(group: Group, size: int) -> Target | None:
     return None
 
 
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What was reached at one size, beside what is wanted there."""
+
+    target: Target
+    best_peer: str
+    ratio: float
+    """To the best peer."""
+    of_floor: float | None
+    """Of the floor's time; None where that was not measured."""
+
+    @property
+    def reached(self) -> bool:
+        """Everything that is wanted there."""
+        return self.share >= 1
+
+    @property
+    def share(self) -> float:
+        """The lesser of both figures as a share of what is wanted; 0 where the floor is wanted and was not measured."""
+        peer = self.ratio / self.target.ratio
+        if not self.target.of_floor:
+            return peer
+        return min(peer, self.target.of_floor / self.of_floor) if self.of_floor else 0.0
+
+
+def find_result(group: Group, placement: str, size: int) -> Result | None:
+    """None where nothing is wanted, or railgauge or every peer is missing."""
+    target, best = find_target(group, size), group.best_peer(placement, size)
+    ratio = group.over(placement, size, best)
+    if target is None or best is None or ratio is None:
+        return None
+    floor = group.over(placement, size, LIMIT)
+    return Result(target, best, ratio, 1 / floor if floor else None)
+
+
 def verdict(group: Group, placement: str, size: int) -> str:
     """The target and whether it is reached, for the table."""
-    target = find_target(group, size)
-    ratio = group.over(placement, size, group.best_peer(placement, size))
-    if target is None or ratio is None:
+    result = find_result(group, placement, size)
+    if result is None:
         return "-"
-    found = [f"{target.ratio:g} x: {reached(ratio >= target.ratio)}"]
-    of_floor = group.over(placement, size, LIMIT)
+    target, of_floor = result.target, result.of_floor
+    found = [f"{target.ratio:g} x: {reached(result.ratio >= target.ratio)}"]
     if target.of_floor:
-        how = f"{reached(1 / of_floor <= target.of_floor)} ({1 / of_floor:.2f})" if of_floor else NOT_MEASURED
+        how = f"{reached(of_floor <= target.of_floor)} ({of_floor:.2f})" if of_floor else NOT_MEASURED
         found.append(f"{target.of_floor:.2g} of the floor: {how}")
     return "; ".join(found)
 
@@ -65,12 +99,11 @@ def reached(yes: bool) -> str:
 
 def summary(groups: list[Group]) -> str:
     """How many of the targets with a result are reached."""
-    verdicts = [
-        text
+    results = [
+        result
         for group in groups
         for placement in group.times
         for size in group.sizes()
-        if group.median(placement, OWN, size) and (text := verdict(group, placement, size)) != "-"
+        if (result := find_result(group, placement, size))
     ]
-    met = sum(NOT_REACHED not in text and NOT_MEASURED not in text for text in verdicts)
-    return f"{met} of {len(verdicts)} targets reached"
+    return f"{sum(result.reached for result in results)} of {len(results)} targets reached"

@@ -10,7 +10,7 @@ from railgauge import _native
 
 TOP = 48.0
 SLACK = 5e-3  # a search stops a thousandth below its goal, crosses NICs for no less, and rounds speeds down
-SLACK_WITH_NICS = 2e-2  # docs/graph-bound.md: 1 of 9,000 was 1.4% short
+SLACK_WITH_NICS = 2e-2  # docs/graph-bound.md says so
 
 
 def search(case, pattern, cross_nic=2, others=(), wanted=()):
