@@ -58,11 +58,11 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
-        run_counters.tell(document.passages or ())
+        broken = run_counters.tell(document.passages or ())
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
         worse = self._tell_worse(compared)
-        return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
+        return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: "Comparison | None") -> int:
         """The exit status of a comparison, with the reason on stderr."""
