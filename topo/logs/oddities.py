@@ -135,7 +135,7 @@ def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
         if off and "" not in off and not off & {part(one) for one in over - without}:
             where = said.format(", ".join(sorted(off)))
             message = f"GPUDirect RDMA is asymmetric: it is not used {where}, and is used otherwise"
-            remedy = "railgauge gdr check there tells for each GPU and NIC which condition says no, such as nvidia_peermem"
+            remedy = "railgauge gdr check there names the condition that says no, GPU by NIC, such as nvidia_peermem"
             return _finding(name, Level.WARN, where, message, remedy, effect=effect)
     message = f"GPUDirect RDMA is asymmetric: {len(without)} of {len(over)} kinds of connections lack it"
     return _finding("gpu-nic-far", Level.WARN, "GPUDirect RDMA", message, effect=effect)
