@@ -3,13 +3,13 @@
 and the verdict on what the run was asked to reach, and on an older result beside it.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.cli import run_counters
+from railgauge.cli.output import json_text
 from railgauge.cli.run_answer import ResultFile, write
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
@@ -85,7 +85,7 @@ class RunOutput:
         """Print the end of the table, or the document; whether stdout took it."""
         try:
             if self._job.json:
-                self._print(json.dumps(self._document(document, compared), allow_nan=False))
+                self._print(json_text(self._document(document, compared), indent=None))
             elif document.rows:
                 self._print(self._footer(document))
                 if document.passages is not None:
