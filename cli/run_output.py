@@ -3,13 +3,13 @@
 and the verdict on what the run was asked to reach, and on an older result beside it.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.cli import run_counters
+from railgauge.cli.output import json_text
 from railgauge.cli.run_answer import ResultFile, write
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
@@ -58,11 +58,11 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
-        run_counters.tell(document.passages or ())
+        broken = run_counters.tell(document.passages or ())
         if document.error and not isinstance(error, BrokenPipeError):
             print(f"railgauge run: {document.error}", file=sys.stderr)
         worse = self._tell_worse(compared)
-        return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
+        return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: "Comparison | None") -> int:
         """The exit status of a comparison, with the reason on stderr."""
@@ -85,7 +85,7 @@ class RunOutput:
         """Print the end of the table, or the document; whether stdout took it."""
         try:
             if self._job.json:
-                self._print(json.dumps(self._document(document, compared), allow_nan=False))
+                self._print(json_text(self._document(document, compared), indent=None))
             elif document.rows:
                 self._print(self._footer(document))
                 if document.passages is not None:

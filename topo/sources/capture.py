@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.json_value import json_value
 from railgauge.topo.sources.compression import pack, unpack
 from railgauge.topo.sources.foreign_tree import place, unknown_facts
 from railgauge.topo.sources.pci_config import recorded_pci_config
@@ -151,10 +152,10 @@ def _format(member: "TarInfo") -> Literal[0, 1, 2]:
 
 
 def _files(capture: Capture) -> Iterable[tuple[str, str]]:
-    yield MANIFEST, json.dumps(capture.manifest, indent=1) + "\n"
+    yield MANIFEST, json.dumps(capture.manifest, indent=1, allow_nan=False) + "\n"
     for name, facts in sorted(capture.facts.items()):
         if facts is not None:
-            yield f"facts/{name}.json", json.dumps(facts, indent=1) + "\n"
+            yield f"facts/{name}.json", json.dumps(facts, indent=1, allow_nan=False) + "\n"
     for name, text in sorted(capture.texts.items()):
         yield "root" + name, text + "\n" if text else ""
 
@@ -206,7 +207,7 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
     if len(files[name]) > MAX_DOCUMENT:
         raise InputError(f"{name} is larger than {MAX_DOCUMENT >> 20} MiB", path)
     try:
-        document = json.loads(files[name])
+        document = json_value(files[name])
     except RecursionError as error:
         raise InputError(f"{name} is nested too deeply", path) from error
     except ValueError as error:
