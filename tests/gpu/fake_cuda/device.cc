@@ -36,7 +36,12 @@ const std::map<Result, const char*> kNames = {
     {kNotRegistered, "HOST_MEMORY_NOT_REGISTERED"},
     {kNotSupported, "NOT_SUPPORTED"},
     {kCaptureUnsupported, "STREAM_CAPTURE_UNSUPPORTED"},
+    {kCaptureMerge, "STREAM_CAPTURE_MERGE"},
     {kCaptureUnmatched, "STREAM_CAPTURE_UNMATCHED"},
+    {kCaptureUnjoined, "STREAM_CAPTURE_UNJOINED"},
+    {kCaptureIsolation, "STREAM_CAPTURE_ISOLATION"},
+    {kCaptureImplicit, "STREAM_CAPTURE_IMPLICIT"},
+    {kCapturedEvent, "CAPTURED_EVENT"},
     {209, "NO_BINARY_FOR_GPU"},
     {700, "ILLEGAL_ADDRESS"},
     {803, "SYSTEM_DRIVER_MISMATCH"}};
