@@ -84,7 +84,8 @@ void bind_gpu(nb::module_& m) {
       "device"_a, "Its bus id, as `0000:1b:00.0`, and its name.");
   m.def("gpus_reach", &cuda::reach, "bus_id"_a, "other"_a,
         "Whether one maps the memory of the other; False for one that this process does not see.");
-  m.def("a_gpu_hangs", &cuda::hangs, "Whether one of this process was not done in time.");
+  m.def("a_gpu_hangs", &cuda::any_hangs,
+        "Whether one of this process was not done in time, and still is not.");
   m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)

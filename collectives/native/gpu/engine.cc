@@ -68,6 +68,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
 }
 
 Engine::~Engine() {
+  if (const cuda::Closing gpu(gpu_.context()); !gpu) return;  // what follows is gone with it
   const bool leaves = status()->abort || status()->failed;  // and so do its kernels
   cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
 }
@@ -319,7 +320,7 @@ void Engine::check() const {
 
 void Engine::synchronize(cuda::Stream stream) const {
   const cuda::Current current(gpu_.context());
-  cuda::await(stream, timeout_s_ + kPatience, "waiting for a stream");
+  cuda::await(gpu_.context(), stream, timeout_s_ + kPatience, "waiting for a stream");
   check();
 }
 
