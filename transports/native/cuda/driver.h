@@ -91,12 +91,15 @@ struct LaunchConfig {
   X(event_create, cuEventCreate, (Event*, unsigned))                                         \
   X(event_destroy, cuEventDestroy_v2, (Event))                                               \
   X(event_record, cuEventRecord, (Event, Stream))                                            \
+  X(event_record_with, cuEventRecordWithFlags, (Event, Stream, unsigned))                    \
   X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
   X(event_query, cuEventQuery, (Event))                                                      \
   X(stream_query, cuStreamQuery, (Stream))                                                   \
   X(stream_wait, cuStreamWaitEvent, (Stream, Event, unsigned))                               \
   X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
   X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
+  X(capture_info, cuStreamGetCaptureInfo_v2,                                                 \
+    (Stream, int*, std::uint64_t*, Graph*, const void***, std::size_t*))                     \
   X(graph_prepare, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))      \
   X(graph_launch, cuGraphLaunch, (GraphRun, Stream))                                         \
   X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                       \
