@@ -347,6 +347,20 @@ def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem
     assert re.search(problem, on_ranks(2, body)[0])
 
 
+def test_a_rank_cannot_leave_any_number_of_exchanges_open(monkeypatch):
+    monkeypatch.setattr(hub, "MOST_OPEN", 20)
+
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            for number in range(bootstrap.all_gather(21)[0]):
+                bootstrap._send(pack_contribution(number, Contribution(20.0, 7, (), b"")))
+        else:
+            bootstrap.all_gather(21)
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
+
+
 def test_each_wait_on_the_connection_may_take_the_timeout():
     assert on_ranks(2, lambda b: b._sock.gettimeout(), timeout_s=17.0) == [17.0, 17.0]
 
