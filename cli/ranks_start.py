@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from railgauge.collectives.launch.launch import Ended, Launch, launcher
-from railgauge.collectives.launch.place import BY_HAND, Place, find_place, tasks_of_allocation
+from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, is_launched, is_tethered
 from railgauge.topo.errors import PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
@@ -146,9 +146,11 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
         processes = processes or tasks_of_allocation()
     elif not hosts and (processes or 1) * ranks_per_process > MAX_RANKS:
         raise UsageError(f"--ranks {asked.ranks}: {MAX_RANKS} are possible on one machine")
+    total = sum(host.slots for host in hosts) or processes or 1
+    check_world(total * ranks_per_process)
     return Launch(
         argv=[asked.command, *asked.for_ranks],
-        processes=sum(host.slots for host in hosts) or processes or 1,
+        processes=total,
         hosts=hosts,
         variables=asked.variables,
         timeout_s=timeout_s,

@@ -60,6 +60,8 @@ ACCEPTED_AT_ONCE = 128
 MOST_TOLD = 4
 """So many refusals are in the message about those who did not come."""
 SALT_BYTES = 16
+MOST_OPEN = 1024
+"""Exchanges that a rank may have come to before the others of their groups have; one for each group and thread."""
 
 
 @dataclass(slots=True)
@@ -263,6 +265,8 @@ class Hub:
 
     def _gather(self, number: int, rank: int, given: Contribution) -> None:
         key, members = (given.group, number), given.members or range(self._world_size)
+        if sum(rank in each.values for each in self._gathers.values()) >= MOST_OPEN:
+            raise ValueError("more exchanges at once than a rank has groups")
         gather = self._gathers.get(key) or self._begin_gather(key, time.monotonic() + given.limit_s, members)
         if rank in gather.values or rank not in members or members != gather.members:
             raise ValueError("the same contribution twice, or to a group that it is not in")

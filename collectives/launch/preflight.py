@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from railgauge import __version__
 from railgauge.collectives.launch import probe
 from railgauge.collectives.launch.launch import Launch
-from railgauge.collectives.launch.remote import RemoteResult, run_on
+from railgauge.collectives.launch.remote import MOST_SHOWN, RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.fleet.node_names import folded
 
@@ -69,8 +69,8 @@ def problems(node: str, result: RemoteResult) -> list[str]:
     if result.status in (126, 127):
         return [f"no {sys.executable} there: railgauge has to be installed under the same path on all hosts"]
     if result.status:
-        said = result.stderr.strip().splitlines()
-        return [f"{sys.executable} ended with status {result.status}{f': {said[-1]}' if said else ''}"]
+        said = result.last_words
+        return [f"{sys.executable} ended with status {result.status}{f': {said}' if said else ''}"]
     return _read(result.stdout)
 
 
@@ -86,8 +86,8 @@ def _read(stdout: bytes) -> list[str]:
     if version is None:
         return [f"{sys.executable} has no railgauge there: install {__version__} on all hosts"]
     if version != __version__:
-        return [f"railgauge {version} there, {__version__} here: install the same on all hosts"]
-    return [f"{what}: {why}" for what, why in found.items()]
+        return [f"railgauge {str(version)[:MOST_SHOWN]} there, {__version__} here: install the same on all hosts"]
+    return [f"{what}: {why}"[:MOST_SHOWN] for what, why in found.items()]
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from railgauge.collectives.launch.launch import (
 )
 from railgauge.collectives.launch.preflight import check
 from railgauge.collectives.launch.processes import grace_s
-from railgauge.collectives.launch.remote import SSH_FAILED, Listener, converse, ssh_command, ssh_reason
+from railgauge.collectives.launch.remote import MOST_STDERR, SSH_FAILED, Listener, converse, ssh_command, ssh_reason
 from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
@@ -122,6 +122,8 @@ class _Relay(Listener):
             _write(sys.stdout, data)
         else:
             lines, newline, rest = (self._started_line.get(node, b"") + data).rpartition(b"\n")
+            if len(rest) > MOST_STDERR:
+                lines, newline, rest = lines + newline + rest, b"", b""
             self._started_line[node] = rest
             _write(sys.stderr, lines + newline)
             if lines:

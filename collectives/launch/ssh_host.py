@@ -18,9 +18,11 @@ import sys
 
 from railgauge.collectives.launch.processes import kill, wait
 from railgauge.collectives.launch.tether import COMMAND, LAUNCHER_PID
+from railgauge.transports.secret import MOST_BYTES
 from railgauge.transports.secret import VARIABLE as SECRET
 
-MOST_SECRET, MOST_COMMAND = 4096, 1 << 20
+MOST_SECRET, MOST_COMMAND = MOST_BYTES + 1, 1 << 20
+"""Of a line, its end included."""
 LAUNCHER_GONE = 4
 
 
