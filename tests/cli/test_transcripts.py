@@ -40,4 +40,4 @@ def test_a_command_prints_what_is_shown(command, lines):
 
 
 def test_there_are_transcripts():
-    assert len(list(transcripts())) >= 9
+    assert len(list(transcripts())) >= 12
