@@ -10,20 +10,19 @@ from collections.abc import Sequence
 from railgauge.cli.findings_output import FOUND, print_findings
 from railgauge.cli.link_start import LinkAnswer
 from railgauge.cli.output import document, json_text, print_json, write_text
-from railgauge.cli.run_output import status_of
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult, directions
 from railgauge.collectives.link.link_text import lines
-from railgauge.topo.errors import Error
+from railgauge.topo.errors import Error, described, status_of
 from railgauge.topo.findings import Finding, at_or_above
 
 
-def finish(result: LinkResult, error: Exception | None, answer: LinkAnswer) -> int:
+def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:
     """Print and write what was measured; return the exit status."""
     findings = judge(result)
     unmet = [] if error else unmet_demands(result, answer.min_gb_per_s)
-    result.error = str(error) if error else "; ".join(unmet) or None
+    result.error = described(error) if error else "; ".join(unmet) or None
     content = document("link", socket.gethostname(), command=command_line(), **result.content(findings))
     saved = True
     for path in answer.files:

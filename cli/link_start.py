@@ -12,7 +12,7 @@ from railgauge.cli.run_answer import check_folders
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
-from railgauge.topo.errors import RunError, UsageError
+from railgauge.topo.errors import RunError, UsageError, described, status_of
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
 def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     """Be this process's rank; rank 0 prints the result, another one only what rank 0 cannot say."""
     from railgauge.cli.link_output import finish
-    from railgauge.cli.run_output import status_of
     from railgauge.collectives.link.process import take_part
     from railgauge.transports.tcp import allow_many_files
 
@@ -86,7 +85,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
         if leads:
             return finish(taken.result, taken.error, answer)
         if taken.error and speaks(taken.error, place, 1, joined=taken.joined):
-            print(f"railgauge link: rank {place.process}: {taken.error}", file=sys.stderr)
+            print(f"railgauge link: rank {place.process}: {described(taken.error)}", file=sys.stderr)
         return status_of(taken.error)
 
     try:

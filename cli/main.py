@@ -12,7 +12,6 @@ import signal
 import sys
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # without a file's name: of stdout
-INTERNAL = 70  # EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is
 COMMANDS = {
     "topo": (
         "railgauge.cli.topo.commands",
@@ -146,24 +145,24 @@ def run_command(name: str, args: list[str]) -> int:
 
 def explain_os_error(who: str, error: OSError) -> int:
     """Print what the system refused, and return the exit status."""
+    from railgauge.topo.errors import described, status_of
+
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
-    said = str(error.strerror or error)
     if error.filename is None and error.errno in OUTPUT_FAILS:
-        said = f"cannot write to stdout: {said}"
+        said = f"cannot write to stdout: {error.strerror}"
     else:
-        said = f"{error.filename}: {said}" if error.filename else said
-        said += " (--debug shows where)"
+        said = f"{described(error)} (--debug shows where)"
     print(f"{who}: {said}", file=sys.stderr)
-    return 3
+    return status_of(error)
 
 
 def explain(command: str, error: Exception) -> int:
     """Print one error and return its exit status; only railgauge's and typer's own are expected here."""
-    from railgauge.topo.errors import Error
+    from railgauge.topo.errors import Error, described, status_of
 
     if isinstance(error, Error):
         print(f"railgauge {command}: {error}", file=sys.stderr)
-        return error.exit_status
+        return status_of(error)
     show = getattr(error, "show", None)  # typer's usage errors
     if show is not None:
         show()
@@ -171,8 +170,8 @@ def explain(command: str, error: Exception) -> int:
     status = getattr(error, "exit_code", None)  # typer.Exit
     if status is not None:
         return int(status)
-    print(f"railgauge {command}: unexpected {type(error).__name__}: {error} (--debug shows where)", file=sys.stderr)
-    return INTERNAL
+    print(f"railgauge {command}: {described(error)} (--debug shows where)", file=sys.stderr)
+    return status_of(error)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,14 @@
 JSON documents carry schema, version, host and time.
 """
 
-import contextlib
 import json
-import os
-import stat
 import sys
 import time
 from typing import Any
 
 from railgauge import __version__
-from railgauge.topo.errors import UnavailableError, UsageError
-
-STDOUT = "/dev/stdout"
-STREAMS = ("/dev/std", "/dev/fd/", "/proc/")  # names of what is open already: never to be replaced
+from railgauge.topo.errors import UsageError
+from railgauge.topo.output_file import write_file
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -41,43 +36,13 @@ def write_text(path: str, text: str) -> None:
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Write a file whole or not at all; UnavailableError when that fails.
+    """Write a file (output_file.py) and say so on stderr; UnavailableError when that fails.
 
-    A link stays and its target is replaced; a device, a pipe or an open stream is written to as it is. UsageError
-    for an empty name.
+    UsageError for an empty name.
     """
     if not path:
         raise UsageError("the name of the file to write is empty")
     if path == "-":
         raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
-    try:
-        if _is_stream(path):
-            with open(os.dup(1) if path == STDOUT else path, "ab") as stream:  # a socket cannot be opened by its name
-                stream.write(data)
-        else:
-            _replace(os.path.realpath(path), data)
-    except OSError as error:
-        raise UnavailableError(f"cannot write {path}: {error.strerror}") from error
+    write_file(path, data)
     print(f"railgauge: wrote {path}", file=sys.stderr)
-
-
-def _is_stream(path: str) -> bool:
-    if os.path.abspath(path).startswith(STREAMS):
-        return True
-    try:
-        return not stat.S_ISREG(os.stat(path).st_mode)
-    except OSError:
-        return False  # not there yet
-
-
-def _replace(path: str, data: bytes) -> None:
-    part = f"{path}.{os.getpid()}.part"
-    with open(part, "xb") as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-            raise

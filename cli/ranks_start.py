@@ -188,7 +188,7 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
     return words
 
 
-def speaks(error: Exception | None, place: Place, ranks_per_process: int, *, joined: bool) -> bool:
+def speaks(error: BaseException | None, place: Place, ranks_per_process: int, *, joined: bool) -> bool:
     """Whether this process tells what went wrong although rank 0 does too.
 
     One of each host does, so that it stands on every host's terminal, one whose rank 0 is lost does for all, and one

@@ -5,7 +5,6 @@ and the verdict on what the run was asked to reach, and on an older result besid
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
-from railgauge.topo.errors import Error, UnavailableError
+from railgauge.topo.errors import Error, UnavailableError, described, status_of
 from railgauge.transports.select import NET_IB
 
 if TYPE_CHECKING:
@@ -44,15 +43,17 @@ class RunOutput:
             total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.operators) * self._job.cycles
             print(f"\r{self._rows}/{total} sizes measured", end="", file=sys.stderr, flush=True)
 
-    def finish(self, document: RunDocument | None, error: Exception | None) -> int:
+    def finish(self, document: RunDocument | None, error: BaseException | None) -> int:
         """Print the end and return the exit status."""
         if document is None:
+            if error and self._leads:
+                print(f"railgauge run: {described(error)}", file=sys.stderr)
             return status_of(error)
         compared = self.older.compare(document) if self.older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
         if compared and not compared.rows:
             unmet.append("nothing is compared: no row was measured before and now")
-        document = document.with_error(str(error) if error else "; ".join(unmet) or None)
+        document = document.with_error(described(error) if error else "; ".join(unmet) or None)
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
         saved = self._save(document)
@@ -117,15 +118,6 @@ class RunOutput:
                 print(f"railgauge run: {problem}", file=sys.stderr)
                 saved = False
         return saved
-
-
-def status_of(error: Exception | None) -> int:
-    """The exit status that belongs to what ended a run."""
-    if error is None:
-        return 0
-    if isinstance(error, BrokenPipeError):
-        return 128 + signal.SIGPIPE
-    return error.exit_status if isinstance(error, Error) else 1
 
 
 def unmet_demands(job: Job, document: RunDocument) -> list[str]:

@@ -15,7 +15,7 @@ from railgauge.cli.run_answer import Answer, check_folders
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
-from railgauge.topo.errors import Error, RunError
+from railgauge.topo.errors import Error, RunError, described, status_of
 
 if TYPE_CHECKING:
     from railgauge.cli.run_compare import Older
@@ -83,7 +83,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     def report(finished: Finished) -> int:
         error, ranks = finished.error, job.ranks_per_process
         if error and place.process != 0 and speaks(error, place, ranks, joined=finished.joined):
-            print(f"railgauge run: rank {place.process * ranks}: {error}", file=sys.stderr)
+            print(f"railgauge run: rank {place.process * ranks}: {described(error)}", file=sys.stderr)
         status = output.finish(finished.document, finished.error)
         try:
             if finished.timed_at and finished.document:
@@ -92,7 +92,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
                 write_text(answer.record, json_text(finished.record.to_json()) + "\n")
         except Error as problem:
             print(f"railgauge run: {problem}", file=sys.stderr)
-            return status or problem.exit_status
+            return status or status_of(problem)
         return status
 
     status = run_process(job, place, output.say, report)

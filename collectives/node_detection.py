@@ -17,9 +17,11 @@ from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Graphs, search
 from railgauge.topo.dev_number import dev_number
 from railgauge.topo.element import Element
+from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.merged_nics import merge_nics
 from railgauge.topo.model import System
+from railgauge.topo.output_file import write_file
 from railgauge.topo.system import build_system
 from railgauge.topo.topology import Topology
 from railgauge.transports.ib.device import IbDevice
@@ -147,10 +149,9 @@ def _named(env: Mapping[str, str], name: str, log: NcclLog) -> str | None:
 
 def _write(path: str, text: str) -> None:
     try:
-        with open(path, "w") as file:
-            file.write(text)
-    except OSError as error:
-        print(f"railgauge run: cannot write {path}: {error.strerror}; going on without", file=sys.stderr)
+        write_file(path, text.encode())
+    except UnavailableError as error:
+        print(f"railgauge run: {error}; going on without", file=sys.stderr)
 
 
 def _log(graphs: Graphs, log: NcclLog) -> None:

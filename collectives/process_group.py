@@ -20,10 +20,9 @@ from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.without_effect import without_effect
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UsageError, described
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.init_method import split_init_method
-from railgauge.transports.meeting import reason
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import choose_network
 from railgauge.transports.peer import Peer, this_peer
@@ -67,7 +66,7 @@ class ProcessGroup:
                 if bind:
                     stack.enter_context(bound(peers, place.process, plan.cpus[place.process]))
             except BaseException as error:
-                meeting.fail(reason(error))
+                meeting.fail(described(error))
                 raise
             self._open = stack.pop_all()
         self.rank = place.process
@@ -95,7 +94,7 @@ class ProcessGroup:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is not None and self._unless_closed.alive:
-            self._bootstrap.fail(reason(error))
+            self._bootstrap.fail(described(error))
         self.close()
 
 

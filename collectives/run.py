@@ -38,7 +38,7 @@ from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.counters.passage import Passage
-from railgauge.topo.errors import Error, RunError, UsageError, VerificationError
+from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
@@ -78,7 +78,7 @@ class Finished:
     """How a process's part ended: rank 0's document (None elsewhere, or before ranks had met), and what went wrong."""
 
     document: RunDocument | None
-    error: Exception | None
+    error: BaseException | None
     joined: bool
     """All its ranks had joined, so that rank 0 tells of their errors."""
     timed_at: TuningPlace | None = None
@@ -124,7 +124,7 @@ def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
         raise
 
 
-def _first_cause(errors: list[Exception]) -> Exception | None:
+def _first_cause(errors: list[BaseException]) -> BaseException | None:
     """The error that the others follow from: ranks that were only told to stop have a RunError."""
     return next((error for error in errors if not isinstance(error, RunError)), errors[0] if errors else None)
 
@@ -139,7 +139,7 @@ class _Rank:
         self.document: RunDocument | None = None
         self.timed_at: TuningPlace | None = None
         self.record: Record | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.over = threading.Event()
         self._job = job
         self._meeting = meeting
@@ -151,6 +151,8 @@ class _Rank:
         """Join, connect, measure and report; what went wrong is kept in `error`, and `over` is set at the end."""
         try:
             self._run()
+        except BaseException as error:
+            self.error = self.error or error  # without it a rank that never came to its end would have passed
         finally:
             self.over.set()
 
@@ -162,7 +164,7 @@ class _Rank:
         except Exception as error:
             self.error = error
             if self._bootstrap and not isinstance(error, RunError):
-                self._bootstrap.fail(str(error))
+                self._bootstrap.fail(described(error))
         if self._bootstrap:
             with contextlib.suppress(OSError):
                 self._bootstrap.close()
@@ -297,7 +299,7 @@ class _Rank:
             boards=outcome.boards,
             why_not_ib=outcome.network.why_not_ib,
             passages=outcome.passages,
-            error=str(self.error) if self.error else None,
+            error=described(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
@@ -307,5 +309,5 @@ class _Rank:
 
     def _record(self, outcome: Outcome) -> Record:
         standings = outcome.standings or self._meeting.standings
-        error = str(self.error) if self.error else None
+        error = described(self.error) if self.error else None
         return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one exception tree of railgauge, and the exit status of each.
+"""The one exception tree of railgauge, and the exit status of each; all others are errors of railgauge itself (70).
 
     Error                     1 never on its own
      ├─ UsageError            2  a flag or argument is wrong
@@ -15,6 +15,16 @@
 
 Every message says what happened, where, and what to try.
 """
+
+import errno
+import os
+import signal
+import traceback
+
+INTERNAL = 70
+"""EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is."""
+WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
+"""What the system answers to a call that makes no sense, or what Python raises by itself: no refusal of the system."""
 
 
 class Error(Exception):
@@ -79,3 +89,38 @@ class InputError(Error):
         self.line = line
         where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
         super().__init__(where + message)
+
+
+def status_of(error: BaseException | None) -> int:
+    """The exit status that belongs to what ended a command, a rank or a rule; 0 for None."""
+    if error is None:
+        return 0
+    if isinstance(error, Error):
+        return error.exit_status
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    if isinstance(error, BrokenPipeError):
+        return 128 + signal.SIGPIPE
+    refused = isinstance(error, OSError) and error.errno not in WRONG_CALLS
+    return UnavailableError.exit_status if refused or isinstance(error, MemoryError) else INTERNAL
+
+
+def described(error: BaseException) -> str:
+    """What to tell of it: an error of railgauge's own by its message, one of railgauge itself with kind and place."""
+    if isinstance(error, Error):
+        return str(error)
+    if status_of(error) == INTERNAL:
+        return f"unexpected {type(error).__name__}: {error}{_place(error)}"
+    if isinstance(error, OSError):
+        said = error.strerror or str(error)
+        return f"{error.filename}: {said}" if error.filename else said
+    return "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+
+
+def _place(error: BaseException) -> str:
+    """The line that raised it, such as " (topo/paths.py:33)"; "" where that is not known."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    folder, name = os.path.split(frames[-1].filename)
+    return f" ({os.path.basename(folder)}/{name}:{frames[-1].lineno})"

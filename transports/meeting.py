@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError, WaitTimeoutError
+from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError, WaitTimeoutError, described
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.bootstrap import Bootstrap
@@ -84,7 +84,7 @@ class Meeting:
             log.info("INIT", f"Bootstrap: {self.interface.name} is taken: {self.interface.reason}", also="BOOTSTRAP")
             self.place = self._run_hub(comm_id_port(environ)) if self.process == 0 else self._find_hub()
         except BaseException as error:
-            self._tell_trouble(reason(error))
+            self._tell_trouble(described(error))
             raise
 
     def join(self, rank: int) -> Bootstrap:
@@ -109,7 +109,7 @@ class Meeting:
                 member.join(self._version, self.host, secret, deadline=self.deadline, look_around=look_around)
             except BaseException as error:
                 if not isinstance(error, Error):  # Ctrl-C
-                    member.fail(reason(error))
+                    member.fail(described(error))
                 self._over = True  # the hub tells the others, or is gone
                 raise
             undo.pop_all()
@@ -234,11 +234,6 @@ def meet(
     meeting = Meeting(store, share, timeout_s=timeout_s, secret=secret, version=version)
     meeting.arrange(environ, NcclLog(share.ranks[0], environ))
     return meeting
-
-
-def reason(error: BaseException) -> str:
-    """What the others are told of an error that ends this process's part; those of our own need no name."""
-    return str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _whereabouts(told: bytes) -> str:

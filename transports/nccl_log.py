@@ -51,10 +51,17 @@ def expand(path: str, host: str) -> str:
 def _opened(path: str) -> TextIO | None:
     """The log file, once per process; the ranks of a run may share it, so it is added to. None: stderr instead."""
     try:
-        return open(path, "a", buffering=1)
+        return open(path, "a", buffering=1, opener=_without_waiting)
     except OSError as error:
         print(f"railgauge: cannot write NCCL_DEBUG_FILE {path}: {error.strerror}; using stderr", file=sys.stderr)
         return None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open it; a pipe that nobody reads is an error and not for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def subsystems(text: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY, Unread
 from railgauge.topo.natural_order import natural
+from railgauge.topo.output_file import write_file
 
 if TYPE_CHECKING:
     from railgauge.collectives.launch.remote import RemoteResult
@@ -68,7 +69,7 @@ def gather(
         if reason := _failure(result, given):
             failed.append(Unread(name=name, reason=reason.replace(f" {name}", "")))  # so that reasons fold
         else:
-            _write(os.path.join(folder, name + ending), given)
+            write_file(os.path.join(folder, name + ending), given)
             noisy.extend([name] if noise else [])
         on_done(1)
 
@@ -100,14 +101,6 @@ def _failure(result: "RemoteResult", given: bytes) -> str | None:
     if not given and MARK not in result.stdout:
         return "the command was not run: does a login script end the shell?"
     return None if given else "it sent nothing"
-
-
-def _write(path: str, data: bytes) -> None:
-    try:
-        with open(path, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise UnavailableError(f"cannot write {path}: {error.strerror}") from error
 
 
 def make_folder(path: str) -> None:

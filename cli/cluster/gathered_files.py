@@ -6,6 +6,7 @@ from railgauge.cli.cluster.nodes import destinations
 from railgauge.cli.cluster.progress import progress
 from railgauge.cli.machine_options import print_warnings
 from railgauge.topo.fleet.folder import NodeFile, Unread
+from railgauge.topo.fleet.node_names import folded
 
 
 def gathered_files(
@@ -30,7 +31,5 @@ def gathered_files(
 
 def _warn_of_noise(nodes: list[str]) -> None:
     if nodes:
-        from ClusterShell.NodeSet import NodeSet
-
         said = "a login script prints where commands are run; that was cut off"
-        print_warnings((f"{NodeSet.fromlist(nodes)}: {said}",))
+        print_warnings((f"{folded(nodes)}: {said}",))

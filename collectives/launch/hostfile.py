@@ -14,19 +14,25 @@ One host a line, `#` starts a comment:
 A host has one slot where none are said; a host that comes again, by whichever name, adds its slots (as in Open MPI).
 """
 
+import io
 import ipaddress
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.fleet.node_names import unfolded
 
 MOST_BYTES = 16 << 20
 MOST_HOSTS = 100_000
+MOST_NAMED = 1 << 18
+"""How often hosts may be named, a host that comes again counted again: some hostfiles have a line a slot."""
 MOST_SLOTS = 1 << 20
 
 NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
+ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")  # what may be one: ipaddress takes long to say no
 USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -67,15 +73,15 @@ def load(path: str) -> list[Host]:
 
 def parse_hostfile(text: str, path: str) -> list[Host]:
     """The hosts in a hostfile's text; `path` is for messages. Errors as load."""
-    hosts: list[Host] = []
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+    hosts = _Hosts()
+    for number, line in enumerate(io.StringIO(text.removeprefix("\ufeff"), newline="\n"), 1):
         try:
-            hosts += _line(line.partition("#")[0])
+            hosts.add(_line(line.partition("#")[0]))
         except UsageError as error:
             raise InputError(str(error), path, number) from None
-    if not hosts:
+    if not hosts.merged:
         raise InputError("no host in this hostfile", path)
-    return _merged(hosts)
+    return hosts.merged
 
 
 def hosts_from(text: str) -> list[Host]:
@@ -84,10 +90,11 @@ def hosts_from(text: str) -> list[Host]:
     Raises:
         UsageError: it is no such list.
     """
-    hosts = _merged(host for part in text.split() for word in _list(part) for host in _hosts(word))
-    if not hosts:
+    hosts = _Hosts()
+    hosts.add(host for part in text.split() for word in _list(part) for host in _hosts(word))
+    if not hosts.merged:
         raise UsageError("an empty list of hosts")
-    return hosts
+    return hosts.merged
 
 
 def check_destination(text: str) -> str:
@@ -105,7 +112,7 @@ def check_destination(text: str) -> str:
 def is_address(text: str) -> bool:
     """Whether this is an IP address, as it can stand in a hostfile: no zone, no brackets."""
     try:
-        return bool(ipaddress.ip_address(text)) and "%" not in text
+        return bool(ADDRESS.fullmatch(text) and ipaddress.ip_address(text))
     except ValueError:
         return False
 
@@ -139,18 +146,19 @@ def fill(hosts: Sequence[Host], processes: int | None) -> tuple[list[Host], str 
     return used, None if wanted == there else f"-np {wanted} of {there} slots: {_in_words(used)}"
 
 
-def _line(line: str) -> list[Host]:
+def _line(line: str) -> Iterator[Host]:
     """The hosts of one line, comment taken off."""
     words = re.sub(" ?= ?", "=", " ".join(line.split())).split()
     if not words:
-        return []
+        return
     _refuse_other_syntax(words)
     settings = dict(_setting(word) for word in words[1:] if "=" in word)
     aliases = tuple(word for word in words[1:] if "=" not in word)
-    hosts = [host for word in _list(words[0]) for host in _hosts(word, settings.get("slots"))]
+    hosts = (host for word in _list(words[0]) for host in _hosts(word, settings.get("slots")))
     if aliases:
-        hosts = [replace(_the_one(hosts, words, settings), aliases=tuple(map(check_destination, aliases)))]
-    return [replace(host, user=str(settings["user"])) if "user" in settings else host for host in hosts]
+        one = _the_one(list(islice(hosts, 2)), words, settings)
+        hosts = iter([replace(one, aliases=tuple(map(check_destination, aliases)))])
+    yield from (replace(host, user=str(settings["user"])) if "user" in settings else host for host in hosts)
 
 
 def _refuse_other_syntax(words: list[str]) -> None:
@@ -191,21 +199,21 @@ def _slots(text: str, word: str) -> int:
     return int(text)
 
 
-def _list(text: str) -> list[str]:
+def _list(text: str) -> Iterator[str]:
     """The parts of a list, its commas within brackets left alone."""
-    return re.findall(r"(?:\[[^\]]*\]|[^,])+", text)
+    return (part[0] for part in re.finditer(r"(?:\[[^\]]*(?:\]|$)|[^,\[])+", text))
 
 
 def _hosts(word: str, slots_said: int | str | None = None) -> list[Host]:
     """The host, or hosts, of `[user@]name[:slots]`, where a name may be an address, a range or a group."""
     user, _, rest = word.rpartition("@")
     if word.startswith("@"):
-        return [Host(check_destination(name), int(slots_said or 1)) for name in _expanded(word)]
+        return [Host(check_destination(name), int(slots_said or 1)) for name in unfolded(word, MOST_HOSTS)]
     name, slots = _name_and_slots(rest)
     if slots is not None and slots_said:
         raise UsageError(f"{word[:100]}: its slots are said twice, as :{slots} and as slots={slots_said}")
     count = int(slots_said or 1) if slots is None else _slots(slots, word)
-    names = _expanded(name) if "[" in name else [name]
+    names = unfolded(name, MOST_HOSTS) if "[" in name else [name]
     for each in names:
         check_destination(f"{user}@{each}" if user else each)
     return [Host(each, count, user or None) for each in names]
@@ -221,50 +229,39 @@ def _name_and_slots(text: str) -> tuple[str, str | None]:
     return name, slots if colon else None
 
 
-def _expanded(text: str) -> list[str]:
-    """The names in a range or group, as ClusterShell's NodeSet reads it."""
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-    from ClusterShell.NodeUtils import GroupResolverError
-
-    try:
-        if any(int(number) > MOST_HOSTS * 10 for number in re.findall(r"[0-9]{6,}", text)):
-            raise UsageError(f"{text[:100]}: more than {MOST_HOSTS} hosts")
-        nodes = NodeSet(text)
-    except (NodeSetException, AssertionError, ValueError) as error:
-        raise UsageError(f"{text[:100]}: {error} (a range is gpu[001-064,070])") from None
-    except GroupResolverError as error:
-        raise UsageError(
-            f"{text[:100]}: ClusterShell has no source of groups {error} (nodeset -LL lists groups)"
-        ) from None
-    if not nodes:
-        raise UsageError(f"{text[:100]}: ClusterShell knows no such group, or it is empty (nodeset -LL lists groups)")
-    if len(nodes) > MOST_HOSTS:
-        raise UsageError(f"{text[:100]}: more than {MOST_HOSTS} hosts")
-    return [str(node) for node in nodes]
-
-
-def _merged(hosts: Iterable[Host]) -> list[Host]:
+class _Hosts:
     """Hosts in their first order, each once, with all its slots; one is the same as another if they share a name."""
-    merged: list[Host] = []
-    seen: dict[str, int] = {}
-    for host in hosts:
+
+    def __init__(self) -> None:
+        self.merged: list[Host] = []
+        self._place: dict[str, int] = {}
+        self._named = 0
+
+    def add(self, hosts: Iterable[Host]) -> None:
+        """Take more of them, one by one. UsageError once there are more than can be."""
+        for host in hosts:
+            self._add(host)
+            self._named += 1
+            if len(self.merged) > MOST_HOSTS:
+                raise UsageError(f"more than {MOST_HOSTS} hosts")
+            if self._named > MOST_NAMED:
+                raise UsageError(f"hosts are named more than {MOST_NAMED} times: name each once, with slots=N")
+
+    def _add(self, host: Host) -> None:
         names = (host.address, *host.aliases)
-        at = next((seen[name] for name in names if name in seen), None)
+        at = next((self._place[name] for name in names if name in self._place), None)
         if at is None:
-            at = len(merged)
-            merged.append(host)
+            at = len(self.merged)
+            self.merged.append(host)
         else:
-            known = merged[at]
-            merged[at] = replace(
+            known = self.merged[at]
+            self.merged[at] = replace(
                 known,
                 slots=known.slots + host.slots,
                 user=known.user or host.user,
                 aliases=tuple(dict.fromkeys((*known.aliases, *(n for n in names if n != known.address)))),
             )
-        seen |= dict.fromkeys(names, at)
-    if len(merged) > MOST_HOSTS:
-        raise UsageError(f"{len(merged)} hosts: at most {MOST_HOSTS}")
-    return merged
+        self._place |= dict.fromkeys(names, at)
 
 
 def _in_words(hosts: Sequence[Host]) -> str:

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from railgauge.collectives.launch.place import HAND_SET, without_place
 from railgauge.collectives.launch.tether import COMMAND
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import INTERNAL, UnavailableError, UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
 from railgauge.transports.secret import job_secret, new_secret
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NAMES = ("local", "mpirun", "srun", "torchrun", "ssh")
 HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
 """Settings that have to be the same for all ranks: names, or how they begin."""
-OWN_STATUSES = frozenset({0, 2, 3, 4, 5, 130, 141})
+OWN_STATUSES = frozenset({0, 2, 3, 4, 5, INTERNAL, 130, 141})
 WORSE = 1
 """The status of a run that is slower than --compare allows, and of links with findings; all was printed before."""
 MAY_END_WORSE = frozenset({"--compare", "link"})

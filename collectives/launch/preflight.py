@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from ClusterShell.NodeSet import NodeSet
-
 from railgauge import __version__
 from railgauge.collectives.launch import probe
 from railgauge.collectives.launch.launch import Launch
 from railgauge.collectives.launch.remote import RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.fleet.node_names import folded
 
 WITHIN_S = 30.0
 FANOUT = 128
@@ -56,7 +55,7 @@ def check(launch: Launch, meeting_at: str) -> None:
         for problem in problems(node, result):
             lacking.setdefault(problem, []).append(node)
     if lacking:
-        lines = [f"{NodeSet.fromlist(nodes)}: {problem}" for problem, nodes in lacking.items()]
+        lines = [f"{folded(nodes)}: {problem}" for problem, nodes in lacking.items()]
         raise UnavailableError("\n  ".join([f"not all of the {len(results)} hosts are ready:", *lines]))
 
 

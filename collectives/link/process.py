@@ -10,7 +10,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
-from railgauge.topo.errors import Error, RunError
+from railgauge.topo.errors import Error, RunError, described
 from railgauge.transports.meeting import Meeting
 
 
@@ -48,7 +48,7 @@ def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Take
         measure(bootstrap, result.job, result, say)
     except Exception as error:
         if not isinstance(error, RunError):
-            bootstrap.fail(str(error))
+            bootstrap.fail(described(error))
         return Taken(result, error, joined=True)
     except BaseException:  # Ctrl-C
         meeting.fail("interrupted")

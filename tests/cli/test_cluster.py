@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import stat
 import struct
 import subprocess
 import termios
@@ -57,6 +58,25 @@ def dump(*arguments, status=0, **env):
     done = answers("cluster", "dump", *arguments, **env)
     assert done.returncode == status, done.stderr
     return done
+
+
+def test_what_was_gathered_before_stays_where_it_cannot_be_replaced(ssh, tmp_path):
+    """Its mode too; and a link of another user in a folder that all may write to leads nowhere."""
+    for name in ("node1.tar.zst", "node1.tar.gz"):
+        (tmp_path / name).write_bytes(b"old")
+        (tmp_path / name).chmod(0o600)
+    dump("-w", "node1", "-o", str(tmp_path), **ssh)
+    taken = [one for one in tmp_path.iterdir() if one.name.startswith("node1") and one.read_bytes() != b"old"]
+    assert [stat.S_IMODE(one.stat().st_mode) for one in taken] == [0o600]
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o1777)
+        old = taken[0]
+        (tmp_path / "precious").write_bytes(b"old")
+        old.unlink()
+        old.symlink_to(tmp_path / "precious")
+        os.lchown(old, 65534, 65534)
+        assert "link of another user" in dump("-w", "node1", "-o", str(tmp_path), status=3, **ssh).stderr
+        assert (tmp_path / "precious").read_bytes() == b"old"
 
 
 def test_the_odd_one_is_named_with_what_differs_and_the_votes(folder):

@@ -10,6 +10,7 @@ from tests.cli.command import command
 
 from railgauge.cli import output
 from railgauge.cli.output import write_text
+from railgauge.topo import output_file
 from railgauge.topo.errors import UnavailableError, UsageError
 
 
@@ -69,7 +70,7 @@ def test_a_failure_leaves_the_old_file_alone(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(output.os, "replace", full)
+    monkeypatch.setattr(output_file.os, "replace", full)
     with pytest.raises(UnavailableError, match="No space left"):
         write_text(str(path), "new")
     assert path.read_text() == "old"

@@ -37,6 +37,13 @@ def test_a_file_that_cannot_be_written_is_told_and_stderr_used(capsys):
     assert len(got) == 3
 
 
+def test_a_pipe_that_nobody_reads_is_no_log_and_nothing_waits_for_it(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    got = lines(capsys, NCCL_DEBUG="info", NCCL_DEBUG_FILE=str(tmp_path / "pipe"))
+    assert "cannot write NCCL_DEBUG_FILE" in got[0]
+    assert len(got) == 3
+
+
 def test_percent_signs():
     assert expand("/a/%h.%p.%%h", "me") == f"/a/me.{os.getpid()}.%h"
 

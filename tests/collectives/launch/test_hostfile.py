@@ -118,8 +118,39 @@ def test_a_long_list_is_read_in_one_go():
     names = ",".join(f"gpu{n}" for n in range(50_000))
     assert len(hosts_from(names)) == 50_000
     assert len(parse_hostfile(names + " " * 1_000_000 + "slots=2", "f")) == 50_000
-    with pytest.raises(UsageError, match="at most 100000"):
+    with pytest.raises(UsageError, match="more than 100000"):
         hosts_from(",".join(f"gpu{n}" for n in range(100_001)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\n".join(f"node{n}" for n in range(200_000)), "more than 100000 hosts"),
+        ("node[1-99999]\n" * 100_000, "named more than 262144 times"),
+        (",".join(["same"] * 400_000), "named more than 262144 times"),
+        ("node[1-99999999]", "more than 100000 hosts"),
+        ("node[1-99999]x[1-99999]y[1-99999]", "more than 100000 hosts"),
+        ("node[1-99999,100001-199999]", "more than 100000 hosts"),
+        ("node[1-99999]!node[1-99998]", "more than 100000 hosts"),
+        ("node999999999[9-10]", "same number of digits"),
+        (f"node[1-{'9' * 5000}]", "no range"),
+        ("@rack[1-99999999]", "more than 100000 hosts"),
+        ("@rack1!node[1-99999999]", "more than 100000 hosts"),
+        ("[" * (1 << 20), "missing bracket"),
+        ("a[1]!" * (1 << 20), "characters"),
+        ("0" * (1 << 19) + "[", "missing bracket"),
+    ],
+    ids=range(14),
+)
+def test_a_hostfile_of_too_many_hosts_is_refused_before_they_are_made(text, words):
+    with pytest.raises(InputError, match=r"^f:[0-9]+: .*" + words):
+        parse_hostfile(text, "f")
+
+
+def test_ranges_of_long_numbers_are_hosts():
+    assert [host.address for host in hosts_from("gpu[20260001-20260003/2],gpu1[07-08]")] == [
+        *("gpu20260001", "gpu20260003", "gpu107", "gpu108")
+    ]
 
 
 def test_processes_fill_slot_by_slot_in_order():
