@@ -26,7 +26,7 @@ LatencyBytes = Annotated[str, option(HOW, "--latency-bytes", help="size of those
 ITERATIONS_HELP = "timed messages; of short ones 25 times as many, between GPUs 200"
 Iterations = Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help=ITERATIONS_HELP)]
 Timeout = Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end it")]
-Transport = Annotated[str, option(WHAT, "--transport", help="only this one: SHM, NET/Socket; of GPUs P2P, SHM")]
+Transport = Annotated[str, option(WHAT, "--transport", help="only this: SHM, NET/IB, NET/Socket; of GPUs P2P, SHM")]
 OneAtATime = Annotated[bool, option(HOW, "--one-at-a-time", help="one pair after another: none shares anything")]
 Bisect = Annotated[bool, option(HOW, "--bisect", help="find one slow rank by halves, in place of measuring all pairs")]
 FaultOption = Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")]

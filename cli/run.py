@@ -71,7 +71,7 @@ def run(
     cycles: Annotated[int, option(HOW, "-N", "--run_cycles", min=0, help="repeat the whole scan; 0: forever")] = 1,
     check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
-    cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report CPU time, the mean with warm-up")] = 0,
+    cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report mean CPU time, with warm-up")] = 0,
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
     blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
     cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,

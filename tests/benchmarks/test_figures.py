@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of benchmarks/README.md and of README.md are those of the committed samples, computed anew."""
+"""The figures of benchmarks/README.md, README.md and docs/ are those of the committed samples, computed anew."""
 
 import json
 import pathlib
@@ -13,11 +13,15 @@ from benchmarks.gpu_vs_nccl.results import OWN, OWN_SYMMETRIC, Results
 from benchmarks.guests_vs_mpi.__main__ import render as render_guests
 from benchmarks.host_collectives.results import read
 from benchmarks.host_collectives.targets import Result, find_result, summary
+from benchmarks.predict.__main__ import MEASURED, compare
+from benchmarks.predict.__main__ import summary as predicted
+from benchmarks.predict.gpu import compared
 
 ROOT = pathlib.Path(__file__).parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 TEXT = (BENCHMARKS / "README.md").read_text()
 FRONT = (ROOT / "README.md").read_text()
+PREDICT, TUNING = ((ROOT / "docs" / name).read_text() for name in ("predict.md", "tuning.md"))
 KIB, MIB = 1 << 10, 1 << 20
 SMALL = [8, 32, 128, 512, 2 * KIB]
 SHORT = {"...-15-turns": "2-core-epyc-turin-vm-all_reduce-15-turns"}
@@ -127,7 +131,7 @@ def test_how_far_off_the_cost_model_is_on_other_machines():
         for size in group.sizes()
         if group.median(placement, OWN, size) and group.predicted_us(size)
     ]
-    assert f"on the Xeons up to {max(over):.0f} times as long" in (ROOT / "docs/tuning.md").read_text()
+    assert f"on the Xeons up to {max(over):.0f} times as long" in TUNING
 
 
 def gpu(name: str) -> Results:
@@ -290,3 +294,23 @@ def test_verbs_beside_perftest(name, label):
 
 def test_guests_beside_mpi():
     assert render_guests(samples("guests_vs_mpi/results/2-core-amd-epyc-25-17-vm.jsonl")) in TEXT
+
+
+def test_predictions_of_nccl():
+    tables = [json.loads(line) for line in MEASURED.read_text().splitlines()]
+    results = [result for table in tables for result in compare(table)]
+    names = {"calibration": "set on", "held-out": "**held out**"}
+    for line in list(predicted(results))[:4]:
+        told = re.fullmatch(r"([\w-]+), (.*): (\d+) rows, median error (.*), most (.*)", line)
+        use, where, rows, median, most = told.groups()
+        assert f"| {names[use]}, {where.removesuffix(' on')} | {rows} | {median} | {most} |" in PREDICT
+    held_out = [one for one in results if one["use"] == "held-out"]
+    short = [one for one in held_out if one["error"] < 0]
+    assert f"Times come out short rather than long ({len(short)} of {len(held_out)})" in PREDICT
+
+
+@pytest.mark.parametrize(("use", "name"), [("calibration", "set on"), ("held-out", "**held out**")])
+def test_predictions_of_our_engine_on_gpus(use, name):
+    errors = [abs(row["error"]) for row in compared() if row["use"] == use]
+    figures = f"| {len(errors)} | {statistics.median(errors):.0%} | {max(errors):.0%} |"
+    assert re.search(rf"^\| {re.escape(name)}: .* {re.escape(figures)}$", TUNING, re.MULTILINE)

@@ -9,7 +9,7 @@ from railgauge.topo.ends import names_of
 from railgauge.topo.predict.forecast import Forecast, Row
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-FASTER = 0.99  # of the time before
+FASTER = 1.01  # of the bus bandwidth before, which does not depend on the number of ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +22,8 @@ class Comparison:
 
     @property
     def change(self) -> float:
-        """What the largest size gains in speed, as a share; less than 0: it is slower."""
-        return self.before.rows[-1].time_us / self.after.rows[-1].time_us - 1
+        """What the bus bandwidth of the largest size gains, as a share; less than 0: it is slower."""
+        return self.after.rows[-1].busbw_gb_per_s / self.before.rows[-1].busbw_gb_per_s - 1
 
     @property
     def statement(self) -> str:
@@ -40,7 +40,7 @@ class Comparison:
         old, new = self.before.rows[-1], self.after.rows[-1]
         if old.algorithm is not new.algorithm:
             return [f"NCCL now chooses {new.algorithm}, before {old.algorithm}"]
-        other = new.algorithm is not Algorithm.DIRECT and new.time_us < FASTER * old.time_us
+        other = new.algorithm is not Algorithm.DIRECT and new.busbw_gb_per_s > FASTER * old.busbw_gb_per_s
         return ["the search now finds other channels"] if other else []
 
     def _left_out(self) -> list[str]:

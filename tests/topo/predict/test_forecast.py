@@ -2,6 +2,7 @@
 """Predictions: held against measured results, and what has to hold of any."""
 
 import json
+import re
 import statistics
 from dataclasses import replace
 
@@ -313,6 +314,17 @@ def test_a_change_that_makes_it_faster_says_why():
     compared = Comparison(edits=("NIC0.width=8",), before=before, after=after)
     assert after.rows[-1].time_us < before.rows[-1].time_us
     assert "NCCL now chooses tree, before ring" in compared.statement
+
+
+def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
+    whole = load_machine("@dgx-a100")
+    before, after = (
+        forecast(planned(machine, 1), Collective.ALL_REDUCE, [LARGE], RING)
+        for machine in (whole.topology, edited(whole.topology, [], ["GPU7"]))
+    )
+    compared = Comparison(edits=("drop GPU7",), before=before, after=after)
+    assert after.rows[-1].time_us < 0.99 * before.rows[-1].time_us  # 7 ranks exchange less than 8
+    assert re.search(r"busbw (\d+) -> \1 GB/s \([+-]0%\)$", compared.statement)
 
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
