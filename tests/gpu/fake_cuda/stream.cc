@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, a thread for each; events; graphs, which are the work that was put on a stream.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,15 +20,22 @@ namespace railgauge::cuda {
 
 // A part of a graph: at each launch, the work that it puts on the stream.
 using Part = std::function<Work()>;
+struct CUgraphNode_st {
+  Part part;
+};
 struct CUgraph_st {
-  std::uint64_t number = 0;  // of its capture
-  std::vector<Part> parts;
+  std::uint64_t number = 0;         // of its capture
+  std::list<CUgraphNode_st> parts;  // run one after another
+
+  std::list<CUgraphNode_st>::iterator find(GraphNode node) {
+    return std::find_if(parts.begin(), parts.end(), [node](auto& one) { return &one == node; });
+  }
   std::vector<Stream>
       streams;         // that are captured into it; first the one that the capture began on
   bool whole = false;  // its capture has ended
 };
 struct CUgraphExec_st {
-  std::vector<Part> parts;
+  std::list<CUgraphNode_st> parts;
 };
 
 namespace {
@@ -101,7 +111,13 @@ struct CUstream_st {
   std::shared_ptr<CUgraph_st> captured;  // what is put here now, or was before
   bool unjoined = false;  // something was put here that the stream of the capture does not wait for
 
+  GraphNode end = nullptr;  // of what was captured here last
+
   bool is_captured() const { return captured && !captured->whole; }
+  void capture(Part part) {
+    captured->parts.push_back({std::move(part)});
+    end = &captured->parts.back();
+  }
 };
 
 struct CUevent_st {
@@ -168,7 +184,7 @@ Result put(Stream asked, Work work) {
   const Stream stream = resolved(asked);
   if (!stream) return kInvalidContext;
   if (stream->is_captured()) {
-    stream->captured->parts.push_back([work = std::move(work)] { return work; });
+    stream->capture([work = std::move(work)] { return work; });
     stream->unjoined = true;
   } else {
     stream->queue->put(std::move(work));
@@ -249,16 +265,6 @@ Result cuEventRecord(Event event, Stream asked) {
   return put(stream, [record] { come(*record); });
 }
 
-// External: each launch of the graph records anew.
-Result cuEventRecordWithFlags(Event event, Stream asked, unsigned flags) {
-  if (!flags) return cuEventRecord(event, asked);
-  const Stream stream = resolved(asked);
-  if (!stream || !stream->is_captured()) return kInvalidValue;
-  stream->captured->parts.push_back(
-      [event]() -> Work { return [record = record_anew(event)] { come(*record); }; });
-  return kSuccess;
-}
-
 Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
@@ -272,7 +278,7 @@ Result cuStreamWaitEvent(Stream asked, Event event, unsigned flags) {
   const bool is_captured = stream->is_captured();
   if (flags) {
     if (!is_captured) return kInvalidValue;
-    stream->captured->parts.push_back([event] { return waiting_for(event); });
+    stream->capture([event] { return waiting_for(event); });
     return kSuccess;
   }
   if (!event->last) return kSuccess;
@@ -282,6 +288,7 @@ Result cuStreamWaitEvent(Stream asked, Event event, unsigned flags) {
   if (is_captured && stream->captured != graph) return kCaptureMerge;
   if (!is_captured) {  // a stream that waits for what is captured is captured with it
     stream->captured = graph;
+    stream->end = event->last->stream->end;
     graph->streams.push_back(stream);
   }
   event->last->stream->unjoined &= event->last->stream == graph->streams.front();
@@ -304,6 +311,7 @@ Result cuStreamBeginCapture_v2(Stream asked, int) {
   stream->captured = std::make_shared<CUgraph_st>();
   stream->captured->number = ++captures;
   stream->captured->streams.push_back(stream);
+  stream->end = nullptr;
   return kSuccess;
 }
 
@@ -320,13 +328,50 @@ Result cuStreamEndCapture(Stream asked, Graph* graph) {
   return kSuccess;
 }
 
-Result cuStreamGetCaptureInfo_v2(Stream asked, int* status, std::uint64_t* number, Graph*,
-                                 const void***, std::size_t*) {
+Result cuStreamGetCaptureInfo_v2(Stream asked, int* status, std::uint64_t* number, Graph* graph,
+                                 const GraphNode** ends, std::size_t* count) {
   if (is_default(asked)) return kCaptureImplicit;  // as while any other stream is captured
   const Stream stream = resolved(asked);
   if (!stream) return kInvalidContext;
   *status = stream->is_captured();
-  if (*status && number) *number = stream->captured->number;
+  if (!*status) return kSuccess;
+  *number = stream->captured->number;
+  *graph = stream->captured.get();
+  *ends = &stream->end;
+  *count = stream->end != nullptr;
+  return kSuccess;
+}
+
+// Each launch of the graph records anew.
+Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* from,
+                                 std::size_t count, Event event) {
+  graph->parts.push_back(
+      {[event]() -> Work { return [record = record_anew(event)] { come(*record); }; }});
+  *node = &graph->parts.back();
+  const std::vector<GraphNode> to(count, *node);
+  return cuGraphAddDependencies(graph, from, to.data(), count);
+}
+
+Result cuGraphAddDependencies(Graph graph, const GraphNode* from, const GraphNode* to,
+                              std::size_t count) {
+  auto& parts = graph->parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto first = graph->find(from[i]), then = graph->find(to[i]);
+    if (first == parts.end() || then == parts.end()) return kInvalidValue;
+    if (std::distance(parts.begin(), then) < std::distance(parts.begin(), first)) {
+      parts.splice(std::next(first), parts, then);
+    }
+  }
+  return kSuccess;
+}
+
+Result cuGraphRemoveDependencies(Graph graph, const GraphNode* from, const GraphNode* to,
+                                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (graph->find(from[i]) == graph->parts.end() || graph->find(to[i]) == graph->parts.end()) {
+      return kInvalidValue;
+    }
+  }
   return kSuccess;
 }
 
@@ -338,7 +383,7 @@ Result cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long lon
 
 Result cuGraphLaunch(GraphRun run, Stream stream) {
   std::vector<Work> all;
-  for (const Part& part : run->parts) all.push_back(part());
+  for (const auto& node : run->parts) all.push_back(node.part());
   return put(stream, [all = std::move(all)] {
     for (const Work& work : all) work();
   });

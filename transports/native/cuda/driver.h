@@ -20,6 +20,7 @@ using Function = struct CUfunc_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 using Graph = struct CUgraph_st*;
+using GraphNode = struct CUgraphNode_st*;
 using GraphRun = struct CUgraphExec_st*;
 struct IpcHandle {
   char bytes[64];
@@ -91,7 +92,6 @@ struct LaunchConfig {
   X(event_create, cuEventCreate, (Event*, unsigned))                                         \
   X(event_destroy, cuEventDestroy_v2, (Event))                                               \
   X(event_record, cuEventRecord, (Event, Stream))                                            \
-  X(event_record_with, cuEventRecordWithFlags, (Event, Stream, unsigned))                    \
   X(event_elapsed, cuEventElapsedTime, (float*, Event, Event))                               \
   X(event_query, cuEventQuery, (Event))                                                      \
   X(stream_query, cuStreamQuery, (Stream))                                                   \
@@ -99,7 +99,13 @@ struct LaunchConfig {
   X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
   X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
   X(capture_info, cuStreamGetCaptureInfo_v2,                                                 \
-    (Stream, int*, std::uint64_t*, Graph*, const void***, std::size_t*))                     \
+    (Stream, int*, std::uint64_t*, Graph*, const GraphNode**, std::size_t*))                 \
+  X(graph_record, cuGraphAddEventRecordNode,                                                 \
+    (GraphNode*, Graph, const GraphNode*, std::size_t, Event))                               \
+  X(graph_depend, cuGraphAddDependencies,                                                    \
+    (Graph, const GraphNode*, const GraphNode*, std::size_t))                                \
+  X(graph_release, cuGraphRemoveDependencies,                                                \
+    (Graph, const GraphNode*, const GraphNode*, std::size_t))                                \
   X(graph_prepare, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))      \
   X(graph_launch, cuGraphLaunch, (GraphRun, Stream))                                         \
   X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                       \
