@@ -286,6 +286,8 @@ class GpuCommunicator(Collectives):
 
     def close(self) -> None:
         """Send what the others still have to get, and end; by all ranks together, after the last operation is done."""
+        if self._job.is_copy:
+            return
         if self._connectors:
             with contextlib.suppress(RunError):  # of a run that has failed
                 self._group.barrier()

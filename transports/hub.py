@@ -21,6 +21,7 @@ from railgauge.topo.sources.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.failure import Failure, Verdict, judge
+from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (
     GROUP,
     LENGTH,
@@ -119,6 +120,7 @@ class Hub:
         self._over = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="bootstrap-hub", daemon=True)
+        leave_to_parent(self)
 
     def start(self) -> None:
         """Begin to accept ranks."""
@@ -126,6 +128,12 @@ class Hub:
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
+
+    def forked(self) -> None:
+        """Be a copy: of the connections, nothing but this process's descriptors."""
+        self._listener.close()
+        for member in tuple(self._connected):
+            member.sock.close()
 
     def end(self, reason: str) -> None:
         """End the run on all ranks; for other threads."""

@@ -54,4 +54,9 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             environ=os.environ,
         )
         stack.callback(meeting.close)
-        yield meeting
+        process = os.getpid()
+        try:
+            yield meeting
+        finally:
+            if os.getpid() != process:
+                stack.pop_all()  # a fork's copy must end nothing

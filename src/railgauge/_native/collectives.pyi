@@ -188,7 +188,7 @@ def gpus_reach(bus_id: str, other: str) -> bool:
     """
 
 def a_gpu_hangs() -> bool:
-    """Whether one of this process was not done in time."""
+    """Whether one of this process was not done in time, and still is not."""
 
 def has_gpu_kernels() -> bool: ...
 
