@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from railgauge.topo.findings import ORDER, Finding, Level, at_or_above
+from railgauge.topo.sources.printable import inline
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 
@@ -91,7 +92,7 @@ def _tell(findings: Sequence[Finding]) -> None:
         _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
         for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
             if text and (finding.id, text) not in told:
-                print(f"    {title}: {text}")
+                print(f"    {title}: {inline(text)}")
             told.add((finding.id, text))
 
 
@@ -103,6 +104,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def _print(before: str, level: Level, after: str) -> None:
+    before, after = inline(before), inline(after)
     if not sys.stdout.isatty():
         print(f"{before}{level}{after}")
         return

@@ -11,6 +11,7 @@ from railgauge.cli.findings_output import FOUND, print_findings
 from railgauge.cli.link_start import LinkAnswer
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.cli.run_output import status_of
+from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult, directions
@@ -30,7 +31,7 @@ def finish(result: LinkResult, error: Exception | None, answer: LinkAnswer) -> i
         try:
             write_text(path, json_text(content) + "\n" if path.lower().endswith(".json") else csv_text(result))
         except Error as problem:
-            print(f"railgauge link: {problem}", file=sys.stderr)
+            tell(f"railgauge link: {problem}")
             saved = False
     if answer.json:
         print_json(content)
@@ -38,7 +39,7 @@ def finish(result: LinkResult, error: Exception | None, answer: LinkAnswer) -> i
         _print(result, findings)
     sys.stdout.flush()
     if result.error:
-        print(f"railgauge link: {result.error}", file=sys.stderr)
+        tell(f"railgauge link: {result.error}")
     found = FOUND if at_or_above(findings, answer.fail_on) else 0
     return 4 if unmet else status_of(error) or (0 if saved else 3) or found
 

@@ -5,13 +5,14 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
-import sys
 import time
 from typing import Any
 
 from railgauge import __version__
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
 from railgauge.topo.output_file import write_file
+from railgauge.topo.sources.printable import printable
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -31,8 +32,8 @@ def print_json(content: dict[str, Any]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """As `write_bytes`, of text."""
-    write_bytes(path, text.encode())
+    """As `write_bytes`, of text: no control character of it reaches the file, whoever looks at it."""
+    write_bytes(path, printable(text).encode())
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -45,4 +46,4 @@ def write_bytes(path: str, data: bytes) -> None:
     if path == "-":
         raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
     write_file(path, data)
-    print(f"railgauge: wrote {path}", file=sys.stderr)
+    tell(f"railgauge: wrote {path}")
