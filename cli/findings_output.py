@@ -11,6 +11,7 @@ import typer
 
 from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings import ORDER, Finding, Level, at_or_above
+from railgauge.topo.sources.printable import inline
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 
@@ -103,7 +104,7 @@ def _tell(findings: Sequence[Finding]) -> None:
         _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
         for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
             if text and (finding.id, text) not in told:
-                print(f"    {title}: {text}")
+                print(f"    {title}: {inline(text)}")
             told.add((finding.id, text))
 
 
@@ -115,6 +116,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def _print(before: str, level: Level, after: str) -> None:
+    before, after = inline(before), inline(after)
     if not sys.stdout.isatty():
         print(f"{before}{level}{after}")
         return

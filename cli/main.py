@@ -86,6 +86,9 @@ def fill_closed_streams() -> None:
 
 def dispatch(args: list[str]) -> int:
     """Run one command line (without the program's name) and return its exit status."""
+    from railgauge.cli.streams import guard_streams
+
+    guard_streams()
     if args[:1] == ["--version"]:
         from railgauge import __version__
 
@@ -158,10 +161,11 @@ def explain_os_error(who: str, error: OSError) -> int:
 
 def explain(command: str, error: Exception) -> int:
     """Print one error and return its exit status; only railgauge's and typer's own are expected here."""
+    from railgauge.cli.streams import tell
     from railgauge.topo.errors import Error, described, status_of
 
     if isinstance(error, Error):
-        print(f"railgauge {command}: {error}", file=sys.stderr)
+        tell(f"railgauge {command}: {error}")
         return status_of(error)
     show = getattr(error, "show", None)  # typer's usage errors
     if show is not None:
@@ -170,7 +174,7 @@ def explain(command: str, error: Exception) -> int:
     status = getattr(error, "exit_code", None)  # typer.Exit
     if status is not None:
         return int(status)
-    print(f"railgauge {command}: {described(error)} (--debug shows where)", file=sys.stderr)
+    tell(f"railgauge {command}: {described(error)} (--debug shows where)")
     return status_of(error)
 
 

@@ -6,14 +6,15 @@ JSON documents carry schema, version, host and time.
 
 import json
 import math
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from railgauge import __version__
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
 from railgauge.topo.output_file import write_file
+from railgauge.topo.sources.printable import printable
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -44,8 +45,8 @@ def print_json(content: dict[str, Any]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """As `write_bytes`, of text."""
-    write_bytes(path, text.encode())
+    """As `write_bytes`, of text: no control character of it reaches the file, whoever looks at it."""
+    write_bytes(path, printable(text).encode())
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -58,4 +59,4 @@ def write_bytes(path: str, data: bytes) -> None:
     if path == "-":
         raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
     write_file(path, data)
-    print(f"railgauge: wrote {path}", file=sys.stderr)
+    tell(f"railgauge: wrote {path}")

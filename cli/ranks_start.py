@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli.streams import tell
 from railgauge.collectives.launch.launch import Ended, Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, is_launched, is_tethered
@@ -168,7 +169,7 @@ def seats(asked: Start, processes: int | None) -> "list[Host]":
     hosts = load(asked.hostfile) if asked.hostfile else hosts_from(asked.hosts or "")
     used, remark = fill(hosts, processes)
     if remark:
-        print(f"railgauge {asked.command}: {remark}", file=sys.stderr)
+        tell(f"railgauge {asked.command}: {remark}")
     return used
 
 

@@ -20,6 +20,7 @@ from railgauge.collectives.launch.launch import Launch
 from railgauge.collectives.launch.remote import MOST_SHOWN, RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.sources.printable import all_printable
 
 WITHIN_S = 30.0
 FANOUT = 128
@@ -78,7 +79,7 @@ def _read(stdout: bytes) -> list[str]:
     """The problems in a probe's answer: its last line, for login scripts may talk before."""
     lines = stdout[-MOST_ANSWER:].strip().splitlines()
     try:
-        answer = json.loads(lines[-1] if lines else b"")
+        answer = all_printable(json.loads(lines[-1] if lines else b""))
         version, found = answer["version"], dict(answer["problems"])
     except (ValueError, LookupError, TypeError):
         said = lines[-1][:80].decode(errors="replace") if lines else "nothing"

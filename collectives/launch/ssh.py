@@ -8,7 +8,6 @@ MASTER_ADDR and MASTER_PORT: the first host, as the hostfile names it, and a por
 import os
 import random
 import sys
-from typing import TextIO
 
 from railgauge.collectives.launch.hostfile import Host
 from railgauge.collectives.launch.launch import (
@@ -21,6 +20,7 @@ from railgauge.collectives.launch.launch import (
 )
 from railgauge.collectives.launch.preflight import check
 from railgauge.collectives.launch.processes import grace_s
+from railgauge.collectives.launch.relay import Relay
 from railgauge.collectives.launch.remote import MOST_STDERR, SSH_FAILED, Listener, converse, ssh_command, ssh_reason
 from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UsageError
@@ -51,7 +51,7 @@ def start(launch: Launch) -> Ended:
     """
     commands_by_host = _commands(launch)
     exported = environment(launch)
-    relay = _Relay(launch.argv)
+    relay = _Hosts(launch.argv)
     with exit_on_signals():
         check(launch, _meeting_at(launch.hosts))
         converse(
@@ -106,12 +106,13 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
     return found
 
 
-class _Relay(Listener):
+class _Hosts(Listener):
     """Passes on what the hosts print, and remembers how each ended."""
 
     def __init__(self, argv: list[str]) -> None:
         self._argv = argv
         self._reported = False
+        self._stdout: dict[str, Relay] = {}
         self._started_line: dict[str, bytes] = {}
         self._statuses: dict[str, int | None] = {}
         self._reasons: dict[str, str] = {}
@@ -119,19 +120,19 @@ class _Relay(Listener):
     def output(self, node: str, stream: str, data: bytes) -> bool:
         if stream == "stdout":
             self._reported = True
-            _write(sys.stdout, data)
+            self._stdout.setdefault(node, Relay()).pass_on(data, sys.stdout)
         else:
             lines, newline, rest = (self._started_line.get(node, b"") + data).rpartition(b"\n")
             if len(rest) > MOST_STDERR:
                 lines, newline, rest = lines + newline + rest, b"", b""
             self._started_line[node] = rest
-            _write(sys.stderr, lines + newline)
+            Relay().pass_on(lines + newline, sys.stderr)
             if lines:
                 self._reasons[node] = ssh_reason(lines)
         return True
 
     def ended(self, node: str, status: int | None) -> None:
-        _write(sys.stderr, self._started_line.pop(node, b""))
+        Relay().pass_on(self._started_line.pop(node, b""), sys.stderr)
         self._statuses[node] = status
 
     def verdict(self) -> Ended:
@@ -154,8 +155,3 @@ class _Relay(Listener):
         if status == SSH_FAILED:
             return f"lost {node} ({self._reasons.get(node, 'ssh did not say why')})"
         return None if self._is_own(status) else f"lost {node} (its ssh ended with status {status})"
-
-
-def _write(stream: TextIO, data: bytes) -> None:
-    stream.buffer.write(data)
-    stream.flush()

@@ -8,6 +8,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.json_value import json_value
+from railgauge.topo.sources.printable import all_printable
 
 SCHEMA = "railgauge/findings/1"
 MOST_BYTES = 64 << 20
@@ -29,7 +30,7 @@ def load(path: str) -> tuple[str, tuple[Finding, ...]]:
     if len(data) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no findings, {WRITTEN_BY}", path)
     try:
-        document = json_value(data)
+        document = all_printable(json_value(data))
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", path) from None
     listed = document.get("findings") if isinstance(document, dict) else None

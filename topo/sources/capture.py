@@ -20,7 +20,7 @@ from railgauge.topo.json_value import json_value
 from railgauge.topo.sources.compression import pack, unpack
 from railgauge.topo.sources.foreign_tree import place, unknown_facts
 from railgauge.topo.sources.pci_config import recorded_pci_config
-from railgauge.topo.sources.printable import all_printable, printable, printable_texts
+from railgauge.topo.sources.printable import all_printable, file_text, inline
 from railgauge.topo.sources.reader import Facts, follow
 from railgauge.topo.sources.shapes import FACTS, misfit
 from railgauge.topo.sources.tar_members import FOLDER, LINK, read_members
@@ -52,8 +52,8 @@ class CaptureReader:
         self.problems: dict[str, str] = {}
         self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
         self.redacted: str | None = capture.manifest.get("redacted")
-        self._texts = printable_texts(capture.texts)
-        self._links = printable_texts(capture.links)
+        self._texts = {inline(path): text for path, text in capture.texts.items()}
+        self._links = {inline(path): inline(target) for path, target in capture.links.items()}
         self._facts = all_printable(capture.facts)
         self._folders = folders((*self._texts, *self._links))
         self._followed = _followed(tuple(self._links.items()))
@@ -61,7 +61,7 @@ class CaptureReader:
     def text(self, path: str) -> str | None:
         """See Reader."""
         real = self._real(path)
-        return self._texts.get(real, "").rstrip() or None if real else None
+        return file_text(real, self._texts.get(real, "")).rstrip() or None if real else None
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader. Only what was read or listed is known to be there."""
@@ -69,7 +69,7 @@ class CaptureReader:
         if real is None:
             return ()
         listed = self._texts.get(f"{real.rstrip('/')}/{SEEN}", "").splitlines()
-        return tuple(sorted({*self._folders.get(real, ()), *listed} - {SEEN}))
+        return tuple(sorted({*self._folders.get(real, ()), *map(inline, listed)} - {SEEN}))
 
     def realpath(self, path: str) -> str | None:
         """See Reader."""
@@ -215,5 +215,5 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{name} is not a JSON object", path)
     if wrong := misfit(document, name):
-        raise InputError(printable(wrong), path)
+        raise InputError(inline(wrong), path)
     return document
