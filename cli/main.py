@@ -133,14 +133,20 @@ def run_command(name: str, args: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        if debug:
-            raise
+        trace(debug)
         return explain_os_error(f"railgauge {name}", error)
     except Exception as error:
-        if debug:
-            raise
+        trace(debug)
         return explain(name, error)
     return status
+
+
+def trace(debug: bool) -> None:
+    """Show where the error being handled was raised, if that is wanted; the status stays the error's."""
+    if debug:
+        import traceback
+
+        traceback.print_exc()
 
 
 def explain_os_error(who: str, error: OSError) -> int:

@@ -23,6 +23,7 @@ import traceback
 
 INTERNAL = 70
 """EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is."""
+NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # of Python's threading, of C++'s
 WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
 """What the system answers to a call that makes no sense, or what Python raises by itself: no refusal of the system."""
 
@@ -102,7 +103,7 @@ def status_of(error: BaseException | None) -> int:
     if isinstance(error, BrokenPipeError):
         return 128 + signal.SIGPIPE
     refused = isinstance(error, OSError) and error.errno not in WRONG_CALLS
-    return UnavailableError.exit_status if refused or isinstance(error, MemoryError) else INTERNAL
+    return UnavailableError.exit_status if refused or _lacks(error) else INTERNAL
 
 
 def described(error: BaseException) -> str:
@@ -114,7 +115,16 @@ def described(error: BaseException) -> str:
     if isinstance(error, OSError):
         said = error.strerror or str(error)
         return f"{error.filename}: {said}" if error.filename else said
-    return "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    return _lacks(error) or type(error).__name__
+
+
+def _lacks(error: BaseException) -> str:
+    """What this process has no more of; "" for another error."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, RuntimeError) and str(error).endswith(NO_THREAD):
+        return "no more threads: look at ulimit -u, ulimit -v and the pids.max of its cgroup"
+    return ""
 
 
 def _place(error: BaseException) -> str:
