@@ -13,7 +13,7 @@ from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
-from railgauge.topo.errors import RunError, UsageError, described, status_of
+from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, status_of
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
@@ -54,12 +54,14 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     if not plan.hosts:
         check_folders(answer.files)
     ended = launch_ranks(asked, plan)
-    if ended.status not in (0, 130) and not ended.reported and (ended.message or answer.json or answer.files):
+    interrupted = ended.status == status_of(KeyboardInterrupt())
+    if not ended.reported and ended.status and (answer.json or answer.files or (ended.message and not interrupted)):
         from railgauge.cli.link_output import finish
         from railgauge.collectives.link.link_result import LinkResult
 
-        finish(LinkResult(job=job), RunError(ended.message or "it failed before it had a result"), answer)
-    elif ended.message:
+        message = INTERRUPTED if interrupted else ended.message or "it failed before it had a result"
+        finish(LinkResult(job=job), RunError(message), answer)
+    elif ended.message and not interrupted:
         tell(f"railgauge link: {ended.message}")
     return ended.status
 

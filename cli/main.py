@@ -12,6 +12,7 @@ import signal
 import sys
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # without a file's name: of stdout
+INTERRUPTED = 128 + signal.SIGINT
 COMMANDS = {
     "topo": (
         "railgauge.cli.topo.commands",
@@ -69,7 +70,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the local launcher's ranks start with it blocked
         status = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # before a command runs
-        status = 130
+        status = INTERRUPTED
     sys.exit(status)
 
 
@@ -132,18 +133,28 @@ def run_command(name: str, args: list[str]) -> int:
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
+        if status == INTERRUPTED:  # typer's status of KeyboardInterrupt
+            from railgauge.cli.interrupted import tell
+
+            tell(name, args[:own])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except OSError as error:
-        if debug:
-            raise
+        trace(debug)
         return explain_os_error(f"railgauge {name}", error)
     except Exception as error:
-        if debug:
-            raise
+        trace(debug)
         return explain(name, error)
     return status
+
+
+def trace(debug: bool) -> None:
+    """Show where the error being handled was raised, if that is wanted; the status stays the error's."""
+    if debug:
+        import traceback
+
+        traceback.print_exc()
 
 
 def explain_os_error(who: str, error: OSError) -> int:

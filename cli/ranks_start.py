@@ -16,7 +16,7 @@ from railgauge.cli.streams import tell
 from railgauge.collectives.launch.launch import Ended, Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, is_launched, is_tethered
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import INTERRUPTED, PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def launch_ranks(asked: Start, plan: Launch) -> Ended:
         return Ended(0, None, reported=True)
     try:
         return chosen.start(plan)
+    except KeyboardInterrupt:
+        return Ended(128 + signal.SIGINT, INTERRUPTED, reported=False)
     except BrokenPipeError:  # whoever read our stdout has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Ended(128 + signal.SIGPIPE, None, reported=True)

@@ -15,7 +15,7 @@ from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
-from railgauge.topo.errors import Error, RunError, described, status_of
+from railgauge.topo.errors import INTERRUPTED, Error, RunError, described, status_of
 
 if TYPE_CHECKING:
     from railgauge.cli.run_compare import Older
@@ -48,15 +48,16 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
         except Error as error:
             return fail(job, answer, plan.processes * job.ranks_per_process, error)
     ended = launch_ranks(asked, plan)
-    if ended.status not in (0, 130) and not ended.reported and (ended.message or job.json or answer.files):
+    interrupted = ended.status == status_of(KeyboardInterrupt())
+    if not ended.reported and ended.status and (job.json or answer.files or (ended.message and not interrupted)):
         from railgauge.cli.run_output import RunOutput
         from railgauge.collectives.document import RunDocument
 
         ranks = plan.processes * job.ranks_per_process
-        message = ended.message or "the run failed before it had a result"
+        message = INTERRUPTED if interrupted else ended.message or "the run failed before it had a result"
         document = RunDocument.failed(job.collective, ranks, message, job.engine)
         RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
-    elif ended.message:
+    elif ended.message and not interrupted:
         tell(f"railgauge run: {ended.message}")
     return ended.status
 

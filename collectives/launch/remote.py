@@ -105,6 +105,11 @@ class Line:
         """End the stdin of all."""
         self._worker.set_write_eof()
 
+    def cut_off(self, node: str) -> None:
+        """Kill the connection to a host, whose end is not told."""
+        self._worker.cut_off(node)
+        self._worker.end_others()
+
     def call(self, after_s: float, action: Callable[[], None]) -> None:
         """Have `action` called in a while, unless all have ended by then."""
         self._worker.task.timer(after_s, _Alarm(action), autoclose=True)

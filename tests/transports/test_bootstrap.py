@@ -361,6 +361,29 @@ def test_a_rank_cannot_leave_any_number_of_exchanges_open(monkeypatch):
     assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
 
 
+@pytest.mark.parametrize("junk", [b"\xff", b"{", b"", b"[" * 100_000])
+@pytest.mark.parametrize("take", [lambda b: b.all_gather([1]), lambda b: b.broadcast(None, root=1)])
+def test_who_sends_no_value_to_an_exchange_is_named(take, junk):
+    found = on_ranks(3, lambda b: b.all_gather_bytes(junk) if b.rank == 1 else take(b))
+    for rank in (0, 2):
+        assert isinstance(found[rank], MismatchError)
+        assert "rank 1 sent to an exchange what no rank sends there" in str(found[rank])
+
+
+@pytest.mark.parametrize("mine", [[1], (1,), {"a": 1}, 1, "text", None])
+@pytest.mark.parametrize("other", [[1], {"a": 1}, 1, "text", None])
+def test_a_list_or_an_object_stands_against_another_of_its_kind(mine, other):
+    kinds = [
+        list if isinstance(one, list | tuple) else dict if isinstance(one, dict) else None for one in (mine, other)
+    ]
+    found = on_ranks(2, lambda b: b.all_gather(other if b.rank == 1 else mine))
+    if kinds[0] is kinds[1] or None in (mine, other):
+        assert found[0] == [list(mine) if isinstance(mine, tuple) else mine, other]
+    else:
+        assert isinstance(found[0], MismatchError)
+        assert "rank 1 sent" in str(found[0])
+
+
 def test_each_wait_on_the_connection_may_take_the_timeout():
     assert on_ranks(2, lambda b: b._sock.gettimeout(), timeout_s=17.0) == [17.0, 17.0]
 

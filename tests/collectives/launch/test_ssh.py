@@ -211,3 +211,27 @@ def test_without_a_secret_on_stdin_nothing_starts():
     command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host", "0", "5", "/", "run", "all_reduce"]
     ran = subprocess.run(command, input=b"", capture_output=True, timeout=WITHIN_S, check=False)
     assert (ran.returncode, ran.stdout) == (4, b"")
+
+
+HUNG_SSH = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1; shift
+case "$*" in *ssh_host*) case $host in HUNG) exec sleep 1000;; esac;; esac
+exec sh -c "$*"
+"""
+
+
+@pytest.mark.parametrize(("hung", "named"), [("*", ["127.0.0.2", "127.0.0.3"]), ("127.0.0.3", ["127.0.0.3"])])
+def test_an_ssh_that_hangs_after_the_preflight_is_cut_off_and_named(tmp_path, hung, named):
+    script = tmp_path / "ssh"
+    script.write_text(HUNG_SSH.replace("HUNG", hung))
+    script.chmod(0o755)
+    run = [*RUN, "--launcher", "ssh", "--hosts", "127.0.0.2,127.0.0.3", "-T", "3", "--json"]
+    environ = os.environ | {"RAILGAUGE_SSH": str(script), "NCCL_SOCKET_IFNAME": "lo"}
+    ran = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 4, ran.stderr
+    for node in named:
+        assert f"{node} did not start its ranks within 4 s" in ran.stderr
+    assert json.loads(ran.stdout)["status"] == "failed"
+    assert "starts its ranks\n" not in ran.stderr
