@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 << 20  # NCCL's own limit is 1024 nodes a rank, well under 1 MiB
 MAX_DEPTH = 32  # system/cpu/pci.../nic/net: real machines stay below 10
 MAX_ELEMENTS = 10_000  # the largest real machines have some hundred, and some steps take its square
+MAX_ATTRIBUTES = 256  # of one element; NCCL reads 16, and libxml2's time goes with the square
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ENCODINGS = (b"utf-8", b"utf8", b"us-ascii", b"ascii")
 ENCODING = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([^\"'>]*)")
+MORE_ATTRIBUTES = re.compile(
+    rb"<[^\s<>/=!?\"']++(?:\s*+[^\s<>/=\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){%d}" % (MAX_ATTRIBUTES + 1)
+)
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may stand before a document type
 PIECE = 65_536
 NO_CHARACTERS = [*range(0x20), 0xFFFE, 0xFFFF]  # what XML 1.0 cannot hold, but for tab and line ends
@@ -89,6 +93,8 @@ class _Parsing:
         text = data.removeprefix(BYTE_ORDER_MARK).lstrip()
         self._lines_before = data.count(b"\n") - text.count(b"\n")
         self._refuse_declarations(text)
+        if long := MORE_ATTRIBUTES.search(text):
+            raise self._refuse(f"an element has more than {MAX_ATTRIBUTES} attributes", _line_at(text, long.start()))
         try:
             for start in range(0, len(text), PIECE):
                 self._parser.feed(text[start : start + PIECE])

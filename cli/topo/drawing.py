@@ -6,6 +6,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from railgauge.cli.terminal import console
+from railgauge.topo.errors import InputError
 from railgauge.topo.input_file import read_bytes
 from railgauge.topo.inventory import Inventory
 from railgauge.topo.model import NodeKind, System
@@ -66,7 +67,10 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
 
 def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
     """Where nvidia-smi's matrix in a file differs, and why; ends with exit status 1 when it does."""
-    theirs = loads(read_bytes(path, LARGEST).decode("utf-8", "replace"), path)
+    text = read_bytes(path, LARGEST)
+    if len(text) > LARGEST:
+        raise InputError(f"larger than {LARGEST >> 20} MiB: give the output of nvidia-smi topo -m", path)
+    theirs = loads(text.decode("utf-8", "replace"), path)
     found = differences(theirs, matrix(system, topology, inventory))
     out = console(WIDEST)
     for one in found:

@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.fleet.node_names import NAME, unfolded
+from railgauge.topo.input_file import read_bytes
 
 MOST_BYTES = 16 << 20
 MOST_HOSTS = 100_000
@@ -58,11 +58,8 @@ def load(path: str) -> list[Host]:
         InputError: it cannot be read, or a line (said by number) is none of a hostfile.
     """
     try:
-        with Path(path).open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
+        raw = read_bytes(path, MOST_BYTES)
         text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read the hostfile: {error.strerror}", path) from None
     except UnicodeDecodeError:
         raise InputError("this is no hostfile: it is not text in UTF-8", path) from None
     if len(raw) > MOST_BYTES:

@@ -312,3 +312,13 @@ def test_unknown_elements_and_attributes_survive(element):
 
     text = write(Element(name="system", attributes=(("version", "1"),), children=(element,)))
     assert bare(xml.loads(text).root.children[0]) == bare(element)
+
+
+def test_an_element_has_no_more_attributes_than_can_be_read_at_once():
+    def text(count):
+        return '<system version="1">\n<cpu numaid="0"' + "".join(f" a{i}='>'" for i in range(count)) + "/></system>"
+
+    assert len(xml.loads(text(255).encode()).root.children[0].attributes) == 256
+    with pytest.raises(InputError, match="more than 256 attributes") as caught:
+        xml.loads(text(256).encode())
+    assert caught.value.line == 2

@@ -11,6 +11,8 @@ from railgauge.topo.paths import paths
 from railgauge.topo.settings.steering import Steering
 
 DEFAULTS = Steering()
+MOST_GPUS = 144
+"""Twice the GPUs of an NVL72 domain, the largest there is: the time of a search goes with the square, and more."""
 
 
 def search(
@@ -24,8 +26,10 @@ def search(
 ) -> Graphs:
     """The graphs of one of `nodes` equal nodes. `p2p` False: no peer access between GPUs; `denied`: not for those.
 
-    UnavailableError without ranks, a way between them, or a NIC to leave by.
+    UnavailableError without ranks, a way between them, or a NIC to leave by, and for more GPUs than any domain has.
     """
+    if len(system.gpus) > MOST_GPUS:
+        raise UnavailableError(f"{len(system.gpus)} GPUs: channels are searched for on machines of up to {MOST_GPUS}")
     wiring = wire_up(system, paths(system, p2p=p2p, levels=steering.levels, denied=denied), nodes)
     if nodes > 1 and not wiring.nets:
         raise UnavailableError("this machine has no NIC: it cannot be one of several nodes")
