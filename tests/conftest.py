@@ -2,6 +2,7 @@
 """Expected files: `expect(path, text)` compares, and `pytest --update-expected` writes them anew (review the diff)."""
 
 import signal
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,6 +18,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser):
     parser.addoption("--update-expected", action="store_true", help="write expected files instead of comparing")
+    parser.addoption(
+        "--golden",
+        type=Path,
+        metavar="DIR",
+        help="NCCL's recorded answers (*.json; default: ../shared/golden where that is); tests/golden has our own",
+    )
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.cli.command import clean_environment, command
 from tests.cli.test_schemas import check
 from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 RAILS = (1, 2, 3, 4, 5)
 TRIED = ("ports-blocked", "rail-unreachable", "mtu-mismatch", "rp-filter-strict")
@@ -115,7 +116,7 @@ def test_a_node_that_dies_meanwhile_is_named_and_nothing_is_left(hosts, environ)
     try:
         with subprocess.Popen(arguments("--fail-on", "UNKNOWN"), env=environ, stdout=subprocess.PIPE) as process:
             kill_once_it_tries(hosts, 2)
-            document = json.loads(process.communicate(timeout=50)[0])
+            document = json.loads(process.communicate(timeout=HANGS_AFTER_S)[0])
     finally:
         hosts.ip(2, "rule", "del", "pref", "10")
     assert process.returncode == 1
@@ -129,7 +130,7 @@ def test_a_node_that_dies_meanwhile_is_named_and_nothing_is_left(hosts, environ)
 
 def kill_once_it_tries(hosts, host):
     """End the node's process as soon as it has a connection under way."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANGS_AFTER_S
     while time.monotonic() < deadline:
         rows = [line.split() for line in hosts.run(host, ["cat", "/proc/net/tcp"]).stdout.splitlines()]
         if any(row[3] == SYN_SENT for row in rows):

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.command import in_process, railgauge, started
 from tests.cli.test_run_failures import alive
 from tests.cli.test_schemas import check
+from tests.patience import HANGS_AFTER_S
 
 SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
 
@@ -121,7 +122,7 @@ def test_a_file_that_cannot_be_written_is_told_before():
 def test_a_killed_rank_is_named_and_nothing_is_left(victim):
     with long_measurement() as (launcher, ranks):
         os.kill(ranks[victim], signal.SIGKILL)
-        out, err = launcher.communicate(timeout=40)
+        out, err = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 4
         assert f"rank {victim}" in err
         assert not any(alive(pid) for pid in ranks)
@@ -131,7 +132,7 @@ def test_a_killed_rank_is_named_and_nothing_is_left(victim):
 def test_interrupted_is_130():
     with long_measurement() as (launcher, ranks):
         os.killpg(launcher.pid, signal.SIGINT)
-        _, err = launcher.communicate(timeout=20)
+        _, err = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 130
         assert "Traceback" not in err
         assert not any(alive(pid) for pid in ranks)
@@ -142,7 +143,7 @@ def long_measurement():
     """Three ranks that would measure for minutes, and their processes; all of them move bytes."""
     endless = ("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "8", "--json")
     with started(*endless, NCCL_SOCKET_IFNAME="lo") as launcher:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANGS_AFTER_S
         while time.monotonic() < deadline:
             found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
             ranks = sorted(map(int, found), key=rank_of)

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import command
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli import output
 from railgauge.cli.output import write_text
@@ -28,7 +29,7 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     os.mkfifo(path)
     reader = subprocess.Popen(["cat", path], stdout=subprocess.PIPE)
     write_text(path, "text")
-    assert reader.communicate(timeout=20)[0] == b"text"
+    assert reader.communicate(timeout=HANGS_AFTER_S)[0] == b"text"
     assert os.listdir(tmp_path) == ["pipe"]
 
 

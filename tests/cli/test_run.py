@@ -8,6 +8,7 @@ import time
 
 import pytest
 from tests.cli.command import SMALL, clean_environment, command, document, in_process, railgauge, refused, run, started
+from tests.patience import HANGS_AFTER_S
 
 ONE_OF_TWO = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
 
@@ -85,7 +86,7 @@ def test_started_by_hand_as_with_env():
         )
         for rank in (1, 0)
     ]
-    (one, _), (zero, errors) = (process.communicate(timeout=50) for process in processes)
+    (one, _), (zero, errors) = (process.communicate(timeout=HANGS_AFTER_S) for process in processes)
     assert one == ""
     assert json.loads(zero)["status"] == "ok", errors
 
@@ -274,7 +275,7 @@ def test_the_printed_commands_run():
     pasted = [
         subprocess.Popen(line, shell=True, env=clean_environment(), stdout=subprocess.PIPE, text=True) for line in shown
     ]
-    told = [process.communicate(timeout=50)[0] for process in pasted]
+    told = [process.communicate(timeout=HANGS_AFTER_S)[0] for process in pasted]
     assert [process.returncode for process in pasted] == [0, 0]
     assert json.loads(told[0])["ranks"] == 2
 
@@ -298,7 +299,7 @@ def test_an_interrupt_reaches_ranks_without_a_launcher():
             assert line
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(HANGS_AFTER_S) == 130
         assert "Traceback" not in process.stderr.read()
 
 

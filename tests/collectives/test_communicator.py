@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from tests.collectives.wiring import ends_of, everybody, nets, over_each_transport, over_rings
+from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 
 from railgauge._native import transports as native
@@ -27,14 +28,12 @@ def test_a_rank_that_never_calls_is_named_by_all(transport):
     def body(bootstrap):
         comm = over_rings(bootstrap, [[0, 1, 2]], transport)
         if bootstrap.rank == 1:
-            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S).rank
         with pytest.raises(RunError, match="rank 1 did not take part") as caught:
             comm.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
-    started = time.monotonic()
     assert on_ranks(3, body, timeout_s=2.0) == [1, 1, 1]
-    assert time.monotonic() - started < 8
 
 
 @over_each_transport
@@ -73,7 +72,7 @@ def watch(happened, then):
     """Call `then` when it has happened, or will not any more, while the test goes on."""
 
     def look():
-        end = time.monotonic() + 10
+        end = time.monotonic() + HANGS_AFTER_S
         while not happened() and time.monotonic() < end:
             time.sleep(0.001)
         then()
@@ -116,14 +115,12 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
         comm = over_rings(bootstrap, rings, "NET/Socket")
         if bootstrap.rank == 1:
             comm._connections._connector.proxy.abort()  # as a killed process leaves it: closed, nobody at work
-            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S).rank
         with pytest.raises(PeerLostError, match=r"rank 1 .*(closed the connection|connection broke)") as caught:
             comm.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
-    started = time.monotonic()
-    assert on_ranks(3, body, timeout_s=30.0) == [1, 1, 1]
-    assert time.monotonic() - started < 15
+    assert on_ranks(3, body, timeout_s=FAR_S) == [1, 1, 1]
 
 
 def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are():

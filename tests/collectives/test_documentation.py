@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.collectives.wiring import everybody
+from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 
 import railgauge
@@ -53,7 +54,7 @@ def test_the_program_runs_as_two_processes():
         )
         for rank in range(2)
     ]
-    assert [(one.communicate(timeout=50)[1], one.returncode) for one in ranks] == [("", 0)] * 2
+    assert [(one.communicate(timeout=HANGS_AFTER_S)[1], one.returncode) for one in ranks] == [("", 0)] * 2
 
 
 def test_every_collective_is_in_the_table_with_its_arguments():

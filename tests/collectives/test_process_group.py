@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import in_threads
 
 import railgauge
@@ -32,7 +33,7 @@ import numpy as np
 import railgauge
 url, rank, size = sys.argv[1:]
 given = {} if rank == "-" else {"rank": int(rank), "world_size": int(size)}
-with railgauge.init_process_group(url, timeout=timedelta(seconds=30), **given) as group:
+with railgauge.init_process_group(url, timeout=timedelta(seconds=600), **given) as group:
     data = np.full(1000, group.rank + 1, np.float32)
     group.communicator.all_reduce(data)
     group.barrier()
@@ -59,7 +60,7 @@ def start(url, rank, size, program=PROGRAM, **env):
 
 
 def finish(processes):
-    results = [process.communicate(timeout=50) for process in processes]
+    results = [process.communicate(timeout=HANGS_AFTER_S) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), results
     return [out.strip() for out, _ in results]
 
@@ -226,7 +227,7 @@ def test_a_failing_rank_ends_the_others():
     failing = PROGRAM.replace("data = np.full", "raise SystemExit('no more')\n    data = np.full")
     other = start(url, 0, 2)
     failed = subprocess.run([sys.executable, "-P", "-c", failing, url, "1", "2"], capture_output=True, check=False)
-    _, err = other.communicate(timeout=50)
+    _, err = other.communicate(timeout=HANGS_AFTER_S)
     assert failed.returncode == 1
     assert other.returncode != 0
     assert "rank 1" in err
@@ -236,12 +237,10 @@ def test_a_failing_rank_ends_the_others():
 def test_ctrl_c_while_others_are_awaited_ends_all_that_are_there(interrupted):
     port = free_port()
     here = [start(f"tcp://127.0.0.1:{port}", rank, 3) for rank in range(2)]
-    store = TCPStore("127.0.0.1", port, timeout=timedelta(seconds=30))
+    store = TCPStore("127.0.0.1", port, timeout=timedelta(seconds=FAR_S))
     store.wait(["railgauge/hub", "railgauge/process/1"])
     here[interrupted].send_signal(signal.SIGINT)
-    began = time.monotonic()
-    errors = [process.communicate(timeout=50)[1] for process in here]
-    assert time.monotonic() - began < 15  # of 30 s
+    errors = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in here]
     assert "KeyboardInterrupt" in errors[interrupted]
     assert re.search(rf"rank {interrupted}( on \S+)?: KeyboardInterrupt", errors[1 - interrupted])
     store.close()
@@ -251,9 +250,7 @@ def test_an_exception_while_connecting_ends_the_others_at_once():
     url = f"tcp://127.0.0.1:{free_port()}"
     failing = PROGRAM.replace("url, rank", f"{BREAK_PLAN}url, rank", 1)
     processes = [start(url, 0, 2), start(url, 1, 2, program=failing)]
-    began = time.monotonic()
-    other, own = [process.communicate(timeout=50)[1] for process in processes]
-    assert time.monotonic() - began < 20
+    other, own = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in processes]
     assert "ZeroDivisionError: division by zero" in own
     assert "rank 1: ZeroDivisionError: division by zero" in other
 
@@ -318,7 +315,7 @@ def test_a_closed_group_says_so_at_once():
 
 
 def meet(store, rank, **others):
-    return railgauge.init_process_group(None, rank, 2, timedelta(seconds=30), store=store, **others)
+    return railgauge.init_process_group(None, rank, 2, timedelta(seconds=FAR_S), store=store, **others)
 
 
 def test_a_store_of_ones_own_serves_one_group_after_another():
@@ -363,23 +360,19 @@ def test_a_group_that_is_dropped_ends_the_run_at_once():
             group.barrier()
         return
 
-    began = time.monotonic()
     assert in_threads(2, process_main) == [None, None]
-    assert time.monotonic() - began < 15
 
 
 def test_a_meeting_that_is_dropped_ends_at_once():
     place = Place(process=0, processes=2, init_method="hash://", launcher="a test")
-    began = time.monotonic()
-    arrived = arrive(place, ranks_per_process=1, timeout_s=30.0, store=HashStore())
+    arrived = arrive(place, ranks_per_process=1, timeout_s=FAR_S, store=HashStore())
     arrived.__enter__()
     del arrived
     gc.collect()
-    assert time.monotonic() - began < 15
 
 
 LEFT_OPEN = """
-group = railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds=30))
+group = railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds=600))
 kept = [group, group.communicator]
 kept.append(kept)
 group.barrier()
@@ -391,15 +384,13 @@ if rank == "1":
 def test_a_group_left_open_at_the_end_of_the_program_ends_at_once_and_quietly():
     program = PROGRAM.partition("given =")[0].replace("import sys", "import sys, time") + LEFT_OPEN
     url = f"tcp://127.0.0.1:{free_port()}"
-    began = time.monotonic()
     processes = [start(url, rank, 2, program=program) for rank in range(2)]
-    assert [process.communicate(timeout=50) for process in processes] == [("", "")] * 2
-    assert time.monotonic() - began < 15
+    assert [process.communicate(timeout=HANGS_AFTER_S) for process in processes] == [("", "")] * 2
 
 
 def test_a_rank_that_cannot_read_its_topology_ends_the_others(tmp_path):
     url = f"tcp://127.0.0.1:{free_port()}"
     (tmp_path / "topo.xml").write_text("<system")
     processes = [start(url, 0, 2, NCCL_TOPO_FILE=str(tmp_path / "topo.xml")), start(url, 1, 2)]
-    errors = [process.communicate(timeout=20)[1] for process in processes]
+    errors = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in processes]
     assert all("topo.xml" in error for error in errors), errors

@@ -3,20 +3,19 @@
 
 import socket
 import subprocess
-import time
 
 import pytest
 from tests.cli.command import SMALL, clean_environment, command
+from tests.patience import HANGS_AFTER_S
 
 
 def run_two(*flags):
-    """The exit status and stderr of both ranks, and how long they took."""
+    """The exit status and stderr of both ranks, whose timeout is far off."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
-    began = time.monotonic()
     ranks = [
         subprocess.Popen(
-            command("run", "all_reduce", *SMALL, "-T", "30", *own),
+            command("run", "all_reduce", *SMALL, "-T", "600", *own),
             env=clean_environment(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -24,8 +23,8 @@ def run_two(*flags):
         )
         for rank, own in enumerate(flags)
     ]
-    errors = [rank.communicate(timeout=50)[1] for rank in ranks]
-    return [rank.returncode for rank in ranks], errors, time.monotonic() - began
+    errors = [rank.communicate(timeout=HANGS_AFTER_S)[1] for rank in ranks]
+    return [rank.returncode for rank in ranks], errors
 
 
 @pytest.mark.parametrize(
@@ -39,10 +38,9 @@ def run_two(*flags):
     ],
 )
 def test_a_flag_that_differs_between_ranks_is_named_at_once(one, other, words):
-    statuses, errors, seconds = run_two(one, other)
+    statuses, errors = run_two(one, other)
     assert statuses == [4, 4]
     assert words.format(host=socket.gethostname()) in errors[0]
-    assert seconds < 25
     assert "rank 1: rank 1" not in errors[1]
 
 

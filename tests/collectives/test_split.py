@@ -3,11 +3,11 @@
 
 import os
 import random
-import time
 
 import numpy as np
 import pytest
 from tests.collectives.wiring import everybody, nets, over_rings
+from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
@@ -82,9 +82,7 @@ def test_an_interface_that_is_missing_on_one_rank_ends_the_splitting_of_all(monk
             comm.split(0)
         return True
 
-    began = time.monotonic()
-    assert on_ranks(3, body, timeout_s=30.0) == [True] * 3
-    assert time.monotonic() - began < 15
+    assert on_ranks(3, body, timeout_s=FAR_S) == [True] * 3
 
 
 def broken(connect, rank):
@@ -172,15 +170,13 @@ def test_who_is_missing_in_a_part_is_told_to_all_by_its_number_in_the_job(only):
         comm = whole(bootstrap, only=only)
         part = comm.split(bootstrap.rank % 2, key=-bootstrap.rank)
         if bootstrap.rank == 3:
-            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S).rank
         used = part if bootstrap.rank % 2 else comm
         with pytest.raises(PeerLostError, match="rank 3 did not take part") as caught:
             used.all_reduce(np.ones(8, np.float32))
         return caught.value.rank
 
-    began = time.monotonic()
     assert on_ranks(5, body, timeout_s=2.0) == [3] * 5
-    assert time.monotonic() - began < 10
 
 
 def test_what_fails_in_one_communicator_ends_the_waiting_in_all():
@@ -196,9 +192,7 @@ def test_what_fails_in_one_communicator_ends_the_waiting_in_all():
                 comm.all_reduce(np.ones(8, np.float32))
         return True
 
-    began = time.monotonic()
-    assert on_ranks(4, body, timeout_s=30.0) == [True] * 4
-    assert time.monotonic() - began < 15
+    assert on_ranks(4, body, timeout_s=FAR_S) == [True] * 4
 
 
 def test_closing_the_whole_closes_its_parts_and_a_part_may_go_first():

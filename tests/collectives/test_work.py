@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import pytest
 from tests.collectives.wiring import everybody, over_rings
+from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
@@ -133,7 +134,7 @@ def test_a_rank_that_is_lost_meanwhile_is_named_by_wait():
     def body(bootstrap):
         comm = whole(bootstrap)
         if bootstrap.rank == 1:
-            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=10).rank
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S).rank
         work = comm.all_reduce(np.ones(8), async_op=True)
         with pytest.raises(PeerLostError, match="rank 1 did not take part") as caught:
             work.wait()
@@ -178,7 +179,7 @@ def test_a_communicator_that_nobody_closed_leaves_no_thread():
         return whole(bootstrap).all_reduce(np.ones(4), async_op=True).wait().tolist()
 
     assert on_ranks(2, body) == [[2.0] * 4] * 2
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANGS_AFTER_S
     while threading.active_count() > before and time.monotonic() < end:
         gc.collect()
         time.sleep(0.01)

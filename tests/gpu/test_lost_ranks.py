@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, command
+from tests.patience import HANGS_AFTER_S
 
 LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000")
 
@@ -54,7 +55,7 @@ def test_a_lost_rank_is_named_and_nothing_is_left(fake_gpus, victim, number, tim
     """The launcher gives the others a tenth of the timeout to end by themselves, which they do where one is killed."""
     launcher, ranks = start("--ranks", "3", timeout_s=timeout_s, **fake_gpus(3))
     os.kill(ranks[victim], number)
-    _, err = launcher.communicate(timeout=40)
+    _, err = launcher.communicate(timeout=HANGS_AFTER_S)
     assert launcher.returncode == 4, err
     assert re.search(words, err), err
     assert number == signal.SIGSTOP or "had to be killed" not in err, err
@@ -65,7 +66,7 @@ def test_a_lost_rank_is_named_and_nothing_is_left(fake_gpus, victim, number, tim
 def test_interrupted_is_130(fake_gpus, ranks):
     launcher, pids = start(*ranks, **fake_gpus(3))
     os.killpg(launcher.pid, signal.SIGINT)
-    _, err = launcher.communicate(timeout=20)
+    _, err = launcher.communicate(timeout=HANGS_AFTER_S)
     assert launcher.returncode == 130, err
     assert "Traceback" not in err
     assert not any(alive(pid) for pid in pids)

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.command import clean_environment, command, railgauge
 from tests.cli.test_run import free_port
 from tests.collectives.launch.peers import launch, peer
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.operation import NUMBERS
 
@@ -113,7 +114,7 @@ def by_hand(count, **env):
         )
         for rank in range(count)
     ]
-    told = [rank.communicate(timeout=50) for rank in ranks]
+    told = [rank.communicate(timeout=HANGS_AFTER_S) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0] * count, told
     return json.loads(told[0][0])
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 PREFIX = "rg-hosts"
 _numbers = itertools.count()
@@ -151,7 +152,7 @@ def _pids(namespace: str) -> list[int]:
 
 
 def _remove(namespace: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANGS_AFTER_S
     while (pids := _pids(namespace)) and time.monotonic() < deadline:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 LISTEN = "import socket; s = socket.create_server(('', 7000)); print('up', flush=True); s.accept()[0].sendall(b'hello')"
 ASK = "import socket; print(socket.create_connection(('rg-node2', 7000), 5).recv(5).decode())"
@@ -24,7 +25,7 @@ def test_nothing_is_left_of_a_host():
         sleeper = hosts.start(0, ["sleep", "1000"])
         while not hosts.pids(0):
             time.sleep(0.01)
-    assert sleeper.wait(5) == -9
+    assert sleeper.wait(HANGS_AFTER_S) == -9
     assert not Path("/run/netns", hosts.namespaces[0]).exists()
     assert not Path("/etc/netns", hosts.namespaces[0]).exists()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import golden_answers
 
 from railgauge.topo import xml
 from railgauge.topo.description.build import build
@@ -24,7 +25,13 @@ DGX = build(Path(fixture_path("dgx-h100")).read_bytes(), "dgx-h100")
 PCI = {path.rpartition("/")[2]: CaptureReader(DGX).realpath(path) for path in DGX.links if "/bus/pci/devices/" in path}
 GPU4, NIC0 = "0000:9d:00.0", "0000:18:00.0"
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
+
+def pytest_generate_tests(metafunc):
+    if "golden" in metafunc.fixturenames:
+        every = [
+            path for folder in golden_answers.folders(metafunc.config) for path in sorted(folder.glob("*.json"))[::12]
+        ]
+        metafunc.parametrize("golden", every, ids=lambda path: path.stem)
 
 
 def described(capture):
@@ -225,11 +232,8 @@ def test_a_file_of_two_hosts_with_equal_bus_ids_does_not_differ_from_itself():
     assert change.message == "GPU0 (0000:01:00.0): x8 -> x4"
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json"))[::12] or [None], ids=lambda path: path and path.stem)
-def test_no_golden_topology_differs_from_itself(path):
-    if path is None:
-        pytest.skip("the golden topologies are not at hand")
-    one = Described(topology=xml.loads(json.loads(path.read_text())["topo"], path.name))
+def test_no_golden_topology_differs_from_itself(golden):
+    one = Described(topology=xml.loads(golden_answers.read(golden)["topo"], golden.name))
     assert diff(one, one) == ()
 
 

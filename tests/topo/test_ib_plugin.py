@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NCCL's IB plugin makes of RDMA devices: which ports, order, port numbers, GUIDs, merged cards."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
+from tests import golden_answers
 from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.ib_plugin import (
@@ -20,7 +20,16 @@ from railgauge.topo.ib_plugin import (
 from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.sources.verbs import Verbs, VerbsDevice
 
-GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
+DUMPED = (
+    "real_ibm-vpc-h100",
+    "real_oci-H100-topology",
+    "real_yccl-topo_l20",
+    "real_yynil-2x4090-epyc-nps4-cx4",
+    "real_nccl2397-nodeA-2xA100pcie-cx6dx-x8",
+    "real_nccl2397-nodeB-2xA100pcie-cx6dx-x16",
+    "dgx-h100",
+)
+"""By NCCL, and the last by us."""
 NOT_ASKED = Verbs(reason="not asked")
 
 
@@ -175,13 +184,10 @@ def test_ports_of_unlike_link_layers_stay_apart(tree):
     assert cards(tree) == ["mlx5_0", "mlx5_1", "mlx5_2"]
 
 
-def dumped(name: str) -> list[dict[str, str]]:
+def dumped(file: Path) -> list[dict[str, str]]:
     """The RDMA <net>s of a file that NCCL wrote, by dev, each with the bus id of its card."""
-    file = GOLDEN / f"{name}.json"
-    if not file.is_file():
-        pytest.skip("no shared goldens here")
     nets, bus_id = [], ""
-    for tag, attributes in re.findall(r"<(pci|net) ([^>]*)>", json.loads(file.read_text())["topo"]):
+    for tag, attributes in re.findall(r"<(pci|net) ([^>]*)>", golden_answers.read(file)["topo"]):
         found = dict(re.findall(r'(\w+)="([^"]*)"', attributes))
         bus_id = found.get("busid", bus_id)
         if tag == "net":
@@ -189,20 +195,14 @@ def dumped(name: str) -> list[dict[str, str]]:
     return sorted(nets, key=lambda net: int(net["dev"]))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "real_ibm-vpc-h100",
-        "real_oci-H100-topology",
-        "real_yccl-topo_l20",
-        "real_yynil-2x4090-epyc-nps4-cx4",
-        "real_nccl2397-nodeA-2xA100pcie-cx6dx-x8",
-        "real_nccl2397-nodeB-2xA100pcie-cx6dx-x16",
-    ],
-)
-def test_dev_port_guid_and_card_are_those_that_nccl_dumped(tree, name):
+def pytest_generate_tests(metafunc):
+    if "golden" in metafunc.fixturenames:
+        metafunc.parametrize("golden", golden_answers.named(metafunc.config, *DUMPED), ids=lambda path: path.stem)
+
+
+def test_dev_port_guid_and_card_are_those_that_nccl_dumped(tree, golden):
     """Built from a dump: a card's second port is its function 1. The dumps are older than sorting by PCI address."""
-    nets = dumped(name)
+    nets = dumped(golden)
     for net in reversed(nets):
         guid = int(net["guid"], 16).to_bytes(8, "little").hex(":", 2)
         tree.device(net["name"], f"{net['busid'][:-1]}{int(net['port']) - 1}", sys_image_guid=guid)

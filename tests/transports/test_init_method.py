@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import AuthenticationError, UsageError, WaitTimeoutError
 from railgauge.transports.init_method import open_store, split_init_method
@@ -200,7 +201,7 @@ def test_two_hosts_meet(hosts, where, tmp_path):
     with hosts.start(1, command(where, 1), stdout=subprocess.PIPE, text=True) as other:
         first = hosts.run(0, command(where, 0))
         assert (first.stdout, first.stderr) == ("rg-node2\n", "")
-        assert other.communicate(timeout=20)[0] == "rg-node1\n"
+        assert other.communicate(timeout=HANGS_AFTER_S)[0] == "rg-node1\n"
 
 
 def test_an_address_of_the_other_host_is_refused_at_once(hosts):
@@ -242,6 +243,6 @@ def test_a_host_whose_name_is_a_loopback_address_at_home_is_met_all_the_same(hos
             first = hosts.run(0, command("tcp://rg-node1:29520", 0))
             assert first.stdout == "rg-node2\n"
             assert "rg-node1 is a loopback address here: the store listens on eth0:10.77.0.1<0> too" in first.stderr
-            assert other.communicate(timeout=20)[0] == "rg-node1\n"
+            assert other.communicate(timeout=HANGS_AFTER_S)[0] == "rg-node1\n"
     finally:
         names.write_text(before)

@@ -12,6 +12,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from tests.patience import FAR_S
 from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
@@ -97,9 +98,7 @@ def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
     ],
 )
 def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, problem):
-    began = time.monotonic()
-    errors = come(*places, timeout_s=30.0)
-    assert time.monotonic() - began < 15
+    errors = come(*places, timeout_s=FAR_S)
     for error in errors:
         who = "this rank" if isinstance(error, UsageError) else "rank [12] on .*"
         assert isinstance(error, UsageError | RunError)
@@ -126,10 +125,8 @@ def test_two_processes_0():
 
 @pytest.mark.parametrize(("ours", "theirs"), [(b"a", b"b"), (b"a", b""), (b"", b"b")])
 def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
-    began = time.monotonic()
     with caplog.at_level(logging.WARNING):
-        here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=30.0)
-    assert time.monotonic() - began < 15
+        here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=FAR_S)
     assert isinstance(there, AuthenticationError)
     assert re.match(r"the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
     assert re.match("rank 1 on .*: " + re.escape(str(there)), str(here))
@@ -222,16 +219,14 @@ def test_the_interface_and_the_reason_are_said(capfd):
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     store = HashStore()
-    meetings = [meet_on(store, process, 4, timeout_s=40.0) for process in range(3)]
+    meetings = [meet_on(store, process, 4, timeout_s=FAR_S) for process in range(3)]
     thread = threading.Timer(0.3, meetings[failing].fail, ["interrupted"])
     thread.start()
-    began = time.monotonic()
     for error in in_threads(3, lambda process: meetings[process].join(process)):
         assert isinstance(error, RunError)
         assert re.search(rf"rank {failing} on \S+: interrupted", str(error))
     thread.join()
     meetings[0].close()
-    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 from tests.transports.meeting_process import process_command
 from tests.transports.ranks import meet_on
 
@@ -36,7 +37,7 @@ def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number,
     threading.Thread(target=kill_once_joined).start()
     with pytest.raises(RunError, match=problem):
         meeting.join(0)
-    victim.wait(10)
+    victim.wait(HANGS_AFTER_S)
     meeting.close()
     store.close()
 
@@ -49,7 +50,7 @@ class TestTwoHosts:
         first = hosts.start(0, process_command(0, 2, timeout_s, path, *settings), stdout=subprocess.PIPE, text=True)
         before()
         second = hosts.run(1, process_command(1, 2, timeout_s, path, *settings))
-        return first.communicate(timeout=40)[0], second.stdout
+        return first.communicate(timeout=HANGS_AFTER_S)[0], second.stdout
 
     @pytest.mark.parametrize(
         ("setting", "address"),

@@ -7,12 +7,13 @@ import sys
 import time
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.transports import tcp
 
 
 def soon():
-    return time.monotonic() + 5
+    return time.monotonic() + HANGS_AFTER_S
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

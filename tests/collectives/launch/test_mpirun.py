@@ -14,6 +14,7 @@ from tests.cli.command import clean_environment, command
 from tests.collectives.launch.peers import AS_ROOT, launch, on_path, peer, pids_with
 from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch import mpirun
 from railgauge.collectives.launch.hostfile import Host
@@ -144,7 +145,7 @@ def test_a_failed_run_is_status_4_with_a_document(mpi):
 def test_a_killed_rank_ends_the_job_and_nothing_is_left(mpi):
     with started(mpi) as (launcher, ranks):
         os.kill(ranks[-1], signal.SIGKILL)
-        launcher.wait(30)
+        launcher.wait(HANGS_AFTER_S)
         assert launcher.returncode == 4
         assert none_left(ranks)
 
@@ -155,7 +156,7 @@ def test_no_rank_outlives_an_interrupt(mpi, number, status):
     with started(mpi) as (launcher, ranks):
         launcher.send_signal(number)
         launcher.stdout.close()
-        launcher.wait(30)
+        launcher.wait(HANGS_AFTER_S)
         assert launcher.returncode == status
         assert none_left(ranks)
 
@@ -182,7 +183,7 @@ class started:
     def __exit__(self, *error):
         for pid in self.pids():
             os.kill(pid, signal.SIGKILL)
-        self.launcher.wait(10)
+        self.launcher.wait(HANGS_AFTER_S)
         self.launcher.stdout.close()
 
     def pids(self):
@@ -194,7 +195,7 @@ def is_rank(pid):
 
 
 def none_left(pids):
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + HANGS_AFTER_S
     while left := [pid for pid in pids if alive(pid)]:
         if time.monotonic() > deadline:
             return not left

@@ -12,6 +12,7 @@ import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
 from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 from railgauge import __version__
 from railgauge.collectives.launch import probe
@@ -133,7 +134,7 @@ def test_when_the_preflight_is_ended_nothing_of_it_is_left(tmp_path):
         until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
         assert list(tmp_path.glob(".railgauge-preflight-*"))
         launcher.terminate()
-        assert launcher.wait(20) == 143
+        assert launcher.wait(HANGS_AFTER_S) == 143
     assert not list(tmp_path.glob(".railgauge-preflight-*"))
     until(lambda: not any(Path("/proc", pid).exists() for pid in pids.read_text().split()))
 

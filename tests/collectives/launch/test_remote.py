@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch import remote
 from railgauge.collectives.launch.remote import run_on, ssh_command
@@ -211,12 +212,12 @@ def test_an_interrupt_ends_the_wait_and_the_command_ends_with_its_time(tmp_path)
         while not (pid.exists() and pid.read_text().strip()):
             time.sleep(0.05)
         asking.send_signal(signal.SIGINT)
-        assert b"KeyboardInterrupt" in asking.communicate(timeout=20)[1]
+        assert b"KeyboardInterrupt" in asking.communicate(timeout=HANGS_AFTER_S)[1]
     wait_until_gone(pid.read_text())
 
 
 def wait_until_gone(pid):
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + HANGS_AFTER_S
     while os.path.exists(f"/proc/{pid.strip()}"):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.slurm import slurm_on
-from tests.hosts.waiting import WITHIN_S, until
+from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch import srun
 from railgauge.collectives.launch.hostfile import parse_hostfile
@@ -114,7 +115,7 @@ def test_what_srun_refuses_is_told_in_its_words(cluster):
 def test_when_the_launcher_is_told_to_end_nothing_is_left(cluster, number):
     launcher = running(cluster)
     launcher.send_signal(number)
-    launcher.communicate(timeout=WITHIN_S)
+    launcher.communicate(timeout=HANGS_AFTER_S)
     until(lambda: not railgauge_processes(cluster[0]))
 
 
@@ -123,7 +124,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_its_host_is_named(cluster):
     launcher = running(cluster)
     rank = next(pid for pid in railgauge_processes(hosts) if pid in hosts.pids(1) and has_task(pid))
     os.kill(rank, signal.SIGKILL)
-    _, errors = launcher.communicate(timeout=WITHIN_S)
+    _, errors = launcher.communicate(timeout=HANGS_AFTER_S)
     assert launcher.returncode == 4
     assert "rank 1 on rg-node2 is gone" in errors or "srun: error: rg-node2: task 1: Killed" in errors
     until(lambda: not railgauge_processes(hosts))

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
-from tests.hosts.waiting import WITHIN_S, until
+from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 RUN = [sys.executable, "-P", "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "64", "-f", "2"]
 ON_BOTH = ["--launcher", "ssh", "--hosts", "rg-node1:2,rg-node2:2"]
@@ -110,7 +111,7 @@ def test_the_shown_commands_run(cluster):
     for process in pasted:
         process.stdin.write(b"c0ffee" * 8 + b"\n\n")
         process.stdin.flush()
-    assert [process.wait(WITHIN_S) for process in pasted] == [0, 0], pasted[0].stderr.read()
+    assert [process.wait(HANGS_AFTER_S) for process in pasted] == [0, 0], pasted[0].stderr.read()
     assert b"# Out of bounds values : 0 OK" in pasted[0].stdout.read()
 
 
@@ -129,7 +130,7 @@ def test_variables_reach_the_ranks_and_the_secret_stands_in_no_command_line(clus
 def test_when_the_launcher_ends_nothing_is_left_on_any_host(cluster, number):
     with running(cluster) as launcher:
         launcher.send_signal(number)
-        launcher.wait(WITHIN_S)
+        launcher.wait(HANGS_AFTER_S)
         if number == signal.SIGINT:
             assert launcher.returncode == 130
         until(lambda: not railgauge_processes(cluster[0]))
@@ -138,7 +139,7 @@ def test_when_the_launcher_ends_nothing_is_left_on_any_host(cluster, number):
 def test_when_nobody_reads_the_table_any_more_the_job_ends(cluster):
     with running(cluster) as launcher:
         launcher.stdout.close()
-        assert launcher.wait(WITHIN_S) == 141
+        assert launcher.wait(HANGS_AFTER_S) == 141
         until(lambda: not railgauge_processes(cluster[0]))
 
 
@@ -146,7 +147,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_is_named(cluster):
     hosts, _ = cluster
     with running(cluster) as launcher:
         os.kill(ranks(hosts, 1)[0], signal.SIGKILL)
-        _, errors = launcher.communicate(timeout=WITHIN_S)
+        _, errors = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 4
         assert "rg-node2: rank" in errors
         assert "SIGKILL" in errors
@@ -158,7 +159,7 @@ def test_a_connection_that_breaks_ends_the_job_and_names_the_host(cluster):
     with running(cluster) as launcher:
         ssh = next(pid for pid in hosts.pids(0) if " rg-node2 env " in command_line(pid))
         os.kill(ssh, signal.SIGKILL)
-        _, errors = launcher.communicate(timeout=WITHIN_S)
+        _, errors = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 4
         assert "rg-node2" in errors
         until(lambda: not railgauge_processes(hosts))
@@ -171,7 +172,7 @@ def test_a_session_that_dies_on_the_host_ends_the_job_and_names_the_host(cluster
         assert sessions
         for pid in sessions:
             os.kill(pid, signal.SIGKILL)
-        _, errors = launcher.communicate(timeout=WITHIN_S)
+        _, errors = launcher.communicate(timeout=HANGS_AFTER_S)
         assert launcher.returncode == 4
         assert "lost rg-node2" in errors
         until(lambda: not railgauge_processes(hosts))
@@ -203,13 +204,13 @@ def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(t
         host.stdin.write(b"c0ffee" * 8 + b"\n\n")
         host.stdin.flush()
         assert b"/no/such/folder: No such file or directory: files are" in host.stderr.readline()
-        _, errors = host.communicate(timeout=WITHIN_S)
+        _, errors = host.communicate(timeout=HANGS_AFTER_S)
         assert host.returncode == 4, errors
 
 
 def test_without_a_secret_on_stdin_nothing_starts():
     command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host", "0", "5", "/", "run", "all_reduce"]
-    ran = subprocess.run(command, input=b"", capture_output=True, timeout=WITHIN_S, check=False)
+    ran = subprocess.run(command, input=b"", capture_output=True, timeout=HANGS_AFTER_S, check=False)
     assert (ran.returncode, ran.stdout) == (4, b"")
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.cli.command import clean_environment, command
 from tests.collectives.launch.peers import launch, on_path, peer, pids_with
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch import torchrun
 from railgauge.collectives.launch.hostfile import Host
@@ -70,7 +71,7 @@ def test_a_torchrun_on_each_of_two_hosts(backend):
             )
             for host in range(2)
         ]
-        told = [end.communicate(timeout=50) for end in ends]
+        told = [end.communicate(timeout=HANGS_AFTER_S) for end in ends]
     assert [end.returncode for end in ends] == [0, 0], told[0][1] + told[1][1]
     got = json.loads("".join(out for out, _ in told))  # c10d numbers the hosts as it likes
     assert (got["status"], got["ranks"], got["nodes"]) == ("ok", 4, 2)
@@ -103,7 +104,7 @@ def test_a_killed_rank_ends_the_job_and_nothing_is_left():
             assert launcher.poll() is None
         rank = next(pid for pid in pids_with(mark) if b"LOCAL_RANK=1\0" in Path(f"/proc/{pid}/environ").read_bytes())
         os.kill(rank, signal.SIGKILL)
-        launcher.communicate(timeout=40)
+        launcher.communicate(timeout=HANGS_AFTER_S)
     assert launcher.returncode == 4
     assert not pids_with(mark)
 

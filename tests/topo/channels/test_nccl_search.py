@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--policy nccl` answers what NCCL does: its recorded graphs, channel by channel, and the settings that steer it."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
+from tests import golden_answers
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.channels import Policy, search
@@ -14,7 +14,6 @@ from railgauge.topo.merged_nics import merge_nics
 from railgauge.topo.settings.steering import read_steering
 from railgauge.topo.system import build_system
 
-GOLDEN = sorted((Path(__file__).parents[4] / "shared" / "golden").glob("*.json"))
 DUMPS = Path(__file__).parent / "nccl_h200"
 FIELDS = {
     "pattern": "pattern",
@@ -27,12 +26,17 @@ FIELDS = {
 }
 
 
-@pytest.mark.skipif(not GOLDEN, reason="NCCL's answers are not here")
-@pytest.mark.parametrize("initial", sorted({path.name[:6] for path in GOLDEN}))
-def test_graphs_are_those_of_nccl_to_the_channel(initial):
+def pytest_generate_tests(metafunc):
+    if "initial" in metafunc.fixturenames:
+        initials = sorted({(path.parent, path.name[:6]) for path in golden_answers.files(metafunc.config)})
+        names = [f"{folder.parent.name}-{initial}" for folder, initial in initials]
+        metafunc.parametrize(("folder", "initial"), initials, ids=names)
+
+
+def test_graphs_are_those_of_nccl_to_the_channel(folder, initial):
     wrong = []
-    for path in (path for path in GOLDEN if path.name.startswith(initial)):
-        answer = json.loads(path.read_text())
+    for path in (path for path in sorted(folder.glob("*.json")) if path.name[:6] == initial):
+        answer = golden_answers.read(path)
         if names_a_nic_twice(answer["topo"]):
             continue  # NCCL makes two NICs of one number there; we make one with two ways to it
         topology = xml.loads(answer["topo"])

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """No false alarm for machines known to be healthy, and every file known to be faulty is found."""
 
-import json
+import re
 from pathlib import Path
 
-import pytest
+from tests import golden_answers
 from tests.topo.lint.topology_text import findings
 
 from railgauge.topo import xml
 from railgauge.topo.machine import load_machine
 
-GOLDEN = Path(__file__).parents[4] / "shared" / "golden"
 HEALTHY = [
     "hand_dgx1p",
     "hand_dgx2",
@@ -34,6 +33,10 @@ HEALTHY = [
     "cloud_aws-p4d",
     "cloud_aws-p4de",
     "real_gb300-2tray-fused",
+    "consumer-2x5090",
+    "dgx-1v",
+    "dgx-h100",
+    "power9-ac922",
 ]
 FAULTY = {
     "cloud_azure-ndv4-numa-swapped": ("affinity-mask-wrong", 26),
@@ -43,40 +46,53 @@ FAULTY = {
     "real_firecracker-4xh200": ("vm-flat-topology", 3),
     "real_ncclminer-8xV100-vm": ("vm-flat-topology", 3),
     "rcclx_8p_rome_n2_1": ("net-duplicate", 62),
+    "h200x4": ("vm-flat-topology", 3),
 }
 
 
-def golden(name):
-    path = GOLDEN / f"{name}.json"
-    if not path.is_file():
-        pytest.skip("the golden answers are not at hand")
-    return json.loads(path.read_text())["topo"]
+TWIN = "real_nccl2397-nodeB-2xA100pcie-cx6dx-x16"
+SWAPPED = "cloud_azure-ndv4-numa-swapped"
+SWAPS = {
+    SWAPPED: [("0", "1"), ("1", "0"), ("2", "3"), ("3", "2")],
+    "dgx-h100": [("1", "0"), ("0", "1")],
+}
+
+
+def pytest_generate_tests(metafunc):
+    """Ours are always there, the others with NCCL's answers."""
+    of = {"healthy": [*HEALTHY, TWIN], "faulty": FAULTY, "swapped": SWAPS}
+    for wanted in of.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(wanted, golden_answers.named(metafunc.config, *of[wanted]), ids=lambda path: path.stem)
+
+
+def topology_of(path: Path) -> str:
+    return golden_answers.read(path)["topo"]
 
 
 def alarms(found):
     return [(f.id, f.line, f.message) for f in found if f.level in ("WARN", "FAIL", "UNKNOWN")]
 
 
-@pytest.mark.parametrize("name", HEALTHY)
-def test_a_healthy_machine_raises_no_alarm(tmp_path, name):
-    assert alarms(findings(tmp_path, golden(name))) == []
+def test_a_healthy_machine_raises_no_alarm(tmp_path, healthy):
+    assert alarms(findings(tmp_path, topology_of(healthy))) == []
 
 
-@pytest.mark.parametrize("name", FAULTY)
-def test_a_faulty_file_is_found(tmp_path, name):
-    assert FAULTY[name] in [(f, line) for f, line, _ in alarms(findings(tmp_path, golden(name)))]
+def test_a_faulty_file_is_found(tmp_path, faulty):
+    assert FAULTY[faulty.stem] in [(f, line) for f, line, _ in alarms(findings(tmp_path, topology_of(faulty)))]
 
 
-def test_the_twin_of_the_narrow_nic_raises_no_alarm(tmp_path):
-    assert alarms(findings(tmp_path, golden("real_nccl2397-nodeB-2xA100pcie-cx6dx-x16"))) == []
-
-
-def test_swapped_nodes_are_found_beside_the_right_file(tmp_path):
+def test_swapped_nodes_are_found_beside_the_right_file(tmp_path, swapped):
     path = tmp_path / "right.xml"
-    path.write_text(golden("cloud_azure-ndv4"))
-    found = findings(tmp_path, golden("cloud_azure-ndv4-numa-swapped"), load_machine(str(path)))
+    right = topology_of(swapped.with_stem(swapped.stem.removesuffix("-numa-swapped")))
+    path.write_text(right)
+    wrong = topology_of(swapped) if swapped.stem == SWAPPED else with_nodes_swapped(right)
+    found = findings(tmp_path, wrong, load_machine(str(path)))
     moved = [f.evidence for f in found if f.id == "device-misplaced"]
-    assert [(e["file_numaid"], e["machine_numaid"]) for e in moved] == [("0", "1"), ("1", "0"), ("2", "3"), ("3", "2")]
+    assert [(e["file_numaid"], e["machine_numaid"]) for e in moved] == SWAPS[swapped.stem]
+
+
+def with_nodes_swapped(text: str) -> str:
+    return re.sub('numaid="([01])"', lambda found: f'numaid="{1 - int(found[1])}"', text)
 
 
 def test_what_we_write_of_the_recorded_machine_raises_its_true_alarm_alone(tmp_path):

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.topo.lint.test_known_machines import FAULTY, HEALTHY, golden
+from tests import golden_answers
+from tests.topo.lint.test_known_machines import FAULTY, HEALTHY, topology_of
 from tests.topo.rules.cases import alarms, changed, file_case
 
 from railgauge.topo.machine import DESCRIPTION, load_machine, recorded
@@ -39,15 +40,19 @@ def test_warnings_are_those_of_the_faults_it_has(name):
     assert {identifier for identifier, _, _ in alarms(Case(load_machine(f"@{name}")))} == FAULTS.get(name, set())
 
 
-@pytest.mark.parametrize("name", HEALTHY)
-def test_a_healthy_file_raises_no_alarm(name):
-    assert not alarms(file_case(golden(name)))
+def pytest_generate_tests(metafunc):
+    of = {"healthy": HEALTHY, "faulty": FAULTY.keys() - {"rcclx_8p_rome_n2_1"}}
+    for wanted in of.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(wanted, golden_answers.named(metafunc.config, *of[wanted]), ids=lambda path: path.stem)
 
 
-@pytest.mark.parametrize("name", sorted({*FAULTY} - {"rcclx_8p_rome_n2_1"}))
-def test_a_faulty_file_raises_that_of_its_fault(name):
-    identifier, _ = FAULTY[name]
-    assert {one for one, _, _ in alarms(file_case(golden(name)))} == {identifier}
+def test_a_healthy_file_raises_no_alarm(healthy):
+    assert not alarms(file_case(topology_of(healthy)))
+
+
+def test_a_faulty_file_raises_that_of_its_fault(faulty):
+    identifier, _ = FAULTY[faulty.stem]
+    assert {one for one, _, _ in alarms(file_case(topology_of(faulty)))} == {identifier}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import Error, InputError, RunError, UnavailableError, UsageError, WaitTimeoutError
 from railgauge.transports.store import FileStore, file_lock, file_log
@@ -63,7 +64,7 @@ with FileStore(sys.argv[1], 4) as store:
 """
     for _ in range(2):  # the second run on the same file works
         processes = [subprocess.Popen([sys.executable, "-c", code, path, str(rank)]) for rank in range(4)]
-        assert [process.wait(30) for process in processes] == [0] * 4
+        assert [process.wait(HANGS_AFTER_S) for process in processes] == [0] * 4
         assert os.path.getsize(path) == 0
 
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.patience import HANGS_AFTER_S
 from tests.transports.store.wire_requests import any_requests, cut, encode
 
 from railgauge.topo.errors import PeerLostError, UsageError
@@ -139,7 +140,7 @@ def test_a_crowd_that_says_anything_in_any_pieces_harms_nobody(store, crowd):
         for sock, (_, _, how) in zip(socks, crowd, strict=True):
             end(sock, how)
         check_whole(store)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANGS_AFTER_S
     while len(store._server._clients) > 1:  # all strangers are forgotten, with what they waited for
         assert time.monotonic() < deadline
         time.sleep(0.001)

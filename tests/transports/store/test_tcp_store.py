@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, UsageError, WaitTimeoutError
 from railgauge.transports.store import TCPStore, connection, listen, tcp_server, tcp_store
@@ -373,7 +374,7 @@ with TCPStore("127.0.0.1", {master.port}) as store:
     print(store.add("done", 1))
 """
     processes = [subprocess.Popen([sys.executable, "-c", code, str(rank)]) for rank in range(4)]
-    assert [process.wait(30) for process in processes] == [0] * 4
+    assert [process.wait(HANGS_AFTER_S) for process in processes] == [0] * 4
     assert master.get("done") == b"4"
 
 
@@ -399,7 +400,7 @@ def test_a_store_stands_alone_until_it_is_interrupted():
         with TCPStore("127.0.0.1", port, secret=b"a s3cret of the test", timeout=LONG) as two:
             assert two.get("a") == b"1"
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(HANGS_AFTER_S) == 130
         assert process.stderr.read() == ""
 
 
@@ -409,13 +410,13 @@ def test_interrupted_again_and_again_it_ends():
             process.stderr.readline()
             for _ in range(50):
                 process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 130
+            assert process.wait(HANGS_AFTER_S) == 130
             assert process.stderr.read() == ""
 
 
 def test_a_store_that_cannot_stand_says_why(master):
     with standing_alone("--host", "127.0.0.1", "--port", str(master.port)) as process:
-        assert process.wait(20) == 2
+        assert process.wait(HANGS_AFTER_S) == 2
         assert "is in use" in process.stderr.read()
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
 from railgauge.transports.store import TCPStore
@@ -107,7 +108,7 @@ def test_the_same_script_has_the_same_answers(tmp_path):
         run_script(sys.executable, "railgauge.transports.store", tmp_path) as ours,
         run_script(TORCH, "torch.distributed", tmp_path) as theirs,
     ):
-        answers = [process.communicate(timeout=50) for process in (ours, theirs)]
+        answers = [process.communicate(timeout=HANGS_AFTER_S) for process in (ours, theirs)]
     assert [ours.returncode, theirs.returncode] == [0, 0], answers
     ours, theirs = (json.loads(output) for output, _ in answers)
     assert ours == theirs
@@ -178,7 +179,7 @@ assert store.get("a") == b"15"
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
         store.set("ours", "hello")
         with torch(use, store.port) as client:
-            _, errors = client.communicate(timeout=50)
+            _, errors = client.communicate(timeout=HANGS_AFTER_S)
         assert client.returncode == 0, errors
         assert store.get("b") == b"2"
 
@@ -197,7 +198,7 @@ distributed.destroy_process_group()
 """
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
         with torch(work, store.port, 0) as one, torch(work, store.port, 1) as two:
-            outputs = [process.communicate(timeout=50)[1] for process in (one, two)]
+            outputs = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in (one, two)]
         assert [one.returncode, two.returncode] == [0, 0], outputs
 
 
@@ -210,7 +211,7 @@ TCPStore("127.0.0.1", int(sys.argv[1]), None, False, timedelta(seconds=1)).set("
 """
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG, secret=b"secret") as store:
         with torch(use, store.port) as client:
-            client.communicate(timeout=50)
+            client.communicate(timeout=HANGS_AFTER_S)
         assert client.returncode != 0
         assert store.num_keys() == 0
     assert "RAILGAUGE_SECRET" in caplog.text
