@@ -67,6 +67,12 @@ def read_host_file(reader: Reader) -> tuple[Setting, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
+def is_setting(line: str) -> bool:
+    """Whether a line of a file sets something."""
+    name, sign, _ = line.partition("=")
+    return bool(sign) and name.startswith(PREFIX)
+
+
 def _lines(text: str) -> list[tuple[str, str]]:
-    pairs = (line.partition("=") for line in text.splitlines())
-    return [(name[:LONGEST], value[:LONGEST]) for name, sign, value in pairs if sign and name.startswith(PREFIX)]
+    pairs = (line.partition("=") for line in text.splitlines() if is_setting(line))
+    return [(name[:LONGEST], value[:LONGEST]) for name, _, value in pairs]

@@ -2,8 +2,10 @@
 """A live reader that keeps every answer it gave, as a capture."""
 
 import time
+from dataclasses import replace
 
 from railgauge.topo.sources.capture import SCHEMA, SEEN, Capture, folders
+from railgauge.topo.sources.configuration_files import kept
 from railgauge.topo.sources.reader import LiveReader
 from railgauge.topo.sources.shapes import FACTS
 
@@ -64,6 +66,6 @@ class RecordingReader(LiveReader):
             "version": __version__,
             "problems": dict(sorted(self.problems.items())),
         }
-        return Capture(
-            manifest=manifest, texts=texts, links=self.links, facts={name: self.facts(name) for name in FACTS}
-        )
+        facts = {name: self.facts(name) for name in FACTS}
+        made = Capture(manifest=manifest, texts=texts, links=self.links, facts=facts)
+        return replace(made, texts=kept(made))

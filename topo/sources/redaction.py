@@ -13,10 +13,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from railgauge.topo.sources.capture import Capture
+from railgauge.topo.sources.capture import SEEN, Capture, folders
+from railgauge.topo.sources.configuration_files import kept, own_files
 from railgauge.topo.sources.host_identity import HOSTNAME
-from railgauge.topo.sources.nccl_settings import PREFIX
+from railgauge.topo.sources.nccl_settings import OTHERS, PREFIX
+from railgauge.topo.sources.path_names import PATH, SYSTEM, renamed
 from railgauge.topo.sources.pseudonym import V4_MAPPED, Pseudonyms
+from railgauge.topo.sources.reader import follow
+from railgauge.topo.sources.secrets_in_text import without_secrets
+from railgauge.topo.sources.setting_words import WORD, is_known, is_plain, takes_paths
 
 SHAPES = {
     "ipoib": r"(?:[0-9a-f]{2}:){19}[0-9a-f]{2}",  # flags, queue pair, GID
@@ -33,7 +38,9 @@ DIGITS = re.compile(r"(?<![0-9a-f])[0-9a-f]{9,32}(?![0-9a-f])", re.IGNORECASE)
 NAMED = re.compile(r"(?<![0-9a-z])(?:en|ib|sl|wl|ww)x([0-9a-f]{12})(?![0-9a-f])")  # systemd.net-naming-scheme(7)
 IN_XML = re.compile(r'\b(?:guid|host_hash)="0x([0-9a-f]{9,16})"')  # of a topology file
 DOTTED = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
-HOME = re.compile(r"(?<=/home/)[^/\s]+")
+ADDRESS = re.compile(rf"{SHAPE.pattern}|{DOTTED.pattern}", re.IGNORECASE)
+DEVICES = ("/sys/class/net", "/sys/class/infiniband")
+SETTINGS = (PREFIX, *OTHERS)
 NODE_DESC = "node_desc"
 CHIP_NAME = re.compile(r"MT\d+|HCA-\d+|mlx\d_\w+")  # what a node_desc begins with where no host name does
 SERIALS = ("serial", "serial_number", "product_serial", "board_serial", "chassis_serial", "chassis_asset_tag")
@@ -43,12 +50,13 @@ NOBODY = ("localhost", "localdomain", "(none)")
 def redact(capture: Capture, key: bytes) -> Capture:
     """The capture under pseudonyms of that key (32 bytes); `redacted` in its manifest tells captures of one key."""
     known = Redaction(Pseudonyms(key))
+    capture = replace(capture, texts=kept(capture))
     known.learn(capture)
     return replace(
         capture,
         manifest={**known.value(capture.manifest), "redacted": known.pseudonyms.mark},
         texts={known.path(path): known.content(path, text) for path, text in capture.texts.items()},
-        links={known.path(path): known.path(target) for path, target in capture.links.items()},
+        links={known.path(path): known.target(path, target) for path, target in capture.links.items()},
         facts={name: known.value(facts) for name, facts in capture.facts.items()},
     )
 
@@ -61,10 +69,14 @@ class Redaction:
         self._numbers: dict[int, int] = {}
         self._addresses: set[int] = set()
         self._words: dict[str, str] = {}
+        self._own: set[str] = set()
+        self._devices: frozenset[str] = frozenset()
 
     def learn(self, capture: Capture) -> None:
         """Find the identifiers of a capture; before anything of it is replaced."""
-        configuration = (capture.facts.get("settings") or {}).get("files", ())
+        self._learn_devices(capture)
+        for path in own_files(capture):
+            self._own.add(follow(path, capture.links.get) or path)
         for path, text in capture.texts.items():
             if path == HOSTNAME:
                 self._name(text)
@@ -72,7 +84,7 @@ class Redaction:
                 self._described(text)
             elif path.rpartition("/")[2] in SERIALS:
                 self._word("serial", text)
-            elif path in configuration:
+            elif path in self._own:
                 self._addressed(text)
         for key, text in _strings([capture.manifest, *capture.facts.values()]):
             self._fact(text, key)
@@ -83,14 +95,33 @@ class Redaction:
                 number = int(found[1], 16)
                 self._number(number, self.pseudonyms.guid(number))
 
+    def _learn_devices(self, capture: Capture) -> None:
+        """Interfaces and RDMA devices have the names that their settings go by."""
+        below = folders((*capture.texts, *capture.links))
+        listed = [capture.texts.get(f"{folder}/{SEEN}", "").split() for folder in DEVICES]
+        named = [one.get("name", "") for one in (capture.facts.get("interfaces") or {}).get("interfaces", ())]
+        self._devices = frozenset().union(*(below.get(folder, ()) for folder in DEVICES), *listed, named)
+
     def path(self, path: str) -> str:
-        """A path or a link's target. Names are left: interfaces and folders may be called like a host."""
-        path = HOME.sub(lambda found: self.pseudonyms.word("user", found[0]), path)
-        return DIGITS.sub(self._digits, SHAPE.sub(self._shape, path))
+        """A path. Names in those of the system are left: interfaces and folders may be called like a host."""
+        return self._numbered(renamed(path, self.pseudonyms.word))
+
+    def target(self, link: str, target: str) -> str:
+        """A link's target; one that is relative is of the system where its link is."""
+        return self._numbered(target) if SYSTEM.match(link) and not target.startswith("/") else self.path(target)
+
+    def _numbered(self, text: str) -> str:
+        """A text with other addresses and numbers of hardware."""
+        return DIGITS.sub(self._digits, SHAPE.sub(self._shape, text))
 
     def text(self, text: str) -> str:
         """Any text."""
-        text = DOTTED.sub(self._dotted, self.path(text))
+        text = PATH.sub(lambda found: renamed(found[0], self.pseudonyms.word), text)
+        text = DOTTED.sub(self._dotted, self._numbered(text))
+        return self._worded(text)
+
+    def _worded(self, text: str) -> str:
+        """A text with pseudonyms for the names that are known."""
         if not self._words:
             return text
         words = "|".join(map(re.escape, sorted(self._words, key=len, reverse=True)))
@@ -104,12 +135,51 @@ class Redaction:
             return self._name(text)
         if name == NODE_DESC:
             return self._described(text)
-        return self._word("serial", text) if name in SERIALS else self.text(text)
+        if name in SERIALS:
+            return self._word("serial", text)
+        if path in self._own and not text.lstrip().startswith("<"):
+            return "\n".join(self._line(line) for line in text.splitlines())
+        if SYSTEM.match(path):
+            return self._of_system(text)
+        if name == SEEN:
+            return "\n".join(renamed(line, self.pseudonyms.word) for line in text.splitlines())
+        return self.text(without_secrets(text, self.pseudonyms.word))
+
+    def _of_system(self, text: str) -> str:
+        """What the kernel and drivers say: no path of a user, and no secret."""
+        return self._worded(DOTTED.sub(self._dotted, self._numbered(text)))
+
+    def _line(self, line: str) -> str:
+        name, sign, value = line.partition("=")
+        return f"{name}{sign}{self._setting(name, value)}" if sign else self.text(line)
+
+    def _setting(self, name: str, value: str) -> str:
+        """A setting's value: of a known one the words that tell nothing stay, of another one numbers."""
+        if name == "NCCL_HOSTID":
+            return self._name(value)
+        if takes_paths(name) and "://" not in value:
+            return value if is_plain(name, value) else self.path(value)
+        if not is_known(name):
+            plain = is_plain(name, value) and not value.isalpha()
+            return value if plain or not value else self.pseudonyms.word("value", value)
+        done, parts = 0, []
+        for found in ADDRESS.finditer(value):
+            parts += [self._setting_words(name, value[done : found.start()]), self.text(found[0])]
+            done = found.end()
+        return "".join([*parts, self._setting_words(name, value[done:])])
+
+    def _setting_words(self, name: str, value: str) -> str:
+        def word(found: re.Match[str]) -> str:
+            text = found[0]
+            stays = is_plain(name, text) or any(device.startswith(text) for device in self._devices)
+            return self._numbered(text) if stays else self._name(text)
+
+        return WORD.sub(word, value)
 
     def value(self, value: Any, key: str = "") -> Any:
         """A value of a JSON document that stands under `key`."""
         if isinstance(value, dict):
-            return {self.text(name): self.value(inner, name) for name, inner in value.items()}
+            return {self._fact(name, ""): self.value(inner, name) for name, inner in value.items()}
         if isinstance(value, list):
             return [self.value(inner, key) for inner in value]
         if isinstance(value, int) and "guid" in key:
@@ -117,7 +187,7 @@ class Redaction:
         return self._fact(value, key) if isinstance(value, str) else value
 
     def _fact(self, text: str, key: str) -> str:
-        if key in ("host", "hostname", "NCCL_HOSTID"):
+        if key in ("host", "hostname"):
             return self._name(text)
         if key == NODE_DESC:
             return self._described(text)
@@ -125,10 +195,14 @@ class Redaction:
             return self._word(key, text)
         if key == "cluster" and DIGITS.fullmatch(text):
             self._number(int(text, 16), self.pseudonyms.digits(int(text, 16)))
-        if key == "addresses" or key.startswith(PREFIX):
+        if key == "addresses" or key.startswith(SETTINGS):
             self._addressed(text)
         self._named(text)
-        return self.text(text)
+        if key.startswith(SETTINGS):
+            return self._setting(key, text)
+        if text.startswith(("/", "~/")):
+            return self.path(text)
+        return self.text(without_secrets(text, self.pseudonyms.word))
 
     def _addressed(self, text: str) -> None:
         """Learn the IPv4 addresses in a text that holds such."""
