@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
 from railgauge.cli.run_answer import check_folders
 from railgauge.collectives.launch.place import Place
-from railgauge.collectives.launch.tether import die_with_parent, report_is_out
+from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, status_of
 from railgauge.topo.findings import Level
@@ -72,6 +72,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
+    hear_interrupts_once()
     allow_many_files()
     leads = place.process == 0
     shows_progress = leads and sys.stderr.isatty()
