@@ -11,7 +11,7 @@ from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place,
 from railgauge.cli.run_answer import check_folders
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.launch.place import Place
-from railgauge.collectives.launch.tether import die_with_parent, report_is_out
+from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, status_of
 from railgauge.topo.findings import Level
@@ -73,6 +73,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
+    hear_interrupts_once()
     allow_many_files()
     leads = place.process == 0
     if leads:

@@ -39,7 +39,7 @@ COMMANDS = {
 }
 
 GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
-CLOSES_PIPES_ITSELF = "run"  # its ranks write to sockets, where a lost reader must be an error and not a signal
+WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and to ssh, where a lost reader must be an error and not a signal
 
 HELP = """\
 Usage: railgauge COMMAND [ARGS]...
@@ -64,7 +64,7 @@ def main() -> None:
     if sys.stdout is None:
         print(f"railgauge: stdout is closed: give it a file, or {os.devnull}", file=sys.stderr)
         sys.exit(3)
-    if sys.argv[1:2] != [CLOSES_PIPES_ITSELF]:
+    if sys.argv[1:2] not in ([name] for name in WRITE_TO_OTHERS):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the local launcher's ranks start with it blocked
@@ -140,6 +140,12 @@ def run_command(name: str, args: list[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
+    except SystemExit as left:
+        if isinstance(left.__context__, BrokenPipeError):  # click and typer make status 1 of it
+            return reader_gone()
+        raise
+    except BrokenPipeError:
+        return reader_gone()
     except OSError as error:
         trace(debug)
         return explain_os_error(f"railgauge {name}", error)
@@ -147,6 +153,12 @@ def run_command(name: str, args: list[str]) -> int:
         trace(debug)
         return explain(name, error)
     return status
+
+
+def reader_gone() -> int:
+    """Write nothing more to stdout, whose reader has gone; the status of a filter that ends so."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 128 + signal.SIGPIPE
 
 
 def trace(debug: bool) -> None:

@@ -14,7 +14,7 @@ from railgauge.cli.run_answer import Answer, check_folders
 from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
-from railgauge.collectives.launch.tether import die_with_parent, report_is_out
+from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
 from railgauge.topo.errors import INTERRUPTED, Error, RunError, described, status_of
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     from railgauge.transports.tcp import allow_many_files
 
     die_with_parent()
+    hear_interrupts_once()
     allow_many_files()  # memory and sockets of many ranks
     output = RunOutput(job, answer.files, leads=place.process == 0)
     if place.process == 0:

@@ -3,7 +3,6 @@
 
 import contextlib
 import itertools
-import signal
 import socket
 import threading
 import time
@@ -104,12 +103,14 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             try:
                 _run_threads(ranks, meeting)
             except KeyboardInterrupt as stop:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a launcher passes on what the terminal sent too
                 cause: BaseException | None = stop
             else:
                 cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
-            return report(Finished(ranks[0].document, cause, joined, ranks[0].timed_at, ranks[0].record))
+            document = ranks[0].document
+            if place.process == 0 and cause and document is None:  # its rank does not come out of what it is in
+                document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
+            return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
         document = RunDocument.failed(job.collective, size, str(error), job.engine) if place.process == 0 else None

@@ -13,6 +13,7 @@ from railgauge.topo.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
 from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.secret import job_secret
+from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.store import Store
 from railgauge.transports.store.turn_store import TurnStore
 
@@ -45,6 +46,8 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
                 environ=os.environ,
             )
             stack.callback(store.close)
+            if place.job:  # without a job secret, a process of another job may come to the same port
+                store = PrefixStore(place.job, store)
         meeting = meet(
             store,
             Share(process=place.process, processes=place.processes, ranks_per_process=ranks_per_process),

@@ -150,7 +150,7 @@ def _line(line: str) -> Iterator[Host]:
     _refuse_other_syntax(words)
     settings = dict(_setting(word) for word in words[1:] if "=" in word)
     aliases = tuple(word for word in words[1:] if "=" not in word)
-    hosts = (host for word in _list(words[0]) for host in _hosts(word, settings.get("slots")))
+    hosts: Iterator[Host] = (host for word in _list(words[0]) for host in _hosts(word, settings.get("slots")))
     if aliases:
         one = _the_one(list(islice(hosts, 2)), words, settings)
         hosts = iter([replace(one, aliases=tuple(map(check_destination, aliases)))])

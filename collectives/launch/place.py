@@ -8,7 +8,7 @@ Ranks here are processes, as RANK counts them; with -t and -g each process holds
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from railgauge.collectives.launch.tether import LAUNCHER_PID
 from railgauge.topo.errors import UsageError
@@ -49,6 +49,8 @@ class Place:
     """A URL as transports/init_method.py reads it."""
     launcher: str
     """What started it, for messages."""
+    job: str = field(default="", compare=False)
+    """What its launcher calls the job, the same for all its processes; empty where nothing does."""
 
     def __post_init__(self) -> None:
         _check_number(self.process, self.processes, "rank", self.launcher)
@@ -120,6 +122,7 @@ def _by_hand(env: Environment, init_method: str | None) -> Place:
         local_processes=_number_if_set(env, "LOCAL_WORLD_SIZE"),
         init_method=init_method or "env://",
         launcher=_setter(env),
+        job=f"torchrun {env['TORCHELASTIC_RUN_ID']}" if _setter(env) == "torchrun" else "",
     )
 
 
@@ -210,6 +213,7 @@ def _slurm(env: Environment) -> Place | None:
         local_processes=_slurm_tasks_here(env),
         init_method=f"tcp://{_first_slurm_host(env)}:{_slurm_port(env)}",
         launcher="srun",
+        job=f"Slurm {_required(env, 'SLURM_JOB_ID')}.{_required(env, 'SLURM_STEP_ID')}",
     )
 
 

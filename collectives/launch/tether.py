@@ -57,6 +57,19 @@ def die_with_parent() -> None:
         os._exit(128 + signal.SIGKILL)  # it died before we asked
 
 
+def hear_interrupts_once() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt once in what a launcher of ours started: it passes on what the terminal has
+    sent to all, and how far a run came is told meanwhile.
+    """
+
+    def hear(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if is_tethered():
+        signal.signal(signal.SIGINT, hear)
+
+
 def report_is_out() -> None:
     """Tell the launcher that rank 0 has printed the result."""
     with contextlib.suppress(ValueError, OSError):  # a launcher that has gone needs no word

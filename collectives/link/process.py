@@ -2,7 +2,6 @@
 """One process's part in measuring links: it arrives, meets the others as one rank, measures, and rank 0 reports."""
 
 import contextlib
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -52,7 +51,6 @@ def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Take
             bootstrap.fail(described(error))
         return Taken(result, error, joined=True)
     except KeyboardInterrupt as stop:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a launcher passes on what the terminal sent too
         meeting.fail(INTERRUPTED)
         return Taken(result, stop, joined=True)
     finally:

@@ -15,11 +15,19 @@ ENDLESS = {
 }
 
 
+def wait_for_ranks(command, process):
+    """Until run's are connected, and both of link's are there."""
+    sign, times = ("Connected all rings", 1) if command == "run" else ("Bootstrap: Using", 2)
+    while times:
+        line = process.stderr.readline()
+        assert line
+        times -= sign in line
+
+
 def interrupted(command, *more, to=os.kill):
     """The end of the command, which hears Ctrl-C once its ranks are connected."""
     with started(*ENDLESS[command], "--json", *more, NCCL_DEBUG="INFO") as process:
-        while "Connected all rings" not in (line := process.stderr.readline()):
-            assert line
+        wait_for_ranks(command, process)
         to(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=50)
         return process.returncode, out, err
@@ -78,8 +86,7 @@ def test_so_does_what_looks_for_findings(tmp_path, arguments, module, name, sche
 @pytest.mark.parametrize("command", ENDLESS)
 def test_other_signals_end_a_job_with_their_status_and_leave_nothing(command, number):
     with started(*ENDLESS[command], "--ranks", "2", "--json", NCCL_DEBUG="INFO") as process:
-        while "Connected all rings" not in (line := process.stderr.readline()):
-            assert line
+        wait_for_ranks(command, process)
         ranks = children(process.pid)
         assert len(ranks) == 2
         process.send_signal(number)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process has no more of ends a command with 3 and the cause; --debug shows more and changes no status."""
 
+import os
 import resource
+import signal
 import subprocess
 
 import pytest
@@ -26,7 +28,7 @@ def test_a_rank_without_threads_ends_the_command_with_3(tmp_path, what, rank):
     assert "no more threads" in result.stderr
 
 
-@pytest.mark.parametrize("mebibytes", [60, 90, 120, 200])
+@pytest.mark.parametrize("mebibytes", [60, 90])
 def test_too_little_address_space_is_3_with_the_cause_or_enough(mebibytes):
     limit = mebibytes << 20
     ended = subprocess.run(
@@ -57,3 +59,34 @@ def test_debug_changes_no_status(arguments, status):
     assert plain.returncode == debug.returncode == status
     assert "Traceback" in debug.stderr
     assert plain.stderr.splitlines()[-1] == debug.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("check", "--from", "@dgx-h100"),
+        ("check", "--from", "@dgx-h100", "--json"),
+        ("run", "--help"),
+        ("run", "--list"),
+        ("run", "all_reduce", "--ranks", "2", "--dry-run"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu"),
+        ("run", "all_reduce", "--ranks", "2", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu", "--json"),
+        ("run", "all_reduce", "-b", "8", "-e", "8", "-n", "1", "--device", "cpu", "--json"),
+        ("link", "--ranks", "2", "-b", "4K", "-n", "1", "--json"),
+        ("cluster", "dump", "-w", "a,b"),
+        ("cluster", "check", "-w", "a,b", "--json"),
+        ("cluster", "link", "-w", "a,b", "--dry-run"),
+    ],
+)
+def test_a_reader_that_has_gone_ends_every_command_as_a_filter_ends(arguments):
+    reads, writes = os.pipe()
+    os.close(reads)
+    with open(writes, "wb") as pipe:
+        env = clean_environment(RAILGAUGE_SSH="false")
+        ended = subprocess.run(
+            command(*arguments), env=env, stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=100, check=False
+        )
+    assert ended.returncode in (128 + signal.SIGPIPE, -signal.SIGPIPE), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "Exception ignored" not in ended.stderr

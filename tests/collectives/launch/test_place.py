@@ -4,10 +4,12 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.transports.ranks import in_threads
 
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation, without_place
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import PeerLostError, UsageError
+from railgauge.transports import tcp
 
 ENV = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "gpu-01", "MASTER_PORT": "29500"}
 OPEN_MPI = {
@@ -211,3 +213,26 @@ def read(reader, env):
         return reader(env), None
     except UsageError as error:
         return None, str(error)
+
+
+def test_processes_of_two_jobs_do_not_meet_at_one_port(monkeypatch):
+    monkeypatch.delenv("RAILGAUGE_SECRET", raising=False)
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+    with tcp.listen("127.0.0.1") as listener:
+        port = listener.getsockname()[1]
+    there = SLURM | {"SLURM_STEP_NUM_TASKS": "2"}
+
+    def come(number):
+        step = {"SLURM_PROCID": str(number), "SLURM_STEP_ID": str(number)}
+        place = find_place(there | step, f"tcp://127.0.0.1:{port}")
+        with arrive(place, ranks_per_process=1, timeout_s=3.0) as meeting:
+            meeting.join(number).close()
+
+    found = in_threads(2, come)
+    assert all(isinstance(one, PeerLostError) for one in found)
+    assert "rank 1 of 2" in str(found[0])
+    assert "process 0 of 2, which has not come" in str(found[1])
+    assert find_place(SLURM).job != find_place(SLURM | {"SLURM_JOB_ID": "4712"}).job
+    torch = ENV | {"TORCHELASTIC_RUN_ID": "one"}
+    assert find_place(torch).job != find_place(torch | {"TORCHELASTIC_RUN_ID": "two"}).job
+    assert find_place(ENV).job == ""

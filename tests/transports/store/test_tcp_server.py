@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hosts.waiting import until
 from tests.patience import HANGS_AFTER_S
 from tests.transports.store.wire_requests import any_requests, cut, encode
 
@@ -89,6 +90,7 @@ def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_take
         assert 1 <= len(dropped) <= 3
         for sock in halves:
             sock.close()
+        until(lambda: store._server._held < 1 << 18)
         store.set("k", bytes(1 << 18))
         greedy = stack.enter_context(stranger(store))
         get = bytes([Query.GET]) + LENGTH.pack(2) + b"/k"
