@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_with, print_folded
+from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with, print_folded
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, gpu_list, open_machine
 from railgauge.cli.output import print_json
 from railgauge.topo.errors import InputError, UsageError
@@ -73,6 +73,7 @@ def check(
         print_compared(compared)
     else:
         print_folded(findings)
+    leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)
 
 

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings import ORDER, Finding, Level, at_or_above
+from railgauge.topo.sources.printable import inline
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 
@@ -36,8 +38,19 @@ FEW = 4  # findings of one rule that are shown of a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
+def leave_if_failed(findings: Sequence[Finding]) -> None:
+    """End with 70, and the errors on stderr, when rules failed by themselves; the answer stands without them."""
+    if errors := [one for one in findings if one.error]:
+        for one in errors:
+            where = f" on {one.host}" if one.host else ""
+            print(f"railgauge: {one.id}{where}: {one.message}", file=sys.stderr)
+        sys.stdout.flush()
+        raise typer.Exit(INTERNAL)
+
+
 def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
-    """End with status 1 when a finding is at `fail_on` or worse."""
+    """End with 70 when a rule failed by itself, else with 1 when a finding is at `fail_on` or worse."""
+    leave_if_failed(findings)
     if at_or_above(findings, fail_on):
         raise typer.Exit(FOUND)
 
@@ -91,7 +104,7 @@ def _tell(findings: Sequence[Finding]) -> None:
         _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
         for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
             if text and (finding.id, text) not in told:
-                print(f"    {title}: {text}")
+                print(f"    {title}: {inline(text)}")
             told.add((finding.id, text))
 
 
@@ -103,6 +116,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def _print(before: str, level: Level, after: str) -> None:
+    before, after = inline(before), inline(after)
     if not sys.stdout.isatty():
         print(f"{before}{level}{after}")
         return

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `railgauge link` measures the GPUs of this machine: whether it does, and in this process."""
 
-import sys
-
 from railgauge.cli.link_output import finish
 from railgauge.cli.link_start import LinkAnswer
 from railgauge.cli.ranks_start import Start, place_of
 from railgauge.cli.run_answer import check_folders
+from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.device import AUTO, Device, check_device, leave_hung_gpu, resolve
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
@@ -45,20 +44,15 @@ def measure(job: LinkJob, answer: LinkAnswer) -> int:
     result = LinkResult(job=job)
     error: Exception | None = None
     try:
-        measure_gpus(result, _progress, _remark)
+        measure_gpus(result, show_progress, _remark)
     except Exception as caught:
         error = caught
-    _progress("")
+    show_progress("")
     status = finish(result, error, answer)
     leave_hung_gpu(status)
     return status
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-
 def _remark(text: str) -> None:
-    _progress("")
-    print(f"railgauge link: {text}", file=sys.stderr)
+    show_progress("")
+    tell(f"railgauge link: {text}")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from railgauge.cli.findings_output import FOUND, print_findings
 from railgauge.cli.link_start import LinkAnswer
 from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult, directions
@@ -29,7 +30,7 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
         try:
             write_text(path, json_text(content) + "\n" if path.lower().endswith(".json") else csv_text(result))
         except Error as problem:
-            print(f"railgauge link: {problem}", file=sys.stderr)
+            tell(f"railgauge link: {problem}")
             saved = False
     if answer.json:
         print_json(content)
@@ -37,7 +38,7 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
         _print(result, findings)
     sys.stdout.flush()
     if result.error:
-        print(f"railgauge link: {result.error}", file=sys.stderr)
+        tell(f"railgauge link: {result.error}")
     found = FOUND if at_or_above(findings, answer.fail_on) else 0
     return 4 if unmet else status_of(error) or (0 if saved else 3) or found
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
 from railgauge.cli.run_answer import check_folders
+from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
-from railgauge.topo.errors import RunError, UsageError, described, status_of
+from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, status_of
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
@@ -53,13 +54,15 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     if not plan.hosts:
         check_folders(answer.files)
     ended = launch_ranks(asked, plan)
-    if ended.status not in (0, 130) and not ended.reported and (ended.message or answer.json or answer.files):
+    interrupted = ended.status == status_of(KeyboardInterrupt())
+    if not ended.reported and ended.status and (answer.json or answer.files or (ended.message and not interrupted)):
         from railgauge.cli.link_output import finish
         from railgauge.collectives.link.link_result import LinkResult
 
-        finish(LinkResult(job=job), RunError(ended.message or "it failed before it had a result"), answer)
-    elif ended.message:
-        print(f"railgauge link: {ended.message}", file=sys.stderr)
+        message = INTERRUPTED if interrupted else ended.message or "it failed before it had a result"
+        finish(LinkResult(job=job), RunError(message), answer)
+    elif ended.message and not interrupted:
+        tell(f"railgauge link: {ended.message}")
     return ended.status
 
 
@@ -72,20 +75,19 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     die_with_parent()
     allow_many_files()
     leads = place.process == 0
-    shows_progress = leads and sys.stderr.isatty()
     if leads:
         check_folders(answer.files)
 
     def say(text: str) -> None:
-        if shows_progress:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        if leads:
+            show_progress(text)
 
     def report(taken: "Taken") -> int:
         say("")
         if leads:
             return finish(taken.result, taken.error, answer)
         if taken.error and speaks(taken.error, place, 1, joined=taken.joined):
-            print(f"railgauge link: rank {place.process}: {described(taken.error)}", file=sys.stderr)
+            tell(f"railgauge link: rank {place.process}: {described(taken.error)}")
         return status_of(taken.error)
 
     try:

@@ -2,7 +2,6 @@
 """Flags that every command which looks at a machine shares, and the machine and System they stand for."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def source_of(name: str) -> str | None:
 def print_warnings(warnings: tuple[str, ...]) -> None:
     """Say on stderr what could not be learnt about a machine."""
     for warning in warnings:
-        print(f"railgauge: {warning}", file=sys.stderr)
+        tell(f"railgauge: {warning}")
 
 
 def gpu_list(text: str | None) -> tuple[int, ...] | None:
@@ -122,5 +122,5 @@ def settings_in_force(
     chosen = parse_settings(settings or [], known)
     found = chosen if source else {**os.environ, **chosen}
     for line in in_force(found, known):
-        print(f"railgauge: {line}", file=sys.stderr)
+        tell(f"railgauge: {line}")
     return found

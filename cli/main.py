@@ -12,6 +12,7 @@ import signal
 import sys
 
 OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # without a file's name: of stdout
+INTERRUPTED = 128 + signal.SIGINT
 COMMANDS = {
     "topo": (
         "railgauge.cli.topo.commands",
@@ -69,7 +70,7 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the local launcher's ranks start with it blocked
         status = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # before a command runs
-        status = 130
+        status = INTERRUPTED
     sys.exit(status)
 
 
@@ -86,6 +87,9 @@ def fill_closed_streams() -> None:
 
 def dispatch(args: list[str]) -> int:
     """Run one command line (without the program's name) and return its exit status."""
+    from railgauge.cli.streams import guard_streams
+
+    guard_streams()
     if args[:1] == ["--version"]:
         from railgauge import __version__
 
@@ -129,18 +133,28 @@ def run_command(name: str, args: list[str]) -> int:
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
+        if status == INTERRUPTED:  # typer's status of KeyboardInterrupt
+            from railgauge.cli.interrupted import tell
+
+            tell(name, args[:own])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except OSError as error:
-        if debug:
-            raise
+        trace(debug)
         return explain_os_error(f"railgauge {name}", error)
     except Exception as error:
-        if debug:
-            raise
+        trace(debug)
         return explain(name, error)
     return status
+
+
+def trace(debug: bool) -> None:
+    """Show where the error being handled was raised, if that is wanted; the status stays the error's."""
+    if debug:
+        import traceback
+
+        traceback.print_exc()
 
 
 def explain_os_error(who: str, error: OSError) -> int:
@@ -158,10 +172,11 @@ def explain_os_error(who: str, error: OSError) -> int:
 
 def explain(command: str, error: Exception) -> int:
     """Print one error and return its exit status; only railgauge's and typer's own are expected here."""
+    from railgauge.cli.streams import tell
     from railgauge.topo.errors import Error, described, status_of
 
     if isinstance(error, Error):
-        print(f"railgauge {command}: {error}", file=sys.stderr)
+        tell(f"railgauge {command}: {error}")
         return status_of(error)
     show = getattr(error, "show", None)  # typer's usage errors
     if show is not None:
@@ -170,7 +185,7 @@ def explain(command: str, error: Exception) -> int:
     status = getattr(error, "exit_code", None)  # typer.Exit
     if status is not None:
         return int(status)
-    print(f"railgauge {command}: {described(error)} (--debug shows where)", file=sys.stderr)
+    tell(f"railgauge {command}: {described(error)} (--debug shows where)")
     return status_of(error)
 
 

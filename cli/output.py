@@ -5,13 +5,16 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
-import sys
+import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from railgauge import __version__
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
 from railgauge.topo.output_file import write_file
+from railgauge.topo.sources.printable import printable
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -20,9 +23,20 @@ def document(schema: str, host: str, **content: object) -> dict[str, Any]:
     return {"schema": f"railgauge/{schema}/1", "version": __version__, "host": host, "time": now, **content}
 
 
-def json_text(content: dict[str, Any]) -> str:
-    """The document as text; ValueError for a number that JSON has no spelling of."""
-    return json.dumps(content, indent=1, allow_nan=False)
+def json_text(content: dict[str, Any], indent: int | None = 1) -> str:
+    """The document as text; null for a number that JSON has no spelling of (NaN, Infinity)."""
+    try:
+        return json.dumps(content, indent=indent, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(content), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -31,8 +45,8 @@ def print_json(content: dict[str, Any]) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """As `write_bytes`, of text."""
-    write_bytes(path, text.encode())
+    """As `write_bytes`, of text: no control character of it reaches the file, whoever looks at it."""
+    write_bytes(path, printable(text).encode())
 
 
 def write_bytes(path: str, data: bytes) -> None:
@@ -45,4 +59,4 @@ def write_bytes(path: str, data: bytes) -> None:
     if path == "-":
         raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
     write_file(path, data)
-    print(f"railgauge: wrote {path}", file=sys.stderr)
+    tell(f"railgauge: wrote {path}")

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from railgauge.cli.streams import tell
 from railgauge.collectives.launch.launch import Ended, Launch, launcher
-from railgauge.collectives.launch.place import BY_HAND, Place, find_place, tasks_of_allocation
+from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, is_launched, is_tethered
-from railgauge.topo.errors import PeerLostError, RunError, UsageError
+from railgauge.topo.errors import INTERRUPTED, PeerLostError, RunError, UsageError
 from railgauge.topo.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def launch_ranks(asked: Start, plan: Launch) -> Ended:
         return Ended(0, None, reported=True)
     try:
         return chosen.start(plan)
+    except KeyboardInterrupt:
+        return Ended(128 + signal.SIGINT, INTERRUPTED, reported=False)
     except BrokenPipeError:  # whoever read our stdout has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Ended(128 + signal.SIGPIPE, None, reported=True)
@@ -146,9 +149,11 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
         processes = processes or tasks_of_allocation()
     elif not hosts and (processes or 1) * ranks_per_process > MAX_RANKS:
         raise UsageError(f"--ranks {asked.ranks}: {MAX_RANKS} are possible on one machine")
+    total = sum(host.slots for host in hosts) or processes or 1
+    check_world(total * ranks_per_process)
     return Launch(
         argv=[asked.command, *asked.for_ranks],
-        processes=sum(host.slots for host in hosts) or processes or 1,
+        processes=total,
         hosts=hosts,
         variables=asked.variables,
         timeout_s=timeout_s,
@@ -166,7 +171,7 @@ def seats(asked: Start, processes: int | None) -> "list[Host]":
     hosts = load(asked.hostfile) if asked.hostfile else hosts_from(asked.hosts or "")
     used, remark = fill(hosts, processes)
     if remark:
-        print(f"railgauge {asked.command}: {remark}", file=sys.stderr)
+        tell(f"railgauge {asked.command}: {remark}")
     return used
 
 

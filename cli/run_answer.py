@@ -3,13 +3,12 @@
 it is held against.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from railgauge.cli.output import write_text
+from railgauge.cli.output import json_text, write_text
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def write(file: ResultFile, document: "RunDocument", before: "RunDocument | None
 
 def _text(form: str, document: "RunDocument", before: "RunDocument | None") -> str:
     if form == JSON:
-        return json.dumps(document.to_json(), allow_nan=False) + "\n"
+        return json_text(document.to_json(), indent=None) + "\n"
     if form == ".csv":
         from railgauge.collectives.report.table import csv_text
 

@@ -9,6 +9,7 @@ from railgauge.cli.findings_output import print_folded
 from railgauge.topo.counters.passage import Passage
 from railgauge.topo.counters.rules import findings
 from railgauge.topo.counters.traffic_elsewhere import RULE
+from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings import Level
 from railgauge.topo.render.passage_text import passage_lines
 
@@ -19,11 +20,13 @@ def text(passages: Sequence[Passage]) -> str:
     return "\n".join([*(f"# {line}" for line in (*lines, *passage_lines(passages))), "#"])
 
 
-def tell(passages: Sequence[Passage]) -> None:
-    """Findings but for PASS, on stderr."""
-    if odd := [finding for finding in findings(passages) if finding.level is not Level.PASS]:
+def tell(passages: Sequence[Passage]) -> int:
+    """Findings but for PASS, on stderr; the exit status of rules that failed by themselves, 0 without."""
+    odd = [finding for finding in findings(passages) if finding.level is not Level.PASS]
+    if odd:
         with contextlib.redirect_stdout(sys.stderr):
             print_folded(odd)
+    return INTERNAL if any(finding.error for finding in odd) else 0
 
 
 def unmet(passages: Sequence[Passage]) -> list[str]:

@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from railgauge.cli.output import document, print_json
 from railgauge.cli.terminal import console
@@ -16,8 +17,8 @@ from railgauge.collectives.support import Support, reductions, supported
 from railgauge.transports.available import Available, available
 
 WIDEST = 200  # characters of a line: a table that is cut to the terminal cannot be read
-YES, NO = "[green]yes[/]", "[red]no[/]"
-UNUSED = "[dim]-[/]"
+YES, NO = Text("yes", style="green"), Text("no", style="red")
+UNUSED = Text("-", style="dim")
 
 
 def list_all(*, as_json: bool) -> int:
@@ -66,9 +67,9 @@ def _print(transports: list[Available], found: list[Support], reduced: dict[Dtyp
     for table in (_collectives(found), _how(found), _dtypes(reduced)):
         out.print(table)
     out.print("\nDevices and transports", style="bold")
-    out.print(f"{Device.CUDA}: {why_no_gpu() or 'works'}", markup=False)
+    out.print(f"{Device.CUDA}: {why_no_gpu() or 'works'}")
     for one in transports:
-        out.print(f"{one.name}: {one.why_not or ', '.join(one.by) or 'works'}", markup=False)
+        out.print(f"{one.name}: {one.why_not or ', '.join(one.by) or 'works'}")
 
 
 def _table(title: str, *columns: str) -> Table:

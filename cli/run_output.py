@@ -3,14 +3,15 @@
 and the verdict on what the run was asked to reach, and on an older result beside it.
 """
 
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.cli import run_counters
+from railgauge.cli.output import json_text
 from railgauge.cli.run_answer import ResultFile, write
+from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
@@ -41,7 +42,7 @@ class RunOutput:
         elif self._shows_progress and not text.startswith("#"):
             self._rows += 1
             total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.operators) * self._job.cycles
-            print(f"\r{self._rows}/{total} sizes measured", end="", file=sys.stderr, flush=True)
+            show_progress(f"{self._rows}/{total} sizes measured")
 
     def finish(self, document: RunDocument | None, error: BaseException | None) -> int:
         """Print the end and return the exit status."""
@@ -58,17 +59,17 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
-        run_counters.tell(document.passages or ())
+        broken = run_counters.tell(document.passages or ())
         if document.error and not isinstance(error, BrokenPipeError):
-            print(f"railgauge run: {document.error}", file=sys.stderr)
+            tell(f"railgauge run: {document.error}")
         worse = self._tell_worse(compared)
-        return 4 if unmet else status_of(error) or (0 if saved and shown else 3) or worse
+        return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: "Comparison | None") -> int:
         """The exit status of a comparison, with the reason on stderr."""
         if not self.older or not compared or not compared.worse:
             return 0
-        print(f"railgauge run: {self.older.worst(compared)}", file=sys.stderr)
+        tell(f"railgauge run: {self.older.worst(compared)}")
         return WORSE
 
     def _print(self, text: str) -> None:
@@ -85,7 +86,7 @@ class RunOutput:
         """Print the end of the table, or the document; whether stdout took it."""
         try:
             if self._job.json:
-                self._print(json.dumps(self._document(document, compared), allow_nan=False))
+                self._print(json_text(self._document(document, compared), indent=None))
             elif document.rows:
                 self._print(self._footer(document))
                 if document.passages is not None:
@@ -93,7 +94,7 @@ class RunOutput:
                 if self.older and compared:
                     self._print(self.older.text(document, compared))
         except UnavailableError as problem:
-            print(f"railgauge run: {problem}", file=sys.stderr)
+            tell(f"railgauge run: {problem}")
             return False
         return True
 
@@ -115,7 +116,7 @@ class RunOutput:
             try:
                 write(file, document, self.older.result if self.older else None)
             except Error as problem:
-                print(f"railgauge run: {problem}", file=sys.stderr)
+                tell(f"railgauge run: {problem}")
                 saved = False
         return saved
 

@@ -5,17 +5,17 @@ A launching process loads nothing of the engine, so that its ranks start sooner.
 """
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from railgauge.cli.output import json_text, write_text
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
 from railgauge.cli.run_answer import Answer, check_folders
+from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, report_is_out
-from railgauge.topo.errors import Error, RunError, described, status_of
+from railgauge.topo.errors import INTERRUPTED, Error, RunError, described, status_of
 
 if TYPE_CHECKING:
     from railgauge.cli.run_compare import Older
@@ -34,7 +34,7 @@ def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str
         return launch(job, asked, answer)
     if place.process == 0:
         for remark in remarks():
-            print(f"railgauge run: {remark}", file=sys.stderr)
+            tell(f"railgauge run: {remark}")
     return run_here(job, place, answer)
 
 
@@ -48,16 +48,17 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
         except Error as error:
             return fail(job, answer, plan.processes * job.ranks_per_process, error)
     ended = launch_ranks(asked, plan)
-    if ended.status not in (0, 130) and not ended.reported and (ended.message or job.json or answer.files):
+    interrupted = ended.status == status_of(KeyboardInterrupt())
+    if not ended.reported and ended.status and (job.json or answer.files or (ended.message and not interrupted)):
         from railgauge.cli.run_output import RunOutput
         from railgauge.collectives.document import RunDocument
 
         ranks = plan.processes * job.ranks_per_process
-        message = ended.message or "the run failed before it had a result"
+        message = INTERRUPTED if interrupted else ended.message or "the run failed before it had a result"
         document = RunDocument.failed(job.collective, ranks, message, job.engine)
         RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
-    elif ended.message:
-        print(f"railgauge run: {ended.message}", file=sys.stderr)
+    elif ended.message and not interrupted:
+        tell(f"railgauge run: {ended.message}")
     return ended.status
 
 
@@ -83,7 +84,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
     def report(finished: Finished) -> int:
         error, ranks = finished.error, job.ranks_per_process
         if error and place.process != 0 and speaks(error, place, ranks, joined=finished.joined):
-            print(f"railgauge run: rank {place.process * ranks}: {described(error)}", file=sys.stderr)
+            tell(f"railgauge run: rank {place.process * ranks}: {described(error)}")
         status = output.finish(finished.document, finished.error)
         try:
             if finished.timed_at and finished.document:
@@ -91,7 +92,7 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
             if answer.record and finished.record:
                 write_text(answer.record, json_text(finished.record.to_json()) + "\n")
         except Error as problem:
-            print(f"railgauge run: {problem}", file=sys.stderr)
+            tell(f"railgauge run: {problem}")
             return status or status_of(problem)
         return status
 

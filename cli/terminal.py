@@ -2,12 +2,39 @@
 """Standard output as a terminal: in colour where it is one, plain where NO_COLOR is set (no-color.org)."""
 
 import os
+from collections.abc import Iterator
 from typing import Literal
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
+from rich.segment import Segment
+
+from railgauge.topo.sources.printable import printable
 
 
-def console(width: int | None = None) -> Console:
-    """A console that never wraps; NO_COLOR takes bold and dim away too, which Rich by itself would leave."""
+def console(width: int | None = None, *, stderr: bool = False) -> Console:
+    """A console that never wraps and takes texts as they are, but for control characters.
+
+    NO_COLOR takes bold and dim away too, which Rich by itself would leave.
+    """
     styles: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(highlight=False, soft_wrap=True, width=width, color_system=styles)
+    made = Console(
+        highlight=False, soft_wrap=True, width=width, color_system=styles, markup=False, emoji=False, stderr=stderr
+    )
+    made.push_render_hook(_PrintableHook())
+    return made
+
+
+class _PrintableHook(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Printable(one) for one in renderables]
+
+
+class _Printable:
+    """Something to be shown, with its texts printable; Rich's own control codes stay."""
+
+    def __init__(self, shown: RenderableType) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for text, style, control in console.render(self._shown, options):
+            yield Segment(text if control else printable(text), style, control)

@@ -334,7 +334,7 @@ class Communicator(Collectives):
 
         Harmless when called twice.
         """
-        if self._closed:
+        if self._closed or self._job.is_copy:
             return
         self._closed = True
         for part in tuple(self._parts):
@@ -395,8 +395,7 @@ class Communicator(Collectives):
 
     def _start(self, call: native.Call, destination: Any, async_op: bool) -> Any:
         """Run it, now or when its turn comes."""
-        if self._closed:
-            raise UsageError("this group is closed")
+        self._check_open()
         if not async_op and self._collected is None and self._is_idle:
             self._execute(call)
             return destination
@@ -415,10 +414,15 @@ class Communicator(Collectives):
         self._queue = self._queue or WorkQueue(f"works-{self._group.world_rank}")
         self._queue.put(work)
 
-    def _wait_for_queue(self) -> None:
-        """Let what was begun before come first."""
+    def _check_open(self) -> None:
         if self._closed:
             raise UsageError("this group is closed")
+        if self._job.is_copy:  # nor may it wait for a thread that only its parent has
+            self._ending.check()
+
+    def _wait_for_queue(self) -> None:
+        """Let what was begun before come first."""
+        self._check_open()
         if self._collected is not None:
             raise UsageError("this cannot be part of a group of operations: call it before or after")
         if self._queue:

@@ -18,7 +18,7 @@ from railgauge.collectives.table import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.counters.passage import Passage
 from railgauge.topo.counters.rules import findings
-from railgauge.topo.errors import RunError
+from railgauge.topo.errors import RunError, verdict_of
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
 
@@ -191,7 +191,7 @@ class RunDocument:
             "host": self.host,
             "time": self.time,
             "command": self.command,
-            "status": "failed" if self.error else "ok",
+            "status": verdict_of(self.error),
             "collective": self.collective,
             "ranks": self.ranks,
             "nodes": self.nodes,

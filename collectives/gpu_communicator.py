@@ -66,18 +66,23 @@ class GpuEnd:
 
 
 class GpuWork:
-    """An operation that is on a stream."""
+    """An operation that is on a stream, which may be gone before it is waited for."""
 
-    def __init__(self, comm: "GpuCommunicator", stream: int, destination: Any) -> None:
-        self._comm, self._stream, self._destination = comm, stream, destination
+    def __init__(self, comm: "GpuCommunicator", mark: native.GpuMark | None, destination: Any) -> None:
+        self._comm, self._mark, self._destination = comm, mark, destination
 
     def wait(self) -> Any:
-        """Wait until all that is on its stream is done, and return its destination.
+        """Wait until it is done, and return its destination.
 
         Raises:
             RunError: a rank did not take part within the timeout.
+            UsageError: it has been captured into a CUDA graph: only replays run it.
         """
-        self._comm.synchronize(self._stream)
+        if self._mark is None:
+            raise UsageError(
+                "wait: the operation was captured into a CUDA graph: wait for the stream that the graph is replayed on"
+            )
+        self._comm.wait(self._mark)
         return self._destination
 
 
@@ -85,7 +90,8 @@ class GpuCommunicator(Collectives):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
     Operations are put on the stream of the caller's library (`current_stream`), in the same order on all ranks, and
-    return at once: results are there when the stream has come so far. They can be captured into CUDA graphs. A rank
+    return at once: results are there when the stream has come so far. On whatever streams they are, each begins when
+    the one before has ended. They can be captured into CUDA graphs, whose replays are in that order too. A rank
     that does not come within the timeout ends the kernels that wait for it; the next call, or `synchronize`, then
     raises PeerLostError. Results of an operation are the same bits on all ranks and from run to run: inputs are reduced
     in the order of the ranks, on rings in the ring's.
@@ -262,6 +268,14 @@ class GpuCommunicator(Collectives):
         """
         self.running(lambda: self._engine.synchronize(stream))
 
+    def wait(self, mark: native.GpuMark) -> None:
+        """Wait until a mark of this rank's engine has come.
+
+        Raises:
+            RunError: a rank did not take part within the timeout.
+        """
+        self.running(lambda: self._engine.wait(mark))
+
     def barrier(self) -> None:
         """Wait until every rank is here.
 
@@ -272,6 +286,8 @@ class GpuCommunicator(Collectives):
 
     def close(self) -> None:
         """Send what the others still have to get, and end; by all ranks together, after the last operation is done."""
+        if self._job.is_copy:
+            return
         if self._connectors:
             with contextlib.suppress(RunError):  # of a run that has failed
                 self._group.barrier()
@@ -372,7 +388,7 @@ class GpuCommunicator(Collectives):
         way = self._way(what, count, dtype)
         stream = current_stream(source if source is not None else destination)
         self._engine.run(collective, from_.pointer, to.pointer, count, int(dtype), int(op), root, stream, way)
-        return GpuWork(self, stream, destination) if async_op else destination
+        return GpuWork(self, self._engine.mark(stream), destination) if async_op else destination
 
     def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:
         """UsageError where arrays are not what the collective takes."""
@@ -404,4 +420,4 @@ class GpuCommunicator(Collectives):
         self._engine.run_parts(
             from_.pointer, list(send_counts), to.pointer, list(recv_counts), int(from_.dtype), stream
         )
-        return GpuWork(self, stream, destination) if async_op else destination
+        return GpuWork(self, self._engine.mark(stream), destination) if async_op else destination

@@ -40,7 +40,8 @@ class NcclDebugFile:
         else:
             self._own = os.memfd_create("railgauge-nccl-debug")
             self._path = environ["NCCL_DEBUG_FILE"] = f"/proc/self/fd/{self._own}"
-            atexit.register(self.forward)
+            owner = os.getpid()
+            atexit.register(lambda: os.getpid() == owner and self.forward())  # no fork's copy
         if not self._all:
             environ["NCCL_DEBUG"] = "INFO"
             environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)

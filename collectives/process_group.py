@@ -71,7 +71,7 @@ class ProcessGroup:
             self._open = stack.pop_all()
         self.rank = place.process
         self.size = place.processes
-        self._unless_closed = weakref.finalize(self, _abandon, self._open, self._bootstrap, os.getpid())
+        self._unless_closed = weakref.finalize(self, _abandon, self._open, self._bootstrap)
 
     def barrier(self) -> None:
         """Wait until every rank is here.
@@ -85,8 +85,12 @@ class ProcessGroup:
         self.communicator.barrier()
 
     def close(self) -> None:
-        """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless."""
+        """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless, and in a
+        process that was forked from this one.
+        """
         self._unless_closed.detach()
+        if self._bootstrap.is_copy:
+            self._open.pop_all()
         self._open.close()
 
     def __enter__(self) -> Self:
@@ -146,10 +150,10 @@ def _peer(rank: int, gpu: Gpu | None) -> Peer:
     return this_peer(rank, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name) if gpu else this_peer(rank)
 
 
-def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap, process: int) -> None:
+def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap) -> None:
     """End a group that nobody closed: the others are told, and nobody is waited for."""
-    if os.getpid() != process:
-        return  # a fork's copy must end nothing
+    if bootstrap.is_copy:
+        return
     warnings.warn("a railgauge.ProcessGroup was not closed: call close(), or use it in a with", ResourceWarning, 2)
     bootstrap.fail("its program did not close the process group")
     bootstrap.abort()

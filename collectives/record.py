@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The flight record of a run (schema railgauge/record/1): the last operations of every rank, and whom it waited for."""
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 
 from railgauge import __version__
 from railgauge.topo.errors import InputError
+from railgauge.topo.json_value import json_value
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.standing import BlockedOn, Operation, Standing, standing_of
 
@@ -78,7 +78,7 @@ def parse_record(data: bytes, path: str) -> Record:
         InputError: it is no record.
     """
     try:
-        document = json.loads(data)
+        document = json_value(data)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is no JSON: {error}", path) from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from railgauge.collectives.document import SCHEMA, RunDocument
 from railgauge.topo.errors import InputError
 from railgauge.topo.input_file import read_bytes
+from railgauge.topo.sources.printable import all_printable
 
 MOST_BYTES = 256 << 20
 JSON_NAMES = {"from_rank": "from", "to_rank": "to"}
@@ -29,7 +30,7 @@ def load(path: str) -> RunDocument:
     if len(text) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a result", path)
     try:
-        value = json.loads(text)
+        value = all_printable(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", path) from None
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:

@@ -3,6 +3,7 @@
 
 import contextlib
 import itertools
+import signal
 import socket
 import threading
 import time
@@ -100,8 +101,13 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             before = place.process if place.local_process is None else place.local_process
             locally = before * job.ranks_per_process
             ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
-            _run_threads(ranks, meeting)
-            cause = _first_cause([rank.error for rank in ranks if rank.error])
+            try:
+                _run_threads(ranks, meeting)
+            except KeyboardInterrupt as stop:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a launcher passes on what the terminal sent too
+                cause: BaseException | None = stop
+            else:
+                cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
             return report(Finished(ranks[0].document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:

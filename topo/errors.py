@@ -23,6 +23,9 @@ import traceback
 
 INTERNAL = 70
 """EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is."""
+INTERRUPTED = "interrupted"
+"""What is told of Ctrl-C, and the status of a document that it cut short."""
+NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # of Python's threading, of C++'s
 WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
 """What the system answers to a call that makes no sense, or what Python raises by itself: no refusal of the system."""
 
@@ -102,19 +105,35 @@ def status_of(error: BaseException | None) -> int:
     if isinstance(error, BrokenPipeError):
         return 128 + signal.SIGPIPE
     refused = isinstance(error, OSError) and error.errno not in WRONG_CALLS
-    return UnavailableError.exit_status if refused or isinstance(error, MemoryError) else INTERNAL
+    return UnavailableError.exit_status if refused or _lacks(error) else INTERNAL
+
+
+def verdict_of(told: str | None) -> str:
+    """The `status` of a document whose `error` is `told`: ok, failed, or interrupted."""
+    return INTERRUPTED if told == INTERRUPTED else "failed" if told else "ok"
 
 
 def described(error: BaseException) -> str:
     """What to tell of it: an error of railgauge's own by its message, one of railgauge itself with kind and place."""
     if isinstance(error, Error):
         return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
     if status_of(error) == INTERNAL:
         return f"unexpected {type(error).__name__}: {error}{_place(error)}"
     if isinstance(error, OSError):
         said = error.strerror or str(error)
         return f"{error.filename}: {said}" if error.filename else said
-    return "out of memory" if isinstance(error, MemoryError) else type(error).__name__
+    return _lacks(error) or type(error).__name__
+
+
+def _lacks(error: BaseException) -> str:
+    """What this process has no more of; "" for another error."""
+    if isinstance(error, MemoryError):
+        return "out of memory"
+    if isinstance(error, RuntimeError) and str(error).endswith(NO_THREAD):
+        return "no more threads: look at ulimit -u, ulimit -v and the pids.max of its cgroup"
+    return ""
 
 
 def _place(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from railgauge.topo.errors import Error, described
 from railgauge.topo.findings import Finding, Level
 
 File = TypeVar("File")
@@ -42,3 +43,34 @@ class FileRule(Generic[File]):
             remedy=self.remedy if remedy is None else remedy,
             line=line,
         )
+
+    def find(self, file: File, subject: str = "") -> list[Finding]:
+        """What the check finds in a file, guarded; `subject`: of the UNKNOWN of a rule that fails by itself."""
+        return guarded(self.id, subject, lambda: self.check(file))
+
+
+def guarded(identifier: str, subject: str, look: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What a rule finds. Where it fails by itself, UNKNOWN with the error comes behind what it had found until then, so
+    that the other rules have their say; errors that are raised on purpose, such as InputError, pass.
+    """
+    found: list[Finding] = []
+    try:
+        found.extend(look())
+    except Error:
+        raise
+    except Exception as error:
+        found.append(failed(identifier, subject, error))
+    return found
+
+
+def failed(identifier: str, subject: str, error: Exception) -> Finding:
+    """UNKNOWN for a rule that could not answer because of an error of railgauge itself."""
+    said = described(error)
+    return Finding(
+        id=identifier,
+        level=Level.UNKNOWN,
+        subject=subject,
+        message=f"an error of railgauge itself: {said}",
+        evidence={"error": said},
+        error=said,
+    )

@@ -40,6 +40,7 @@ class Finding:
 
     `evidence` holds the values that were seen, units in their names; `effect` names the quantity that follows where
     it can be computed; `path` and `line` (1-based) say where a file is meant; `since` is None without a baseline.
+    `error`: of railgauge itself, which kept a rule from its answer; the command then ends with 70.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Finding:
     path: str | None = None
     line: int | None = None
     since: Since | None = None
+    error: str = ""
 
     def record(self) -> dict[str, Any]:
         """The finding in a railgauge/findings/1 document; path and line only for a file, since only with a baseline."""

@@ -29,16 +29,17 @@ def _rule(name: str, title: str, about: str, remedy: str, sure: str, levels: tup
 SLOW_NODE = _rule(
     "slow-node",
     "Most links of a rank or node are slower than those of the others",
-    "A ring is as fast as its slowest link, so that one slow node makes all of them slow. The median of its pairs is "
-    "below three quarters of what the others have, also when measured again, alone; FAIL below half.",
+    "A ring is as fast as its slowest link, so that one slow node makes all of them slow. Most of its links, when it "
+    "sends or when it receives, are below three quarters of what others have, each time that they are measured; FAIL "
+    "below half.",
     "look at its NIC (`railgauge check`: width, rate, errors), its cable, and what else runs on its cores",
     "railgauge cluster link --one-at-a-time; railgauge cluster link --bisect",
 )
 SLOW_LINK = _rule(
     "slow-link",
     "The link between two ranks or nodes is slower than others of its kind, and neither end is slow elsewhere",
-    "A ring that goes over it is as fast as it is. Its slower direction is below three quarters of what other pairs "
-    "have, also when measured again, alone; FAIL below half.",
+    "A ring that goes over it is as fast as it is. One or both directions are below three quarters of what "
+    "others have, each time that they are measured; FAIL below half.",
     "look at cables, optics and switch ports between them; that link alone: `railgauge link A B`",
     "railgauge link A B",
 )

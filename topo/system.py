@@ -20,6 +20,7 @@ from railgauge.topo.fusion import in_fused_order
 from railgauge.topo.host_ranks import add_host_ranks
 from railgauge.topo.model import LinkKind, NodeKind, System
 from railgauge.topo.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.sources.printable import inline
 from railgauge.topo.system_builder import LOCAL_ID_MASK, SystemBuilder
 from railgauge.topo.topology import NumaNode, Topology, host_of
 
@@ -71,8 +72,8 @@ def _add_cpu(scope: _Scope, cpu: Element, system: int) -> None:
         cpu.line,
         scope.path,
         numa=place.id,
-        arch=cpu.get("arch"),
-        vendor=cpu.get("vendor"),
+        arch=_text(cpu, "arch"),
+        vendor=_text(cpu, "vendor"),
         cpus=place.cpus,
         device=cpu.integer("familyid", scope.path, 0) << 32 | cpu.integer("modelid", scope.path, 0) & 0xFFFFFFFF,
     )
@@ -173,13 +174,19 @@ def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
             net.line,
             scope.path,
             dev=dev,
-            name=net.get("name"),
+            name=_text(net, "name"),
             port=net.integer("port", scope.path, 0),
             asic=_asic(net, dev),
             gdr=net.integer("gdr", scope.path, 0) != 0,
             latency_us=_latency(net, scope.path),
         )
         scope.builder.wire(node, made, LinkKind.NET, speed)
+
+
+def _text(element: Element, name: str) -> str | None:
+    """An attribute that is text, on one line."""
+    text = element.get(name)
+    return None if text is None else inline(text)
 
 
 def _asic(net: Element, dev: int) -> int:

@@ -5,6 +5,7 @@ The file wins, detection fills what it lacks, and what this machine does not use
 """
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -49,7 +50,7 @@ def _chosen(path: str) -> Topology:
     try:
         return xml.load(path)
     except InputError as error:
-        hint = f"unset {SETTING} to detect the machine without it, or see `railgauge topo lint {path}`"
+        hint = f"unset {SETTING} to detect the machine without it, or see `railgauge topo lint {shlex.quote(path)}`"
         raise InputError(f"{error} ({SETTING} names this file: {hint})") from error
 
 

@@ -8,6 +8,7 @@ rank that died (its connection ends) is told from one that hangs (no beats) and 
 
 import contextlib
 import hmac
+import os
 import queue
 import select
 import socket
@@ -17,9 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge._native.transports import keep
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
+from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (
     FROM_HUB,
     Contribution,
@@ -76,6 +79,9 @@ class Bootstrap(Group):
         self._failed = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"bootstrap-{rank}", daemon=True)
+        self.is_copy = False
+        """Whether this process was forked from the one that joined: it has no part in the run."""
+        leave_to_parent(self)
 
     def join(
         self, version: str, host: str, secret: bytes, *, deadline: float, look_around: Callable[[], None] | None
@@ -164,6 +170,22 @@ class Bootstrap(Group):
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
             self._thread.join(self._patience_s)
         self._sock.close()
+
+    def forked(self) -> None:
+        """Be a copy: operations raise, closing does nothing, and nothing native is taken apart, since that goes on
+        in the process that joined.
+        """
+        self.is_copy = True
+        self._failed, self._closing = threading.Event(), threading.Event()  # another thread may have held their locks
+        self._sending = threading.Lock()
+        self.failure = RunError(
+            f"this process (pid {os.getpid()}) was forked from rank {self.rank}'s and has no part in the run: use the "
+            f"communicator in the process that joined, or join as a rank of its own (init_process_group)"
+        )
+        self._failed.set()
+        self._closing.set()
+        self._sock.close()
+        keep(self)
 
     @property
     def has_left(self) -> bool:

@@ -8,6 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from railgauge.topo.errors import MismatchError
+
 if TYPE_CHECKING:
     from railgauge.transports.bootstrap import Bootstrap
 
@@ -63,14 +65,42 @@ class Group:
         return self.job.exchange(self.name, self._number, members, value, limit_s)
 
     def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
-        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes."""
-        return [json.loads(each) for each in self.all_gather_bytes(json.dumps(value).encode(), limit_s)]
+        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes.
+
+        Raises:
+            RunError: as `all_gather_bytes`. MismatchError: what a rank sent is no value, or a list or an object where
+                this rank's is none, or none where it is one.
+        """
+        told = [self._read(*each) for each in enumerate(self.all_gather_bytes(json.dumps(value).encode(), limit_s))]
+        for rank, other in enumerate(told):
+            if value is not None and other is not None and _form(other) is not _form(value):
+                raise self._junk(rank)
+        return told
 
     def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
-        """Give every rank the root's value."""
+        """Give every rank the root's value; errors as of `all_gather`."""
         mine = json.dumps(value).encode() if self.rank == root else b""
-        return json.loads(self.all_gather_bytes(mine, limit_s)[root])
+        return self._read(root, self.all_gather_bytes(mine, limit_s)[root])
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
         self.all_gather_bytes(b"")
+
+    def _read(self, rank: int, told: bytes) -> Any:
+        try:
+            return json.loads(told)
+        except (ValueError, RecursionError):
+            raise self._junk(rank) from None
+
+    def _junk(self, rank: int) -> MismatchError:
+        return MismatchError(
+            f"rank {self.members[rank]} sent to an exchange what no rank sends there: "
+            "is the same railgauge installed on its host?"
+        )
+
+
+def _form(value: Any) -> type:
+    """What a value read from JSON is: a list, an object, or one of the others."""
+    if isinstance(value, list | tuple):
+        return list
+    return dict if isinstance(value, dict) else object

@@ -21,6 +21,7 @@ from railgauge.topo.sources.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.failure import Failure, Verdict, judge
+from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (
     GROUP,
     LENGTH,
@@ -60,6 +61,8 @@ ACCEPTED_AT_ONCE = 128
 MOST_TOLD = 4
 """So many refusals are in the message about those who did not come."""
 SALT_BYTES = 16
+MOST_OPEN = 1024
+"""Exchanges that a rank may have come to before the others of their groups have; one for each group and thread."""
 
 
 @dataclass(slots=True)
@@ -117,6 +120,7 @@ class Hub:
         self._over = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="bootstrap-hub", daemon=True)
+        leave_to_parent(self)
 
     def start(self) -> None:
         """Begin to accept ranks."""
@@ -124,6 +128,12 @@ class Hub:
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
+
+    def forked(self) -> None:
+        """Be a copy: of the connections, nothing but this process's descriptors."""
+        self._listener.close()
+        for member in tuple(self._connected):
+            member.sock.close()
 
     def end(self, reason: str) -> None:
         """End the run on all ranks; for other threads."""
@@ -263,6 +273,8 @@ class Hub:
 
     def _gather(self, number: int, rank: int, given: Contribution) -> None:
         key, members = (given.group, number), given.members or range(self._world_size)
+        if sum(rank in each.values for each in self._gathers.values()) >= MOST_OPEN:
+            raise ValueError("more exchanges at once than a rank has groups")
         gather = self._gathers.get(key) or self._begin_gather(key, time.monotonic() + given.limit_s, members)
         if rank in gather.values or rank not in members or members != gather.members:
             raise ValueError("the same contribution twice, or to a group that it is not in")

@@ -6,6 +6,7 @@ Launchers make one and pass it on by environment (RAILGAUGE_SECRET), or in a fil
 """
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Mapping
@@ -15,7 +16,10 @@ from railgauge.topo.errors import UsageError
 VARIABLE = "RAILGAUGE_SECRET"
 FILE_VARIABLE = "RAILGAUGE_SECRET_FILE"
 SECRET_BYTES = 32
-MOST_BYTES = 4096
+LEAST_BYTES, MOST_BYTES = 16, 4096
+"""Whoever sees a handshake may try secrets at leisure, so one has at least 16 characters; the most is the ssh
+launcher's, which sends it as one line."""
+REMEDY = "make one with openssl rand -hex 32"
 
 
 def new_secret() -> str:
@@ -27,18 +31,25 @@ def job_secret(environ: Mapping[str, str]) -> bytes:
     """The secret that the environment names, b"" when it names none; white space around it does not count.
 
     Raises:
-        UsageError: it is empty, or its file is unreadable, too long, or open to other users.
+        UsageError: it is empty, too short or long, or no line of text; its file is unreadable, too long, another
+            user's, or open to other users.
     """
     if (text := environ.get(VARIABLE)) is not None:
-        return _whole(text.encode("utf-8", "surrogateescape"), f"{VARIABLE} is")
+        return _whole(text.encode("utf-8", "surrogateescape"), VARIABLE)
     if path := environ.get(FILE_VARIABLE):
-        return _whole(_read_private(path), f"{FILE_VARIABLE}: {path} is")
+        return _whole(_read_private(path), f"{FILE_VARIABLE}: {path}")
     return b""
 
 
 def _whole(text: bytes, what: str) -> bytes:
     if not (secret := text.strip()):
-        raise UsageError(f"{what} empty: a job secret has at least one character; unset it to run without one")
+        raise UsageError(f"{what} is empty: unset it to run without a job secret, or {REMEDY}")
+    if re.search(rb"[\x00-\x1f\x7f]", secret):
+        raise UsageError(f"{what} has a NUL, a line break or another control character within: {REMEDY}")
+    if not LEAST_BYTES <= len(secret) <= MOST_BYTES:
+        raise UsageError(
+            f"{what} has {len(secret)} characters: a job secret has {LEAST_BYTES} to {MOST_BYTES}; {REMEDY}"
+        )
     return secret
 
 
@@ -55,6 +66,8 @@ def _read_private(path: str) -> bytes:
 def _check_private(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         raise UsageError(f"{FILE_VARIABLE}: {path} is no file of at most {MOST_BYTES} bytes")
+    if status.st_uid != os.geteuid():
+        raise UsageError(f"{FILE_VARIABLE}: {path} belongs to user {status.st_uid}, not to this one ({os.geteuid()})")
     if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         mode = stat.S_IMODE(status.st_mode)
         raise UsageError(f"{FILE_VARIABLE}: other users may read {path} (mode {mode:04o}): chmod 600 {path}")

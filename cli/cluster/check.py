@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
-from railgauge.cli.findings_output import STYLE, FailOn, leave_with, summary
+from railgauge.cli.findings_output import STYLE, FailOn, leave_if_failed, leave_with, summary
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
@@ -45,6 +45,7 @@ def check(
     from railgauge.cli.cluster.gather import Limits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
+    from railgauge.topo.fleet.findings import NODES_DIFFER
     from railgauge.topo.fleet.folder import CAPTURES, node_files
     from railgauge.topo.fleet.folding import folded_findings
     from railgauge.topo.fleet.rules.reachability import TRIED
@@ -66,13 +67,15 @@ def check(
             files, failed = gathered_files(nodes, hostfile, folder, [CAPTURES[0]], limits)
         report, examined = _examined(files, failed)
         reach, reached = _reached(examined, dict(files), asked, timeout_s)
-    found = tuple(one for one in folded_findings(examined, report, reached) if one.finding.id in wanted)
+    everything = folded_findings(examined, report, reached)
+    found = tuple(one for one in everything if one.finding.id in wanted)
     count = sum(len(group.nodes) for group in report.groups)
     if as_json:
         matrix = {"reach": matrix_record(reach)} if reach else {}
         print_json(document("findings", "", findings=[one.finding.record() for one in found], **matrix))
     else:
         _print(found, count, len(report.unread), matrix_lines(reach) if reach else ())
+    leave_if_failed([one.finding for one in everything if one.finding.id in {*wanted, NODES_DIFFER}])
     if not report.groups:
         raise typer.Exit((UnavailableError if source is None else InputError).exit_status)
     leave_with(tuple(one.finding for one in found), fail_on)
@@ -113,7 +116,7 @@ def _reached(
 def _print(found: "tuple[Folded, ...]", nodes: int, unread: int, matrix: Iterable[str]) -> None:
     from railgauge.topo.render.fleet_findings import finding_lines
 
-    lines = list(finding_lines(found, nodes))
+    lines = list(finding_lines(found, nodes + unread))
     head = f"{nodes} node{'' if nodes == 1 else 's'} read{f', {unread} not' if unread else ''}"
     last = summary([one.finding for one in found])
     if not sys.stdout.isatty():

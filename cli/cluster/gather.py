@@ -27,6 +27,8 @@ echo "$mark"; "$@"; status=$?; echo "$mark"; exit "$status\""""
 """Runs the railgauge that is where ours is, else the one on the node's PATH. What it prints stands between two lines
 that mark it, for login scripts may print too."""
 MARK = b"railgauge: 6f1d2c9ab04e7358\n"
+MOST_FILE = 64 << 20
+"""Bytes that a node may send: its file, and what login scripts print. A capture has a few MiB at most."""
 NOT_THERE = (126, 127)  # a POSIX shell's statuses for a program that cannot be run, or is not found
 
 
@@ -73,7 +75,15 @@ def gather(
             noisy.extend([name] if noise else [])
         on_done(1)
 
-    run_on(list(names), railgauge_there(ASKED[ending]), timeout_s=limits.timeout_s, fanout=limits.fanout, on_done=keep)
+    run_on(
+        list(names),
+        railgauge_there(ASKED[ending]),
+        timeout_s=limits.timeout_s,
+        fanout=limits.fanout,
+        on_done=keep,
+        most_output=MOST_FILE,
+        folder=folder,
+    )
     return Gathered(sorted(failed, key=lambda one: natural(one.name)), noisy)
 
 
@@ -95,9 +105,8 @@ def _failure(result: "RemoteResult", given: bytes) -> str | None:
         return result.reason or "not reached"
     if result.status in NOT_THERE:
         return f"railgauge is not installed there: neither with {sys.executable} nor on PATH"
-    said = result.stderr.strip().splitlines()
     if result.status != 0:
-        return f"railgauge ended with status {result.status}: {said[-1] if said else 'it did not say why'}"
+        return f"railgauge ended with status {result.status}: {result.last_words or 'it did not say why'}"
     if not given and MARK not in result.stdout:
         return "the command was not run: does a login script end the shell?"
     return None if given else "it sent nothing"

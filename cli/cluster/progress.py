@@ -12,10 +12,12 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda more: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    from railgauge.cli.terminal import console
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    as_it_is = {"redirect_stdout": False, "redirect_stderr": False}
+    with Progress(*columns, console=console(stderr=True), transient=True, **as_it_is) as bar:
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from railgauge.cli.cluster.gather import MARK, railgauge_there
-from railgauge.collectives.launch.remote import Line, Listener, converse, ssh_command, ssh_reason
+from railgauge.collectives.launch.remote import (
+    MOST_OUTPUT,
+    Line,
+    Listener,
+    converse,
+    last_line,
+    ssh_command,
+    ssh_reason,
+)
 from railgauge.topo.fleet.endpoints import Endpoint
 from railgauge.topo.fleet.reach import Failure, Hint, Rail, Reach, Stage
 from railgauge.topo.sources.printable import all_printable, one_line
@@ -18,7 +26,6 @@ READY_SHARE, READY_MOST_S = 0.3, 20.0
 """Nodes that do not listen by this share of the timeout, or so many seconds, are left out."""
 SPARE_S = 2.0
 """What is left for the answers to arrive."""
-LONGEST = 64 << 20
 FAILURE = {
     "source": str, "target": str, "way": (int, int), "stage": str, "errno": int, "seconds": float, "port": int,
     "hint": str, "answered_by": str,
@@ -84,8 +91,8 @@ class _Asked(Listener):
             self._stderr[name] = (self._stderr[name] + data)[-4096:]
             return True
         self._heard[name] += data
-        if len(self._heard[name]) > LONGEST:
-            self._lose(name, "it sent more than it was asked")
+        if len(self._heard[name]) > MOST_OUTPUT:
+            self._lose(name, f"it sent more than {MOST_OUTPUT >> 20} MiB")
             return False
         while b"\n" in self._heard[name]:
             line, _, self._heard[name] = self._heard[name].partition(b"\n")
@@ -96,7 +103,7 @@ class _Asked(Listener):
         name = self._names[node]
         if name not in self._results:
             said = self._stderr[name]
-            words = one_line(said.decode(errors="replace").strip().rpartition("\n")[2])
+            words = one_line(last_line(said.decode(errors="replace")))
             why = ssh_reason(said) if status == 255 else f"railgauge ended there with status {status}: {words}"
             self._lose(name, NO_ANSWER if status is None else why)
 

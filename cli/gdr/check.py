@@ -46,11 +46,11 @@ def check(
     recorded = Case(machine, gpus=gpu_list(gpus))
     names = {setting.name for setting in given}
     kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
-    there, pairs = gdr_pairs(Case(machine, live=source is None, gpus=gpu_list(gpus), settings=(*kept, *given)))
-    pairs = _asked(there, pairs, gpu, nic)
+    there, all_pairs = gdr_pairs(Case(machine, live=source is None, gpus=gpu_list(gpus), settings=(*kept, *given)))
+    pairs = _asked(there, all_pairs, gpu, nic)
     tried = _tried(there, pairs) if source is None and transfer else {}
     moved = [pair for pair, one in tried.items() if not one.why_not]
-    found = (*findings(there, pairs, moved), *transfer_findings(tried, machine.host))
+    found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(tried, machine.host))
     if as_json:
         print_json(document("findings", machine.host, findings=[one.record() for one in found]))
     else:

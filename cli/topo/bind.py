@@ -2,12 +2,12 @@
 """railgauge topo bind: run a command on the CPUs next to its rank's GPU."""
 
 import os
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from railgauge.cli.machine_options import From, TopoFile, open_machine
+from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def bind(
     everything = {name: value for name, value in os.environ.items() if name != VISIBLE}
     machine = open_machine(source, topo_file=topo_file, environment=everything)
     binding = binding_of(machine, local, setting)
-    print(f"railgauge: {described(binding, local)}", file=sys.stderr)
+    tell(f"railgauge: {described(binding, local)}")
     if dry_run:
         return
     got = bind_cpus(binding.cpus or before)
     if not got.issuperset(binding.cpus):
-        print(f"railgauge: rank {local}: only CPUs {to_list(tuple(sorted(got)))} of these are there", file=sys.stderr)
+        tell(f"railgauge: rank {local}: only CPUs {to_list(tuple(sorted(got)))} of these are there")
     if memory and binding.numa is not None:
         prefer_memory(binding.numa)
     if one_gpu:

@@ -8,6 +8,7 @@ import typer
 from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
 from railgauge.topo.machine import Machine, is_same_host, load_machine
+from railgauge.topo.sources.printable import inline
 
 if TYPE_CHECKING:
     from railgauge.topo.diff import Described
@@ -31,7 +32,7 @@ def diff(
         sides = {"before": {"source": a, "host": before.host}, "after": {"source": b, "host": after.host}}
         print_json(document("diff", after.host, **sides, changes=listed))
     else:
-        print("\n".join(change.message for change in changes) or "no difference")
+        print("\n".join(inline(change.message) for change in changes) or "no difference")
     if changes:
         raise typer.Exit(1)
 

@@ -31,7 +31,7 @@ def print_tree(system: System, topology: Topology, inventory: Inventory | None) 
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))
     if unknown := nvlinks_text(inventory):
-        out.print(unknown, style="red", markup=False)
+        out.print(unknown, style="red")
 
 
 def _grown(tree: Tree, branch: Branch) -> Tree:
@@ -56,12 +56,12 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
         line.rstrip()
         out.print(line)
     if drawn.unknown:
-        out.print(f"\n{drawn.unknown}", style="red", markup=False)
+        out.print(f"\n{drawn.unknown}", style="red")
     out.print("\n" + drawn.legend)
     if drawn.nics:
         out.print(f"\n{NICS}\n")
         for label, name in drawn.nics:
-            out.print(f"  {label}: {name}", markup=False)
+            out.print(f"  {label}: {name}")
 
 
 def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
@@ -70,10 +70,10 @@ def print_differences(path: str, system: System, topology: Topology, inventory: 
     found = differences(theirs, matrix(system, topology, inventory))
     out = console(WIDEST)
     for one in found:
-        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold", markup=False)
-        out.print(f"  {one.why}", markup=False)
+        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold")
+        out.print(f"  {one.why}")
     if found and not theirs.nics and any(column.startswith("NIC") for column in theirs.columns):
-        out.print("(without its NIC legend nvidia-smi's NIC0 is taken for NIC0 here, and so on)", markup=False)
+        out.print("(without its NIC legend nvidia-smi's NIC0 is taken for NIC0 here, and so on)")
     if found:
         raise typer.Exit(1)
     out.print(f"the same in all {len(theirs.cells)} cells")

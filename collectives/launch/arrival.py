@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from railgauge import __version__
-from railgauge.collectives.launch.place import Place
+from railgauge.collectives.launch.place import Place, check_world
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
@@ -23,11 +23,12 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
     may serve one job after another. What NCCL's files set counts from here on.
 
     Raises:
-        UsageError: the init method is none, or contradicts itself; the timeout is out of bounds.
+        UsageError: the init method is none, or contradicts itself; the timeout or the world is out of bounds.
         UnavailableError: no interface can be used.
         RunError: not everybody came within the timeout.
     """
     check_timeout(timeout_s)
+    check_world(place.processes * ranks_per_process)
     export_files(os.environ)
     secret = job_secret(os.environ)
     with contextlib.ExitStack() as stack:
@@ -53,4 +54,9 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             environ=os.environ,
         )
         stack.callback(meeting.close)
-        yield meeting
+        process = os.getpid()
+        try:
+            yield meeting
+        finally:
+            if os.getpid() != process:
+                stack.pop_all()  # a fork's copy must end nothing

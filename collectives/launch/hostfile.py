@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.fleet.node_names import unfolded
+from railgauge.topo.fleet.node_names import NAME, unfolded
 
 MOST_BYTES = 16 << 20
 MOST_HOSTS = 100_000
@@ -31,7 +31,6 @@ MOST_NAMED = 1 << 18
 """How often hosts may be named, a host that comes again counted again: some hostfiles have a line a slot."""
 MOST_SLOTS = 1 << 20
 
-NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
 ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")  # what may be one: ipaddress takes long to say no
 USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from railgauge.collectives.launch.place import HAND_SET, without_place
+from railgauge.collectives.launch.relay import Relay
 from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import INTERNAL, UnavailableError, UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
@@ -200,12 +201,11 @@ def _started(
 def _pass_on(process: "subprocess.Popen[bytes]") -> bool:
     """Copy its stdout to ours, until it has no more; whether there was any."""
     assert process.stdout is not None
-    some = False
+    some, relay = False, Relay()
     with process.stdout as pipe:
         while chunk := os.read(pipe.fileno(), 65536):
             some = True
-            sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+            relay.pass_on(chunk, sys.stdout)
     return some
 
 
@@ -227,10 +227,11 @@ class _LastWords:
             self._thread.join(LAST_WORDS_S)
 
     def _copy(self, pipe: IO[bytes]) -> None:
+        relay = Relay()
         with pipe, contextlib.suppress(OSError):
             while chunk := os.read(pipe.fileno(), 65536):
                 self.said = (self.said + chunk)[-MOST_KEPT:]
-                os.write(sys.stderr.fileno(), chunk)
+                relay.pass_on(chunk, sys.stderr)
 
 
 def _about_a_host(said: str, hosts: "Sequence[Host]") -> str | None:

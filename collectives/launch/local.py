@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 
 from railgauge.collectives.launch.launch import (
     Ended,
@@ -18,7 +19,7 @@ from railgauge.collectives.launch.launch import (
     rank_command,
     variables_of,
 )
-from railgauge.collectives.launch.processes import grace_s, kill, wait
+from railgauge.collectives.launch.processes import POLL_S, grace_s, kill, wait
 from railgauge.collectives.launch.tether import LAUNCHER_PID, REPORT_FD
 from railgauge.topo.errors import UsageError
 
@@ -50,11 +51,26 @@ def start(launch: Launch) -> Ended:
                 ranks[rank] = _start(launch, rank, exported, listener, tells)
             listener.close()
             os.close(tells)
-            status, message = wait(ranks, grace_s(launch.timeout_s))
+            status, message = _wait(ranks, grace_s(launch.timeout_s))
             return Ended(status, message, reported=os.read(told, 1) != b"")
     finally:
         kill(ranks)
         os.close(told)
+
+
+def _wait(ranks: "dict[int, subprocess.Popen[bytes]]", within_s: float) -> tuple[int, str | None]:
+    """Wait for the ranks; Ctrl-C ends them, and rank 0 tells how far it came."""
+    try:
+        return wait(ranks, within_s)
+    except KeyboardInterrupt:
+        for process in ranks.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + within_s
+        while ranks[0].poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        kill(ranks)
+        return 128 + signal.SIGINT, None
 
 
 def _listener() -> socket.socket:

@@ -18,6 +18,8 @@ Environment = Mapping[str, str]
 SLURM_SPECIAL_STEPS = 0xFFFFFFF0  # slurm.h SLURM_MAX_NORMAL_STEP_ID: batch script, salloc's shell, external step
 FIRST_SLURM_PORT, SLURM_PORTS = 20000, 12000  # below Linux's ephemeral ports (32768)
 
+MOST_RANKS = 1 << 17
+"""Of a job: process 0 keeps a connection for each, and a name for each that has not come."""
 BY_HAND = "RANK and WORLD_SIZE"
 HAND_SET = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """What wins over any launcher: left over from another job, it would make every rank the same one."""
@@ -57,6 +59,17 @@ class Place:
 def _check_number(number: int, of: int, what: str, launcher: str) -> None:
     if not 0 <= number < of:
         raise UsageError(f"{what} {number} is not in a world of {of} (set by {launcher})")
+    check_world(of)
+
+
+def check_world(ranks: int) -> None:
+    """Refuse more ranks than a job can have.
+
+    Raises:
+        UsageError: there are more.
+    """
+    if ranks > MOST_RANKS:
+        raise UsageError(f"a world of {ranks} ranks: a job has at most {MOST_RANKS}")
 
 
 def find_place(environ: Environment | None = None, init_method: str | None = None) -> Place | None:

@@ -17,9 +17,10 @@ from urllib.parse import unquote, urlsplit
 from railgauge import __version__
 from railgauge.collectives.launch import probe
 from railgauge.collectives.launch.launch import Launch
-from railgauge.collectives.launch.remote import RemoteResult, run_on
+from railgauge.collectives.launch.remote import MOST_SHOWN, RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.sources.printable import all_printable
 
 WITHIN_S = 30.0
 FANOUT = 128
@@ -69,8 +70,8 @@ def problems(node: str, result: RemoteResult) -> list[str]:
     if result.status in (126, 127):
         return [f"no {sys.executable} there: railgauge has to be installed under the same path on all hosts"]
     if result.status:
-        said = result.stderr.strip().splitlines()
-        return [f"{sys.executable} ended with status {result.status}{f': {said[-1]}' if said else ''}"]
+        said = result.last_words
+        return [f"{sys.executable} ended with status {result.status}{f': {said}' if said else ''}"]
     return _read(result.stdout)
 
 
@@ -78,7 +79,7 @@ def _read(stdout: bytes) -> list[str]:
     """The problems in a probe's answer: its last line, for login scripts may talk before."""
     lines = stdout[-MOST_ANSWER:].strip().splitlines()
     try:
-        answer = json.loads(lines[-1] if lines else b"")
+        answer = all_printable(json.loads(lines[-1] if lines else b""))
         version, found = answer["version"], dict(answer["problems"])
     except (ValueError, LookupError, TypeError):
         said = lines[-1][:80].decode(errors="replace") if lines else "nothing"
@@ -86,8 +87,8 @@ def _read(stdout: bytes) -> list[str]:
     if version is None:
         return [f"{sys.executable} has no railgauge there: install {__version__} on all hosts"]
     if version != __version__:
-        return [f"railgauge {version} there, {__version__} here: install the same on all hosts"]
-    return [f"{what}: {why}" for what, why in found.items()]
+        return [f"railgauge {str(version)[:MOST_SHOWN]} there, {__version__} here: install the same on all hosts"]
+    return [f"{what}: {why}"[:MOST_SHOWN] for what, why in found.items()]
 
 
 @contextlib.contextmanager

@@ -5,12 +5,14 @@ The user's ssh configuration holds. RAILGAUGE_SSH is a command in place of `ssh`
 after its own words are ssh's options, the host and the command.
 """
 
+import contextlib
 import logging
 import math
 import os
 import shlex
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ClusterShell.Event import EventHandler
 from ClusterShell.Task import task_self
@@ -18,6 +20,7 @@ from ClusterShell.Worker.Ssh import SshClient, WorkerSsh
 
 from railgauge.collectives.launch.hostfile import check_destination
 from railgauge.collectives.launch.launch import program
+from railgauge.topo.errors import UnavailableError, UsageError
 
 logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe is told by what comes of it
 
@@ -34,8 +37,14 @@ SSH_OPTIONS = (
 )
 SSH_FAILED = 255
 """ssh's own status: no connection, no permission, or the connection broke (ssh(1))."""
-MOST_OUTPUT = 256 << 20
-"""Bytes of one host that are kept; a host that sends more is cut off."""
+MOST_OUTPUT = 8 << 20
+"""Bytes that one host may send unless its caller needs more; a host that sends more is cut off."""
+MOST_IN_MEMORY = 1 << 20
+"""What a host sends beyond that waits in a file."""
+MOST_STDERR = 64 << 10
+"""The end of its stderr that is kept."""
+MOST_SHOWN = 200
+"""Characters of a host's line that a message has."""
 KILL_AFTER_S = 5
 
 
@@ -50,14 +59,36 @@ class RemoteResult:
     reason: str | None
     """Why there is no status, in one line."""
 
+    @property
+    def last_words(self) -> str:
+        """The last line of its stderr, as far as a message shows it; empty when it said nothing."""
+        return last_line(self.stderr)
 
-@dataclass(slots=True)
+
 class _Output:
-    stdout: bytearray = field(default_factory=bytearray)
-    stderr: bytearray = field(default_factory=bytearray)
+    """What a host has sent: its stdout, in a file once it is long, and the end of its stderr."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.size = 0
+        self.stderr = b""
+        self._stdout = tempfile.SpooledTemporaryFile(MOST_IN_MEMORY, dir=folder)  # noqa: SIM115  # `take` closes it
 
     def append(self, stream: str, data: bytes) -> None:
-        (self.stderr if stream == "stderr" else self.stdout).extend(data)
+        """Take some more. UnavailableError when there is no room for it here."""
+        self.size += len(data)
+        if stream == "stderr":
+            self.stderr = (self.stderr + data)[-MOST_STDERR:]
+            return
+        try:
+            self._stdout.write(data)
+        except OSError as error:
+            raise UnavailableError(f"cannot keep what hosts send: {error.strerror}") from None
+
+    def take(self) -> bytes:
+        """All of stdout; nothing is kept here any more."""
+        with self._stdout as file:
+            file.seek(0)
+            return file.read()
 
 
 class Line:
@@ -73,6 +104,11 @@ class Line:
     def hang_up(self) -> None:
         """End the stdin of all."""
         self._worker.set_write_eof()
+
+    def cut_off(self, node: str) -> None:
+        """Kill the connection to a host, whose end is not told."""
+        self._worker.cut_off(node)
+        self._worker.end_others()
 
     def call(self, after_s: float, action: Callable[[], None]) -> None:
         """Have `action` called in a while, unless all have ended by then."""
@@ -174,12 +210,20 @@ def ssh_command(node: str, command: Sequence[str], timeout_s: float) -> list[str
         UsageError: `node` is nothing to log in to; RAILGAUGE_SSH is no command.
         UnavailableError: there is no ssh.
     """
-    ssh = shlex.split(os.environ.get("RAILGAUGE_SSH") or "ssh")
+    ssh = _ssh()
     limits = (
         f"-oConnectTimeout={math.ceil(min(timeout_s, CONNECT_WITHIN_S))}",
         f"-oServerAliveInterval={math.ceil(min(timeout_s, SILENT_S) / ALIVE_MISSED)}",
     )
     return [program(ssh[0]), *ssh[1:], *SSH_OPTIONS, *limits, check_destination(node), shlex.join(command)]
+
+
+def _ssh() -> list[str]:
+    text = os.environ.get("RAILGAUGE_SSH") or "ssh"
+    with contextlib.suppress(ValueError):  # a quotation mark is missing
+        if words := shlex.split(text):
+            return words
+    raise UsageError(f"RAILGAUGE_SSH={text[:100]!r} is no command: it is ssh, or what runs in its place")
 
 
 def converse(
@@ -226,6 +270,8 @@ def run_on(
     fanout: int = 64,
     stdin: bytes | None = None,
     on_done: Callable[[str, RemoteResult], None] | None = None,
+    most_output: int | None = None,
+    folder: str | None = None,
 ) -> dict[str, RemoteResult]:
     """Run `command` on each host and gather what came of it, in the order of `nodes`.
 
@@ -236,12 +282,14 @@ def run_on(
         fanout: how many hosts at a time.
         stdin: what each gets; None: nothing.
         on_done: called with each host and its result as they come; it has the only copy of their stdout.
+        most_output: bytes that each may send; None: MOST_OUTPUT.
+        folder: where long output waits for the host's end; None: the system's folder for temporary files.
 
     Raises:
         UsageError, UnavailableError: as ssh_command.
     """
     limited = ["timeout", "-k", str(KILL_AFTER_S), str(math.ceil(timeout_s)), *command]
-    gathering = _Gathering(timeout_s, on_done)
+    gathering = _Gathering(timeout_s, on_done, most_output or MOST_OUTPUT, folder)
     commands = {node: ssh_command(node, limited, timeout_s) for node in nodes}
     converse(commands, gathering, timeout_s=timeout_s, fanout=fanout, stdin=stdin or b"")
     return {node: gathering.results[node] for node in commands}
@@ -250,31 +298,43 @@ def run_on(
 class _Gathering(Listener):
     """Keeps what each host sends, until its end makes a result of it."""
 
-    def __init__(self, timeout_s: float, on_done: Callable[[str, RemoteResult], None] | None) -> None:
+    def __init__(
+        self, timeout_s: float, on_done: Callable[[str, RemoteResult], None] | None, most: int, folder: str | None
+    ) -> None:
         self.results: dict[str, RemoteResult] = {}
         self._timeout_s = timeout_s
         self._on_done = on_done
+        self._most = most
+        self._folder = folder
         self._output: dict[str, _Output] = {}
 
     def output(self, node: str, stream: str, data: bytes) -> bool:
-        kept = self._output.setdefault(node, _Output())
+        if node in self.results:
+            return False
+        kept = self._kept(node)
         kept.append(stream, data)
-        if len(kept.stdout) + len(kept.stderr) <= MOST_OUTPUT:
+        if kept.size <= self._most:
             return True
-        self._finish(node, None, f"it sent more than {MOST_OUTPUT >> 20} MiB")
+        self._finish(node, None, f"it sent more than {self._most >> 20} MiB")
         return False
 
+    def _kept(self, node: str) -> _Output:
+        return self._output.get(node) or self._output.setdefault(node, _Output(self._folder))
+
     def ended(self, node: str, status: int | None) -> None:
+        if node in self.results:
+            return  # it was cut off, and ended meanwhile
         if status is None:
             self._finish(node, None, f"no end within {self._timeout_s:g} s")
         elif status == SSH_FAILED:
-            self._finish(node, None, ssh_reason(bytes(self._output.get(node, _Output()).stderr)))
+            self._finish(node, None, ssh_reason(self._kept(node).stderr))
         else:
             self._finish(node, status, None)
 
     def _finish(self, node: str, status: int | None, reason: str | None) -> None:
-        output = self._output.pop(node, _Output())
-        result = RemoteResult(status, bytes(output.stdout), output.stderr.decode(errors="replace"), reason)
+        output = self._kept(node)
+        del self._output[node]
+        result = RemoteResult(status, output.take(), output.stderr.decode(errors="replace"), reason)
         if self._on_done:
             self._on_done(node, result)
             result = replace(result, stdout=b"")  # captures of a thousand hosts are not kept
@@ -283,5 +343,10 @@ class _Gathering(Listener):
 
 def ssh_reason(stderr: bytes) -> str:
     """Why ssh failed: its last word."""
-    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
-    return f"ssh: {lines[-1].removeprefix('ssh: ')}" if lines else "ssh could not connect, and did not say why"
+    line = last_line(stderr[-MOST_STDERR:].decode(errors="replace"))
+    return f"ssh: {line.removeprefix('ssh: ')}" if line else "ssh could not connect, and did not say why"
+
+
+def last_line(text: str) -> str:
+    """The last line that is not blank, as far as a message shows it; empty when there is none."""
+    return text.rstrip().rpartition("\n")[2].strip()[:MOST_SHOWN]

@@ -8,7 +8,6 @@ MASTER_ADDR and MASTER_PORT: the first host, as the hostfile names it, and a por
 import os
 import random
 import sys
-from typing import TextIO
 
 from railgauge.collectives.launch.hostfile import Host
 from railgauge.collectives.launch.launch import (
@@ -21,7 +20,17 @@ from railgauge.collectives.launch.launch import (
 )
 from railgauge.collectives.launch.preflight import check
 from railgauge.collectives.launch.processes import grace_s
-from railgauge.collectives.launch.remote import SSH_FAILED, Listener, converse, ssh_command, ssh_reason
+from railgauge.collectives.launch.relay import Relay
+from railgauge.collectives.launch.remote import (
+    MOST_STDERR,
+    SSH_FAILED,
+    Line,
+    Listener,
+    converse,
+    ssh_command,
+    ssh_reason,
+)
+from railgauge.collectives.launch.ssh_host import STARTED
 from railgauge.collectives.launch.tether import COMMAND
 from railgauge.topo.errors import UsageError
 from railgauge.transports.secret import VARIABLE as SECRET
@@ -51,7 +60,7 @@ def start(launch: Launch) -> Ended:
     """
     commands_by_host = _commands(launch)
     exported = environment(launch)
-    relay = _Relay(launch.argv)
+    relay = _Hosts(launch.argv, list(commands_by_host), launch.timeout_s + ON_THE_WAY_S)
     with exit_on_signals():
         check(launch, _meeting_at(launch.hosts))
         converse(
@@ -106,31 +115,53 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
     return found
 
 
-class _Relay(Listener):
+class _Hosts(Listener):
     """Passes on what the hosts print, and remembers how each ended."""
 
-    def __init__(self, argv: list[str]) -> None:
+    def __init__(self, argv: list[str], nodes: list[str], start_within_s: float) -> None:
+        super().__init__()
         self._argv = argv
+        self._not_started = set(nodes)
+        self._start_within_s = start_within_s
+        self._hung: set[str] = set()
         self._reported = False
+        self._stdout: dict[str, Relay] = {}
         self._started_line: dict[str, bytes] = {}
         self._statuses: dict[str, int | None] = {}
         self._reasons: dict[str, str] = {}
 
+    def began(self, line: Line) -> None:
+        self._line = line
+        line.call(self._start_within_s, self._give_up_waiting)
+
+    def _give_up_waiting(self) -> None:
+        """Cut off the hosts that have not said that they start their ranks: nothing there would ever end."""
+        for node in sorted(self._not_started - self._statuses.keys()):
+            self._hung.add(node)
+            self._statuses[node] = None
+            self._line.cut_off(node)
+
     def output(self, node: str, stream: str, data: bytes) -> bool:
         if stream == "stdout":
             self._reported = True
-            _write(sys.stdout, data)
+            self._stdout.setdefault(node, Relay()).pass_on(data, sys.stdout)
         else:
             lines, newline, rest = (self._started_line.get(node, b"") + data).rpartition(b"\n")
+            if len(rest) > MOST_STDERR:
+                lines, newline, rest = lines + newline + rest, b"", b""
             self._started_line[node] = rest
-            _write(sys.stderr, lines + newline)
+            if node in self._not_started and STARTED in (said := lines + newline):
+                self._not_started.remove(node)
+                lines, newline = said.replace(STARTED, b"", 1), b""
+            Relay().pass_on(lines + newline, sys.stderr)
             if lines:
                 self._reasons[node] = ssh_reason(lines)
         return True
 
     def ended(self, node: str, status: int | None) -> None:
-        _write(sys.stderr, self._started_line.pop(node, b""))
-        self._statuses[node] = status
+        Relay().pass_on(self._started_line.pop(node, b""), sys.stderr)
+        if node not in self._hung:
+            self._statuses[node] = status
 
     def verdict(self) -> Ended:
         """The job's status: of hosts that failed, the first that is not only told to stop (4)."""
@@ -147,13 +178,13 @@ class _Relay(Listener):
 
     def _note(self, node: str, status: int | None) -> str | None:
         """What to say of a host whose processes did not end by themselves."""
+        if node in self._hung:
+            return (
+                f"{node} did not start its ranks within {self._start_within_s:g} s, though its ssh still runs: "
+                f"does ssh {node} true end there?"
+            )
         if status is None:
             return f"{node} had to be cut off: its ranks did not end by themselves"
         if status == SSH_FAILED:
             return f"lost {node} ({self._reasons.get(node, 'ssh did not say why')})"
         return None if self._is_own(status) else f"lost {node} (its ssh ended with status {status})"
-
-
-def _write(stream: TextIO, data: bytes) -> None:
-    stream.buffer.write(data)
-    stream.flush()

@@ -5,8 +5,9 @@
 
 starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
 the job secret, which therefore stands in no command line; the second, which may be empty, what the user typed
-(tether.COMMAND). Nothing comes behind: stdin ends when the launcher, its ssh or the connection has gone, and then this
-host's processes are killed. Once one has failed, the others have GRACE_S seconds to end by themselves.
+(tether.COMMAND). The line STARTED on stderr is the answer. Nothing comes behind: stdin ends when the launcher, its ssh
+or the connection has gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S
+seconds to end by themselves.
 """
 
 import contextlib
@@ -18,10 +19,14 @@ import sys
 
 from railgauge.collectives.launch.processes import kill, wait
 from railgauge.collectives.launch.tether import COMMAND, LAUNCHER_PID
+from railgauge.transports.secret import MOST_BYTES
 from railgauge.transports.secret import VARIABLE as SECRET
 
-MOST_SECRET, MOST_COMMAND = 4096, 1 << 20
+MOST_SECRET, MOST_COMMAND = MOST_BYTES + 1, 1 << 20
+"""Of a line, its end included."""
 LAUNCHER_GONE = 4
+STARTED = b"railgauge: this host starts its ranks\n"
+"""By which the launcher knows that ssh and the login shell there have done their part."""
 
 
 def main(arguments: list[str]) -> int:
@@ -32,6 +37,8 @@ def main(arguments: list[str]) -> int:
         return LAUNCHER_GONE
     command = sys.stdin.buffer.readline(MOST_COMMAND).strip()
     _enter(folder)
+    with contextlib.suppress(OSError):  # the connection may be what is gone
+        os.write(sys.stderr.fileno(), STARTED)
     known = {SECRET: os.fsdecode(secret), COMMAND: os.fsdecode(command), LAUNCHER_PID: str(os.getpid())}
     environ = os.environ | known
     ranks: dict[int, subprocess.Popen[bytes]] = {}

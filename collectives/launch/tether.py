@@ -7,12 +7,16 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import sys
 
 LAUNCHER_PID, REPORT_FD = "RAILGAUGE_LAUNCHER_PID", "RAILGAUGE_REPORT_FD"
 COMMAND = "RAILGAUGE_COMMAND"
 """The launcher's own arguments, a JSON list: what its user typed. All that it starts have it, on every host."""
+X_FLAG = re.compile(r"-[A-Za-z]*x")
+"""-x, alone or behind flags without a value; what follows is a variable."""
+SHOWN = "NCCL_"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -27,12 +31,21 @@ def is_launched() -> bool:
 
 
 def command_line() -> list[str]:
-    """The arguments as the user of this job typed them: the launcher's, else this process's own."""
+    """The arguments as the user of this job typed them: the launcher's, else this process's own.
+
+    It goes into documents, which are shared: of `-x NAME=VALUE` the value is left out unless it is a setting of NCCL's.
+    """
     with contextlib.suppress(ValueError):
         typed = json.loads(os.environ.get(COMMAND, ""))
         if isinstance(typed, list) and typed and all(isinstance(word, str) for word in typed):
             return typed
-    return sys.argv[1:]
+    return [_shown(word, before) for before, word in zip(sys.argv, sys.argv[1:], strict=False)]
+
+
+def _shown(word: str, before: str) -> str:
+    flag, name = ("", word) if X_FLAG.fullmatch(before) else ("-x", word[2:]) if word.startswith("-x") else ("", "")
+    name, given, _ = name.partition("=")
+    return f"{flag}{name}=..." if given and not name.startswith(SHOWN) else word
 
 
 def die_with_parent() -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measuring the links between the GPUs of this machine, in one process: a tournament over each way, with a thread for
-each pair of a round, then once more, alone, what stood out.
+each pair of a round, then some pairs again, alone, while it is unclear who is slow.
 """
 
 import os
@@ -13,11 +13,11 @@ from railgauge._native import collectives as native
 from railgauge.collectives.link.gpu_meter import GpuFigures, GpuLink, measure_pair, room
 from railgauge.collectives.link.gpu_path import GpuPaths
 from railgauge.collectives.link.gpu_way import VIA, GpuWay, detour_lines, gpu_ways
-from railgauge.collectives.link.judgement import suspects
+from railgauge.collectives.link.judgement import to_measure_again
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.measurement import AGAIN, Say
-from railgauge.collectives.link.pair_result import PairResult
+from railgauge.collectives.link.measurement import Say
+from railgauge.collectives.link.pair_result import PairResult, Sample
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError
 from railgauge.topo.machine import load_machine
@@ -108,11 +108,14 @@ class Tournament:
                 links += self._round(way, number, [pair for pair in pairs if pair in way.paths])
         if not links:
             raise UnavailableError("no way that was asked for joins these two GPUs")
-        for number, index in enumerate(suspects(links) * AGAIN):
-            one = links[index]
-            self._say(f"{one.way_name}: what stood out once more, {number + 1}")
-            way = next(way for way in ways if (way.transport, way.mover) == (one.transport, one.mover))
-            links[index] = one.and_again(self._round(way, len(rounds) + number, [one.ranks])[0])
+        number = len(rounds)
+        while places := to_measure_again(links):
+            self._say(f"not clear yet: {len(places)} pairs once more, one at a time")
+            for place in places:
+                one = links[place]
+                way = next(way for way in ways if (way.transport, way.mover) == (one.transport, one.mover))
+                links[place] = one.and_again(self._round(way, number, [one.ranks])[0])
+                number += 1
         if self._first_wrong:
             raise VerificationError(self._first_wrong)
 
@@ -152,9 +155,13 @@ class Tournament:
             round=number,
             sharing=1,
             crowded=False,
-            gb_per_s=(self._job.bytes / out_s / 1e9, self._job.bytes / back_s / 1e9),
-            both_ways_gb_per_s=self._job.bytes / figures.both_s / 1e9,
-            latency_us=figures.there_and_back_s / 2 * 1e6,
+            samples=(
+                Sample(
+                    (self._job.bytes / out_s / 1e9, self._job.bytes / back_s / 1e9),
+                    self._job.bytes / figures.both_s / 1e9,
+                    figures.there_and_back_s / 2 * 1e6,
+                ),
+            ),
             predicted_gb_per_s=path.gb_per_s,
             predicted_latency_us=None,
             via=(VIA[way.transport],) * 2,

@@ -6,10 +6,12 @@ kind: the same way, the same prediction.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from railgauge.collectives.link.again import SEES_ENOUGH_BELOW, again, is_clear
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_result import LinkResult
-from railgauge.collectives.link.odd import LEAST_RANKS, Judged, Odd, odd_ones
-from railgauge.collectives.link.pair_result import Kind, PairResult
+from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
+from railgauge.collectives.link.pair_result import Kind, PairResult, Sample
+from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.node_names import folded
 from railgauge.topo.link_rules import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
@@ -17,6 +19,7 @@ from railgauge.topo.rules.rule import Rule
 
 FAILS_BELOW = 0.5
 """Of the usual speed: FAIL; what is slow at all: WARN."""
+TRY = " (another load? --one-at-a-time, a larger -n or -b)"
 CROWDED = "more ranks than cores, so that they waited for each other"
 WITHIN = "look at what else runs on their cores and at the clock of these (`railgauge check`: cpu-governor)"
 
@@ -35,9 +38,9 @@ class Quantity:
     of_rank: Rule
     of_link: Rule
 
-    def speed(self, pair: PairResult) -> float:
-        """Bandwidth counts in its slower direction."""
-        return pair.slower_gb_per_s if self is BANDWIDTH else 1 / max(pair.latency_us, 1e-6)
+    def speeds(self, sample: Sample) -> tuple[float, float]:
+        """Of both directions; there and back is one."""
+        return sample.gb_per_s if self is BANDWIDTH else (1 / max(sample.latency_us, 1e-6),) * 2
 
     def value(self, speed: float) -> str:
         """As people read it."""
@@ -57,18 +60,15 @@ def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
     return found
 
 
-def suspects(links: Sequence[PairResult]) -> list[int]:
-    """The places of those pairs that stand out, or that have a rank that does: to be measured once more, alone."""
-    found: set[tuple[Kind, tuple[int, ...]]] = set()
+def to_measure_again(links: Sequence[PairResult]) -> list[int]:
+    """The places of those pairs that have to be measured again, alone, before anything is said; in the end none."""
+    found: set[tuple[Kind, Pair]] = set()
     for kind, alike in kinds(links).items():
+        measured = {link.ranks: link.measured for link in alike}
         for quantity in QUANTITIES:
             judged = _judged(alike, quantity)
-            found |= {(kind, odd.ranks) for odd in judged.odd} if judged else set()
-    return [
-        place
-        for place, link in enumerate(links)
-        if any(kind == link.kind and set(ranks) <= set(link.ranks) for kind, ranks in found)
-    ]
+            found |= {(kind, pair) for pair in again(judged, measured)} if judged else set()
+    return [place for place, link in enumerate(links) if (link.kind, link.ranks) in found]
 
 
 def judge(result: LinkResult) -> list[Finding]:
@@ -86,14 +86,19 @@ def judge(result: LinkResult) -> list[Finding]:
 def _judged(alike: Sequence[PairResult], quantity: Quantity) -> Judged | None:
     if alike[0].crowded:
         return None
-    return odd_ones({link.ranks: quantity.speed(link) for link in alike})
+    samples: dict[Directed, list[float]] = {}
+    for link in alike:
+        there, back = zip(*(quantity.speeds(sample) for sample in link.samples), strict=True)
+        samples |= {link.ranks: list(there), link.ranks[::-1]: list(back)}
+    return odd_ones(samples)
 
 
 def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity) -> Iterator[Finding]:
     judged = _judged(alike, quantity)
-    if judged and judged.odd:
+    if judged:
         yield from (_of_odd(result, alike, quantity, odd) for odd in judged.odd)
-        return
+        if judged.odd and not judged.unsure and is_clear(judged):
+            return
     many = f"{len(alike)} like pair{'s' * (len(alike) > 1)}"
     level, said = Level.PASS, f"none of {many} stands out"
     if alike[0].crowded:
@@ -101,12 +106,17 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
     elif judged is None:
         level = Level.UNKNOWN
         said = f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} {result.noun}s"
-    elif judged.sees_below < FAILS_BELOW:
+    elif judged.unsure:
         level = Level.UNKNOWN
-        said = (
-            f"{many} scatter so widely that one of half the usual speed would not stand out "
-            f"(another load? --one-at-a-time, a larger -n or -b)"
-        )
+        times = max(link.measured for link in alike)
+        often = f"{times} measurement{'s' * (times > 1)}"
+        said = f"{_names(result, judged.unsure)} slow in {often}: the links, a {result.noun}, or chance{TRY}"
+    elif judged.faster:
+        level = Level.UNKNOWN
+        said = f"{_names(result, judged.faster)} much faster than most: what most have may be slow{TRY}"
+    elif judged.sees_below < SEES_ENOUGH_BELOW:
+        level = Level.UNKNOWN
+        said = f"{many} scatter so widely that one of half the usual speed would not stand out{TRY}"
     yield Finding(
         id=quantity.of_link.id,
         level=level,
@@ -122,12 +132,12 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
     level = Level.FAIL if quantity is BANDWIDTH and odd.ratio < FAILS_BELOW else Level.WARN
     own = [link for link in alike if set(odd.ranks) <= set(link.ranks)]
     others = f"the other {result.noun}s" if is_rank else "the other pairs"
-    what = f"{'most of its links have ' if is_rank else ''}{quantity.value(odd.speed)}"
+    what = f"{f'most of its links{_direction(odd)} have ' if is_rank else ''}{quantity.value(odd.speed)}"
     message = f"{what}, {_times(odd, quantity)} of what {others} have ({quantity.value(odd.usual)})"
-    directions = own[0].gb_per_s
-    if not is_rank and quantity is BANDWIDTH and min(directions) < 0.75 * max(directions):
-        low, high = names if directions[0] < directions[1] else names[::-1]
-        message += f", only from {low} to {high}; {max(directions):.3g} GB/s back"
+    back = max(own[0].gb_per_s)
+    if not is_rank and len(odd.slow) == 1 and odd.speed < (1 - LEAST_LOSS) * back:
+        low, high = (result.name(rank) for rank in odd.slow[0])
+        message += f", only from {low} to {high}; {back:.3g} GB/s back"
     return Finding(
         id=rule.id,
         level=level,
@@ -136,6 +146,7 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
         message=f"{own[0].way_name}: {message}",
         evidence={
             "ranks": list(odd.ranks),
+            "slow": [list(each) for each in odd.slow],
             "quantity": quantity.name,
             "ratio": odd.ratio if quantity is BANDWIDTH else 1 / odd.ratio,
             "pairs": len(alike),
@@ -144,6 +155,16 @@ def _of_odd(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity,
         effect="a ring is as fast as its slowest link" if quantity is BANDWIDTH else "",
         remedy=rule.remedy if own[0].crosses else BETWEEN_GPUS if own[0].path else WITHIN,
     )
+
+
+def _names(result: LinkResult, pairs: Sequence[Pair]) -> str:
+    return ", ".join(" - ".join(result.name(rank) for rank in pair) for pair in pairs)
+
+
+def _direction(odd: Odd) -> str:
+    """In which a rank is slow; nothing where it is in both."""
+    sending = {each[0] == odd.ranks[0] for each in odd.slow}
+    return "" if len(sending) == 2 else " when it sends" if sending == {True} else " when it receives"
 
 
 def _times(odd: Odd, quantity: Quantity) -> str:

@@ -9,6 +9,7 @@ from railgauge.collectives.device import Device
 from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.pair_result import PairResult
+from railgauge.topo.errors import verdict_of
 from railgauge.topo.findings import Finding
 
 
@@ -50,7 +51,7 @@ class LinkResult:
         """The document but for its head; a link for each direction."""
         job, halves = self.job, self.bisection
         return {
-            "status": "failed" if self.error else "ok",
+            "status": verdict_of(self.error),
             "error": self.error,
             "bytes": job.bytes,
             "latency_bytes": job.latency_bytes,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part in measuring links: a tournament over each way, then once more, alone, what stood out.
+"""One rank's part in measuring links: a tournament over each way, then some pairs again, alone, while it is unclear
+who is slow.
 
 All ranks do it together. Between two rounds everybody hears what the last one gave, which is also the barrier.
 """
@@ -9,12 +10,12 @@ from collections.abc import Callable, Sequence
 from railgauge.collectives.binding import bound
 from railgauge.collectives.link.bisection import LEAST_RANKS, bisect
 from railgauge.collectives.link.forecast import Forecast, Forecaster
-from railgauge.collectives.link.judgement import suspects
+from railgauge.collectives.link.judgement import to_measure_again
 from railgauge.collectives.link.lane import Lane
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
 from railgauge.collectives.link.pair_meter import PairMeter, Side
-from railgauge.collectives.link.pair_result import Moved, PairResult
+from railgauge.collectives.link.pair_result import Moved, PairResult, Sample
 from railgauge.collectives.link.seat import Seat, seats
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way, own_ports, ways
@@ -27,8 +28,6 @@ from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
 
 Say = Callable[[str], None]
-AGAIN = 3
-"""So often a pair that stood out is measured once more, alone: a hiccup of the machine is no slow link."""
 ROUND_WITHIN_S = 3600.0
 """So long ranks wait for a pair over a slow link. One that does not answer, or whose bytes do not move, ends the run
 long before.
@@ -105,11 +104,14 @@ class _Measurement:
                 result.links += self._round(channel, way, number, joined)
         if not result.links:
             raise UnavailableError("no way that was asked for joins these two ranks: `railgauge run --list` tells why")
-        for number, index in enumerate(self._bootstrap.broadcast(suspects(result.links)) * AGAIN):
-            one = result.links[index]
-            self._say(f"{one.transport}: what stood out once more, {number + 1}")
-            channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail, None) == one.way)
-            result.links[index] = one.and_again(self._round(channel, way, len(rounds) + number, [one.ranks])[0])
+        number = len(rounds)
+        while places := self._bootstrap.broadcast(to_measure_again(result.links)):
+            self._say(f"not clear yet: {len(places)} pairs once more, one at a time")
+            for place in places:
+                one = result.links[place]
+                channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail, None) == one.way)
+                result.links[place] = one.and_again(self._round(channel, way, number, [one.ranks])[0])
+                number += 1
         self._conclude()
 
     def _round(self, channel: int, way: Way, number: int, pairs: list[Pair]) -> list[PairResult]:
@@ -149,9 +151,13 @@ class _Measurement:
             round=number,
             sharing=forecast.sharing,
             crowded=forecast.crowded,
-            gb_per_s=(long / low.out_s / 1e9, long / high.out_s / 1e9),
-            both_ways_gb_per_s=long / max(low.both_s, high.both_s) / 1e9,
-            latency_us=(low.there_and_back_s or 0.0) / 2 * 1e6,
+            samples=(
+                Sample(
+                    (long / low.out_s / 1e9, long / high.out_s / 1e9),
+                    long / max(low.both_s, high.both_s) / 1e9,
+                    (low.there_and_back_s or 0.0) / 2 * 1e6,
+                ),
+            ),
             predicted_gb_per_s=forecast.gb_per_s,
             predicted_latency_us=forecast.latency_us,
             via=(low.via, high.via),

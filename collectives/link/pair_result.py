@@ -25,6 +25,18 @@ class Moved:
         return Moved(self.each_way + other.each_way, _sums(self.sent, other.sent), _sums(self.received, other.received))
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one measurement of a pair gave, the best of its turns."""
+
+    gb_per_s: tuple[float, float]
+    """One way, while nothing comes back."""
+    both_ways_gb_per_s: float
+    """Each way, while both are in use."""
+    latency_us: float
+    """Half of a short message there and back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairResult:
     """A pair; what is of each direction has that from the lower rank to the higher first. Bandwidths in GB/s."""
@@ -42,12 +54,8 @@ class PairResult:
     """Pairs that used one interface of a host with it at that time, itself among them; 1 where none does."""
     crowded: bool
     """More ranks were at work on a host than it has cores, and waited for each other."""
-    gb_per_s: tuple[float, float]
-    """One way, while nothing comes back."""
-    both_ways_gb_per_s: float
-    """Each way, while both are in use."""
-    latency_us: float
-    """Half of a short message there and back."""
+    samples: tuple[Sample, ...]
+    """Of its measurements; again, and alone, where it was not clear who is slow. The best of each figure counts."""
     predicted_gb_per_s: float | None
     """None: the topology does not tell."""
     predicted_latency_us: float | None
@@ -61,13 +69,27 @@ class PairResult:
     mover: Mover | None = None
     path: GpuPath | None = None
     """Both of GPUs."""
-    measured: int = 1
-    """How often: again, and alone, where it stood out."""
 
     @property
-    def slower_gb_per_s(self) -> float:
-        """Of the slower direction."""
-        return min(self.gb_per_s)
+    def gb_per_s(self) -> tuple[float, float]:
+        """One way, while nothing comes back."""
+        out, back = (max(each) for each in zip(*(one.gb_per_s for one in self.samples), strict=True))
+        return out, back
+
+    @property
+    def both_ways_gb_per_s(self) -> float:
+        """Each way, while both are in use."""
+        return max(one.both_ways_gb_per_s for one in self.samples)
+
+    @property
+    def latency_us(self) -> float:
+        """Half of a short message there and back."""
+        return min(one.latency_us for one in self.samples)
+
+    @property
+    def measured(self) -> int:
+        """How often."""
+        return len(self.samples)
 
     @property
     def way(self) -> Route:
@@ -86,16 +108,12 @@ class PairResult:
         return self.way, self.crosses, self.one_numa, self.crowded, self.path, self.predicted_gb_per_s
 
     def and_again(self, second: "PairResult") -> "PairResult":
-        """With a second measurement of it: the better figures, and all that moved."""
-        (out, back), (out2, back2) = self.gb_per_s, second.gb_per_s
+        """With a second measurement of it, and all that moved."""
         return replace(
             self,
-            gb_per_s=(max(out, out2), max(back, back2)),
-            both_ways_gb_per_s=max(self.both_ways_gb_per_s, second.both_ways_gb_per_s),
-            latency_us=min(self.latency_us, second.latency_us),
+            samples=self.samples + second.samples,
             wrong=_sums(self.wrong, second.wrong),
             moved=self.moved.plus(second.moved) if self.moved and second.moved else None,
-            measured=self.measured + second.measured,
         )
 
 

@@ -2,6 +2,7 @@
 """One process's part in measuring links: it arrives, meets the others as one rank, measures, and rank 0 reports."""
 
 import contextlib
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
-from railgauge.topo.errors import Error, RunError, described
+from railgauge.topo.errors import INTERRUPTED, Error, RunError, described
 from railgauge.transports.meeting import Meeting
 
 
@@ -20,7 +21,7 @@ class Taken:
 
     result: LinkResult
     """What was measured, as far as it came."""
-    error: Exception | None
+    error: BaseException | None
     joined: bool
     """It had met all others, so that rank 0 tells of its error."""
 
@@ -50,9 +51,10 @@ def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Take
         if not isinstance(error, RunError):
             bootstrap.fail(described(error))
         return Taken(result, error, joined=True)
-    except BaseException:  # Ctrl-C
-        meeting.fail("interrupted")
-        raise
+    except KeyboardInterrupt as stop:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a launcher passes on what the terminal sent too
+        meeting.fail(INTERRUPTED)
+        return Taken(result, stop, joined=True)
     finally:
         with contextlib.suppress(OSError):
             bootstrap.close()

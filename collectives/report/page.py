@@ -4,13 +4,13 @@ loaded.
 """
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.measure import Row
 from railgauge.collectives.repeated import WAYS, timings
 from railgauge.collectives.report import svg
 from railgauge.collectives.report.chart import Chart
+from railgauge.topo.render.markup import escape
 from railgauge.topo.render.picture.page import STYLE
 
 ROW = ("bytes", "count", "type", "operator", "root", "algorithm", "protocol", "channels", "predicted GB/s", "memory us")

@@ -5,7 +5,6 @@ The same result gives the same bytes. What a colour says is also said by dashes 
 """
 
 from collections.abc import Iterable
-from xml.sax.saxutils import escape
 
 from railgauge.collectives.report.chart import BEFORE, Chart, Curve, Kind, Panel, Point
 from railgauge.collectives.report.log_axis import (
@@ -16,6 +15,7 @@ from railgauge.collectives.report.log_axis import (
     size_marks,
     size_name,
 )
+from railgauge.topo.render.markup import escape
 from railgauge.topo.render.picture.canvas import Piece, Style
 from railgauge.topo.render.picture.svg import SANS
 

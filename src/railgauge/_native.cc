@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace railgauge {
 void bind_best_channels(nb::module_& m);
@@ -31,6 +32,14 @@ NB_MODULE(_native, m) {
   railgauge::bind_best_channels(topo);
   railgauge::bind_nccl_search(topo);
   nb::module_ transports = m.def_submodule("transports", "connections between two ranks");
+  transports.def(
+      "keep",
+      [](nb::object object) {
+        nb::set_leak_warnings(false);
+        object.release();
+      },
+      "object"_a,
+      "Keep an object with all that it holds until this process ends, without a word about it then.");
   railgauge::bind_errors(transports);
   railgauge::bind_doorbell(transports);
   railgauge::bind_shm(transports);

@@ -67,7 +67,7 @@ def test_a_slow_host_is_named(hosts):
     got = link(hosts, status=1)
     assert slow(got)[0] == ("slow-node", "rg-node3")
     assert {one["via"] for one in got["links"]} == {"NET/Socket/0"}
-    assert all(one["measured"] == 4 for one in got["links"] if 2 in (one["from"], one["to"]))
+    assert all(one["measured"] >= 4 for one in got["links"] if 2 in (one["from"], one["to"]))
 
 
 def test_a_slow_link_is_named_with_its_direction(hosts):

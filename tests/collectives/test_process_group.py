@@ -115,6 +115,101 @@ def test_processes_meet_in_a_file(tmp_path):
     assert finish([start(url, rank, 3) for rank in range(3)]) == ["0 3", "1 3", "2 3"]
 
 
+FORKS = """
+import gc, os, sys
+from datetime import timedelta
+import numpy as np
+import railgauge
+from railgauge.topo.errors import RunError
+url, rank, size = sys.argv[1:]
+
+def refused(call):
+    try:
+        call()
+    except RunError as error:
+        assert f"was forked from rank {rank}" in str(error), error
+    else:
+        raise AssertionError("a fork's copy takes part")
+
+def child(group):
+    comm = group.communicator
+    if what == "drops":
+        del group, comm
+        gc.collect()
+    elif what == "uses":
+        for call in (
+            lambda: comm.all_reduce(data),
+            lambda: comm.all_reduce(data, async_op=True).wait(),
+            lambda: comm.alltoall(data[:900], data[900:1800].copy()),
+            lambda: comm.split(0),
+            lambda: comm.empty(10),
+            group.barrier,
+        ):
+            refused(call)
+    elif what == "closes":
+        comm.close()
+        group.close()
+    elif what == "raises":
+        raise SystemExit(0)
+
+what = os.environ["WHAT"]
+with railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds=20), bind=False) as group:
+    data = np.ones(100_000, np.float32)
+    group.communicator.all_reduce(data, async_op=True).wait()
+    pid = os.fork()
+    if pid == 0:
+        if what == "raises":
+            child(group)
+        child(group)
+        del group
+        sys.exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    group.communicator.all_reduce(data)
+    group.barrier()
+    assert (data == int(size) ** 2).all()
+    print("right")
+"""
+
+
+@pytest.mark.parametrize("shm", ["0", "1"], ids=["SHM", "sockets"])
+@pytest.mark.parametrize("what", ["drops", "uses", "closes", "raises", "ends"])
+def test_a_fork_has_no_part_in_the_run_and_ends_nothing(tmp_path, what, shm):
+    env = {"WHAT": what, "NCCL_SHM_DISABLE": shm, "NCCL_SOCKET_IFNAME": "lo"}
+    ranks = [start(f"file://{tmp_path}/meeting", rank, 2, FORKS, **env) for rank in range(2)]
+    told = [rank.communicate(timeout=50) for rank in ranks]
+    assert told == [("right\n", "")] * 2
+
+
+def test_a_fork_does_not_hide_that_its_parent_has_died(tmp_path):
+    program = """
+import os, sys, time
+from datetime import timedelta
+import railgauge
+from railgauge.topo.errors import PeerLostError
+group = railgauge.init_process_group(sys.argv[1], int(sys.argv[2]), 2, timedelta(seconds=600), bind=False)
+if group.rank == 1:
+    child = os.fork()
+    if child == 0:
+        os.close(1)
+        os.close(2)
+        time.sleep(3600)
+    print(child, flush=True)
+    os.kill(os.getpid(), 9)
+try:
+    group.barrier()
+except PeerLostError as error:
+    assert error.rank == 1, error
+    os._exit(0)
+"""
+    ranks = [start(f"file://{tmp_path}/meeting", rank, 2, program) for rank in range(2)]
+    child, _ = ranks[1].communicate(timeout=50)
+    try:
+        assert ranks[0].communicate(timeout=40) == ("", "")
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+    assert ranks[0].returncode == 0
+
+
 def test_a_second_run_meets_in_the_same_file(tmp_path):
     url = f"file://{tmp_path}/meeting"
     for _ in range(2):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same as on made-up GPUs, on real ones: `pytest tests/gpu/test_on_gpus.py`, under 90 s on two."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, railgauge
+from tests.gpu.streams import CASES, WAYS
 
 from railgauge._native import collectives as native
 from railgauge.collectives.device import why_no_gpu
@@ -63,3 +65,29 @@ def test_results_are_the_same_bits_from_run_to_run():
     ]
     assert told[0].stdout == told[1].stdout
     assert len(set(told[0].stdout.split())) == 1  # and on all ranks
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", CASES)
+def test_operations_on_several_streams_run_one_after_another(case, way):
+    asked = (sys.executable, "-m", "tests.gpu.streams", case, "--way", way, "--ranks", str(min(GPUS, 4)))
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo")
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
+def test_streams_and_graphs_of_pytorch(tmp_path):
+    asked = (sys.executable, "-m", "tests.gpu.torch_streams")
+    ranks = [
+        subprocess.Popen(
+            [*asked, str(rank), "2", str(tmp_path / "store")],
+            cwd=ROOT,
+            env=clean_environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [rank.communicate(timeout=100)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], told

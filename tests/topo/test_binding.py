@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from railgauge.topo import xml
-from railgauge.topo.binding import bindings
-from railgauge.topo.errors import UsageError
+from railgauge.topo.binding import Binding, bindings
+from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.local_rank import local_rank
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import Node, NodeKind
@@ -85,6 +85,34 @@ def test_launchers_syntax():
 
 def net(name, port):
     return Node(id=f"NET/{name}{port}", kind=NodeKind.NET, index=0, name=name, port=port)
+
+
+def beside(*nets):
+    gpu = Node(id="GPU/0", kind=NodeKind.GPU, index=0, dev=0)
+    return Binding(rank=0, gpu=gpu, cpus=(), cores=(), numa=None, nets=nets)
+
+
+@pytest.mark.parametrize(
+    "name", ["m;touch x", "$(touch x)", "a\nb", "a'b", "`x`", "a b", "eth0 #", "é", "\x1b[2J", "a,b"]
+)
+def test_a_name_that_no_device_has_reaches_no_shell(name):
+    rank = beside(net(name, 1), net("mlx5_0", 1))
+    for bad in (rank, replace(rank, nets=(net(f"mlx5_0+{name}", 1),)), replace(rank, nets=(net(name, 0),))):
+        with pytest.raises(InputError, match="no device has"):
+            environment([bad], bad.nets)
+
+
+@pytest.mark.parametrize("host", ["a\nrank 1=b slot=0", "a slot=0", "", "-h", "$(id)", "+n0\n", "+nx", "a" * 300])
+def test_a_name_that_no_host_has_reaches_no_rankfile(host):
+    with pytest.raises(InputError, match="no host has"):
+        rankfile(bound("dgx-a100", [0]), [host])
+
+
+def test_a_nic_without_a_name_is_left_out_for_the_shell():
+    rank = beside(net(None, 1))
+    assert "0) : ;;" in environment([rank], rank.nets)
+    assert "NCCL_IB_HCA" not in environment([rank], rank.nets)
+    assert port_names(rank.nets, rank.nets) == ["?:1"]
 
 
 def test_ports_have_their_devices_number():

@@ -9,18 +9,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+import types
+from dataclasses import replace
 
 import pytest
 from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 from tests.transports.standings import at, idle
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
-from railgauge.transports import vain_waits
+from railgauge.transports import hub, meeting, vain_waits
 from railgauge.transports.blame import blame
-from railgauge.transports.bootstrap import Watch
+from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
 from railgauge.transports.handshake import HUB, authenticate
+from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.store.hash_store import HashStore
 
 
@@ -53,6 +57,60 @@ def test_all_ranks_have_one_session_key_and_another_run_another():
     first, second = (on_processes(2, lambda b: b.session, HashStore()) for _ in range(2))
     assert first[0] == first[1] != second[0] == second[1]
     assert len(first[0]) == 32
+
+
+def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch):
+    def key(secret):
+        return on_processes(1, lambda b: b.session, HashStore(), secret=secret)[0]
+
+    monkeypatch.setattr(meeting, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
+    assert len({key(b"a"), key(b"a"), key(b"a")}) == 3  # the salt is the hub's
+    monkeypatch.setattr(hub, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
+    assert key(b"a") == key(b"a") != key(b"b")
+    place = HubPlace(address="127.0.0.1", port=9, interface="lo", host="h", network="n", key="00")
+    assert len({place.secret(b"a"), place.secret(b"b"), replace(place, key="01").secret(b"a")}) == 3
+    session = Bootstrap(0, 1, socket.socket(), 1.0)
+    monkeypatch.setattr(session, "_expect_frames", lambda _: [(Kind.WELCOME, 0, {"salt": "00", "beat_s": 1.0})])
+    keys = set()
+    for secret in (b"a", b"b"):
+        session.session, session._thread = b"", threading.Thread(target=lambda: None)
+        session.join("1", "h", secret, deadline=time.monotonic() + 5, look_around=None)
+        keys.add(session.session)
+    session._sock.close()
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pack(Kind.BEAT),
+        pack(Kind.BYE),
+        pack(Kind.STATE, 0, []),
+        pack(Kind.FAIL, 0, {"message": "forged", "waits": (-1, False), "mismatch": False}),
+        pack_contribution(0, Contribution(20.0, 0, (), b"forged")),
+    ],
+    ids=["beat", "bye", "state", "fail", "gather"],
+)
+def test_who_has_not_said_hello_has_no_say(frame):
+    one = meet_on(HashStore(), 0, 1)
+    with socket.create_connection((one.place.address, one.place.port), timeout=10) as early:
+        authenticate(early, one.place.secret(b"s"), HUB, deadline=one.deadline)
+        early.settimeout(10)
+        early.sendall(frame)
+        assert early.recv(1) == b""
+    member = one.join(0)
+    assert member.all_gather("mine") == ["mine"]
+    member.close()
+    one.close()
+
+
+def test_a_rank_says_hello_once():
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            bootstrap._send(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere"}))
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
 
 
 def test_a_rank_that_vanishes_is_named_to_all():
@@ -287,6 +345,43 @@ def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
     assert re.search(problem, on_ranks(2, body)[0])
+
+
+def test_a_rank_cannot_leave_any_number_of_exchanges_open(monkeypatch):
+    monkeypatch.setattr(hub, "MOST_OPEN", 20)
+
+    def body(bootstrap):
+        if bootstrap.rank == 1:
+            for number in range(bootstrap.all_gather(21)[0]):
+                bootstrap._send(pack_contribution(number, Contribution(20.0, 7, (), b"")))
+        else:
+            bootstrap.all_gather(21)
+        return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
+
+    assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
+
+
+@pytest.mark.parametrize("junk", [b"\xff", b"{", b"", b"[" * 100_000])
+@pytest.mark.parametrize("take", [lambda b: b.all_gather([1]), lambda b: b.broadcast(None, root=1)])
+def test_who_sends_no_value_to_an_exchange_is_named(take, junk):
+    found = on_ranks(3, lambda b: b.all_gather_bytes(junk) if b.rank == 1 else take(b))
+    for rank in (0, 2):
+        assert isinstance(found[rank], MismatchError)
+        assert "rank 1 sent to an exchange what no rank sends there" in str(found[rank])
+
+
+@pytest.mark.parametrize("mine", [[1], (1,), {"a": 1}, 1, "text", None])
+@pytest.mark.parametrize("other", [[1], {"a": 1}, 1, "text", None])
+def test_a_list_or_an_object_stands_against_another_of_its_kind(mine, other):
+    kinds = [
+        list if isinstance(one, list | tuple) else dict if isinstance(one, dict) else None for one in (mine, other)
+    ]
+    found = on_ranks(2, lambda b: b.all_gather(other if b.rank == 1 else mine))
+    if kinds[0] is kinds[1] or None in (mine, other):
+        assert found[0] == [list(mine) if isinstance(mine, tuple) else mine, other]
+    else:
+        assert isinstance(found[0], MismatchError)
+        assert "rank 1 sent" in str(found[0])
 
 
 def test_each_wait_on_the_connection_may_take_the_timeout():

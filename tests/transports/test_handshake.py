@@ -156,3 +156,47 @@ def test_replayed_proofs_are_worth_nothing():
     again.feed(recorded[0])
     with pytest.raises(AuthenticationError):
         again.feed(recorded[1])
+
+
+def test_the_servers_own_proof_sent_back_lets_nobody_in():
+    """A stranger who knows nothing can still echo what the server sends."""
+    for answered in (slice(16, None), slice(None)):
+        server = ServerHandshake(b"secret", HUB)
+        answer = server.feed(MAGIC + bytes(OPENING - len(MAGIC)))
+        with pytest.raises(AuthenticationError):
+            server.feed(answer[answered])
+        assert not server.done
+
+
+def test_a_client_takes_no_proof_that_it_sent_itself():
+    """A server that knows nothing echoes the client's nonce, and may have the client's proof of another connection."""
+    proofs = []
+
+    class Echo(Wire):
+        def sendall(self, data):
+            proofs.append(data)
+            super().sendall(data)
+
+    authenticate(Echo(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + 5)
+    client, server = socket.socketpair()
+    with client, server:
+        server.sendall(bytes(16) + proofs[1])
+        with pytest.raises(AuthenticationError):
+            authenticate(client, b"a", HUB, deadline=time.monotonic() + 5)
+
+
+def test_both_ends_draw_a_new_nonce_for_each_connection():
+    """With the same nonces again, a recorded server could be played to a client, and a client to a server."""
+    sent = []
+
+    class Recorder(Wire):
+        def sendall(self, data):
+            sent.append(data)
+            super().sendall(data)
+
+    for _ in range(2):
+        authenticate(Recorder(ServerHandshake(b"a", HUB), 64), b"a", HUB, deadline=time.monotonic() + 5)
+    assert sent[0] != sent[2]
+    opening = MAGIC + bytes(OPENING - len(MAGIC))
+    first, second = (ServerHandshake(b"a", HUB).feed(opening) for _ in range(2))
+    assert first[:16] != second[:16]

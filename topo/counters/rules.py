@@ -13,4 +13,4 @@ RULES: tuple[FileRule[Sequence[Passage]], ...] = (traffic_elsewhere.RULE, traffi
 
 def findings(passages: Sequence[Passage]) -> list[Finding]:
     """What the counters of all hosts show."""
-    return [finding for rule in RULES for finding in rule.check(passages)]
+    return [finding for rule in RULES for finding in rule.find(passages, "counters")]

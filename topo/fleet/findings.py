@@ -22,7 +22,12 @@ def findings(report: Report) -> Iterator[Finding]:
     yield from (_split(split) for split in report.splits)
     for node in report.unread:
         yield Finding(
-            id=NODES_DIFFER, level=Level.UNKNOWN, subject=node.name, host=node.name, message=f"not read: {node.reason}"
+            id=NODES_DIFFER,
+            level=Level.UNKNOWN,
+            subject=node.name,
+            host=node.name,
+            message=f"not read: {node.reason}",
+            error=node.error,
         )
 
 

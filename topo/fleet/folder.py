@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from railgauge.topo.errors import Error, InputError, UnavailableError
+from railgauge.topo.errors import Error, InputError, UnavailableError, described
 from railgauge.topo.fleet.node import Look, Node, Sheet, read_node
 from railgauge.topo.natural_order import natural
 from railgauge.topo.sources.printable import MARK
@@ -30,10 +30,11 @@ NodeFile = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A node of which nothing is known, and why."""
+    """A node of which nothing is known, and why. error: of railgauge itself, "" where it is the file's."""
 
     name: str
     reason: str
+    error: str = ""
 
 
 def node_files(folder: str) -> tuple[NodeFile, ...]:
@@ -127,6 +128,8 @@ def _read(name: str, path: str, with_topology: bool, look: Look | None, sheets: 
         node = read_node(name, path, with_topology=with_topology, look=look)
     except Error as error:
         return Unread(name=name, reason=_reason(error, path))
+    except Exception as error:  # of railgauge itself: the other nodes are examined all the same
+        return Unread(name=name, reason=described(error), error=described(error))
     keys = ["" if sheet is None else _digest(sheet) for sheet in (node.sheet, node.topology)]
     sheets |= {key: sheet for key, sheet in zip(keys, (node.sheet, node.topology), strict=True) if sheet is not None}
     return _Packed(replace(node, sheet=None, topology=None), *keys)

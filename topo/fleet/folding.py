@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings of many nodes folded: one for all nodes where it says the same, whose `host` names them all."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from railgauge.topo.findings import Finding
+from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.examination import Examined
 from railgauge.topo.fleet.findings import NODES_DIFFER
 from railgauge.topo.fleet.findings import findings as differing
@@ -15,6 +16,8 @@ from railgauge.topo.fleet.rules.reachability import Reached
 from railgauge.topo.rules.rules import SHOWN
 
 NOTHING_TRIED = Reached()
+Told = tuple[Finding, list[str]]
+"""A finding, and the nodes that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +31,39 @@ class Folded:
 def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
     """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
     same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
-    for finding, told in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
+    for finding, of in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
         key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
-        names = [name for name in told if not reached.settles(finding, name)]
+        names = [name for name in of if not reached.settles(finding, name)]
         if finding.id == NODES_DIFFER and finding.subject == finding.host:
             key = (finding.id, finding.level, finding.message)
-        if names or not told:
+        if names or not of:
             same.setdefault(key, (finding, []))[1].extend(names)
-    found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in same.values()]
-    found += [Folded(one, len(one.evidence["nodes"])) for one in (*across(nodes), *reached.findings)]
+    of_several = (*across(nodes), *reached.findings)
+    told = [*same.values(), *((one, list(one.evidence.get("nodes", ()))) for one in of_several)]
+    found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in _without_false_passes(told)]
     return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
 
 
-def _of_nodes(nodes: Iterable[Examined]) -> Iterator[tuple[Finding, list[str]]]:
+def _without_false_passes(told: Sequence[Told]) -> Iterator[Told]:
+    """Without PASS for an id that was found on some node, or that nobody could look at; other nodes that could not look
+    are not among those that pass.
+    """
+    blind: dict[str, set[str]] = defaultdict(set)
+    odd: set[str] = set()
+    for finding, names in told:
+        if finding.level is Level.UNKNOWN and names:
+            blind[finding.id].update(names)
+        elif finding.level is not Level.PASS:
+            odd.add(finding.id)
+    for finding, names in told:
+        if finding.level is not Level.PASS:
+            yield finding, names
+        elif finding.id not in odd and (passed := [name for name in names if name not in blind[finding.id]]):
+            evidence = {**finding.evidence, "nodes": passed} if "nodes" in finding.evidence else finding.evidence
+            yield replace(finding, evidence=evidence), passed
+
+
+def _of_nodes(nodes: Iterable[Examined]) -> Iterator[Told]:
     """What the rules found on each, equal nodes together."""
     alike: dict[str, tuple[tuple[Finding, ...], list[str]]] = {}
     for node in nodes:

@@ -13,10 +13,10 @@ from typing import Any
 from railgauge.topo.errors import UsageError
 from railgauge.topo.natural_order import natural
 
-PLAIN = re.compile(
-    r"([A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9._-]*"
-)  # means nothing else to NodeSet, and no long number
-LONG_NUMBER = re.compile(r"[0-9]{10}")
+NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
+"""What a host can be called, and what neither a program's options nor a shell take for more."""
+PLAIN = re.compile(r"([A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9._-]*")  # means nothing else to NodeSet
+LONG_NUMBER = re.compile(r"[0-9]{10}")  # no range holds it
 GROUP = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*")
 OPERAND = re.compile(r"(?:\[[^\]]*(?:\]|$)|[^,!&^\[])+")
 RANGES = re.compile(r"(?<![0-9])([0-9]*)\[([^\[\]]*)\]")

@@ -8,13 +8,15 @@ about the decision, not about a transfer: transfers.py.
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
+from railgauge.topo.file_rule import guarded
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.gdr.pairs import GdrPair, gdr_pairs
 from railgauge.topo.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.effect import once_mended
+from railgauge.topo.rules.effect import once_fixed
 from railgauge.topo.rules.peers import below_one_switch, has_gpus, nics
 from railgauge.topo.rules.rule import Need, Rule, missing
 from railgauge.topo.settings.hca import plugin_off
@@ -23,14 +25,31 @@ CONSUMER = "GeForce"  # NVIDIA's GPUDirect RDMA documentation: data-center and p
 LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
 
 
-def findings(case: Case, pairs: Sequence[GdrPair], tried: Container[GdrPair] = ()) -> tuple[Finding, ...]:
-    """One for each pair; one for the machine where there is none. `tried`: those that have moved bytes as well."""
+def findings(
+    case: Case,
+    pairs: Sequence[GdrPair],
+    tried: Container[GdrPair] = (),
+    asked: Sequence[GdrPair] | None = None,
+) -> tuple[Finding, ...]:
+    """One for each pair, or for those that are asked for; one for the machine where there is none.
+
+    pairs: all of the machine, since what keeps one NIC from it, such as a missing module, is fixed for all of them.
+    tried: those that have moved bytes as well.
+    """
     if not pairs:
         return (_without_pairs(case),)
     models = {gpu.bus_id: gpu.name or "" for gpu in case.inventory.gpus} if case.inventory else {}
     broken = sorted({pair.net.name or pair.net.id for pair in pairs if pair.used and pair.nic[0] is False})
-    effect = once_mended(case, [f"{name}.gdr=1" for name in broken]) if broken else ""
-    return tuple(_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect, pair in tried) for pair in pairs)
+
+    @cache
+    def effect() -> str:
+        return once_fixed(case, [f"{nic}.gdr=1" for nic in broken]) if broken else ""
+
+    def judged(pair: GdrPair) -> list[Finding]:
+        return [_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
+
+    wanted = pairs if asked is None else asked
+    return tuple(found for pair in wanted for found in guarded(RULE.id, name(pair), partial(judged, pair)))
 
 
 def name(pair: GdrPair) -> str:

@@ -60,13 +60,13 @@ KNOWN = (*RULES, graph_file_faulty.RULE, total.RULE, SOUND)
 
 def lint(file: GraphFile, host: str = "") -> tuple[Finding, ...]:
     """What is wrong in a file, in the order of its lines, and what it reaches; PASS where nothing is."""
-    found = told_once(finding for rule in RULES for finding in rule.check(file))
+    found = told_once(finding for rule in RULES for finding in rule.find(file, file.path))
     if not any(finding.level is Level.FAIL or _tells(finding, file) for finding in found):
-        found += graph_file_faulty.RULE.check(file)
+        found += graph_file_faulty.RULE.find(file, file.path)
     if not found:
         message = "each GPU once in each channel, devices and links as the machine has them"
         found.append(SOUND.finding(Level.PASS, file.path, message))
-    found += total.RULE.check(file)
+    found += total.RULE.find(file, file.path)
     placed = [replace(finding, path=file.path, host=host) for finding in found]
     return tuple(sorted(placed, key=by_line))
 

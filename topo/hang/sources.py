@@ -6,7 +6,6 @@ read is that an error. Nothing of an archive is unpacked to disk.
 """
 
 import io
-import json
 import os
 import re
 import tarfile
@@ -23,6 +22,7 @@ from railgauge.topo.hang.ras_json import read_ras_json
 from railgauge.topo.hang.ras_looks import Looks
 from railgauge.topo.hang.ras_text import LOOKS_LIKE, RasText
 from railgauge.topo.input_file import BLOCK, blocks
+from railgauge.topo.json_value import json_value
 from railgauge.topo.natural_order import natural
 from railgauge.topo.sources.compression import is_archive
 
@@ -118,7 +118,7 @@ class Sources:
 
     def _document(self, data: bytes, path: str) -> None:
         try:
-            document = json.loads(data)
+            document = json_value(data)
         except (ValueError, RecursionError) as error:
             raise InputError(f"damaged or cut off JSON: {error}", path) from None
         schema = document.get("schema")

@@ -22,7 +22,7 @@ class Verdict:
 def verdict(scene: Scene) -> Verdict:
     """Judge a scene."""
     standstill = Standstill(scene)
-    found = [finding for rule in RULES for finding in rule.check(standstill)]
+    found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
     found.sort(key=lambda one: SEVERITY.index(one.level))
     return Verdict(found[0].message if found else _nothing(scene), tuple(found))
 

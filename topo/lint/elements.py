@@ -2,6 +2,7 @@
 """A topology file under inspection: its bytes, its elements with what each lies in, and the machine beside it."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -146,7 +147,8 @@ def _topology_bytes(path: str) -> bytes:
         data = read_bytes(path, MAX_BYTES)
         if not is_archive(data):
             return data
-    raise InputError(f"a machine, not its topology file: railgauge topo dump --from {path} -o FILE writes that", path)
+    dump = f"railgauge topo dump --from {shlex.quote(path)} -o FILE"
+    raise InputError(f"a machine, not its topology file: {dump} writes that", path)
 
 
 def _names_machine(path: str) -> bool:

@@ -75,9 +75,10 @@ RULES = (
 
 def lint(file: TopoFile) -> tuple[Finding, ...]:
     """Everything that is wrong in a file, in the order of its lines; what has no line comes last."""
-    found = [finding for rule in RULES for finding in rule.check(file)]
+    path = file.topology.path or ""
+    found = [finding for rule in RULES for finding in rule.find(file, path)]
     if not any(finding.level is Level.FAIL for finding in found):
-        found += topo_file_faulty.RULE.check(file)
+        found += topo_file_faulty.RULE.find(file, path)
     host = file.machine.host if file.machine else ""
     placed = [replace(finding, path=file.topology.path, host=host) for finding in found]
     return tuple(sorted(placed, key=by_line))

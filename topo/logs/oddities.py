@@ -135,7 +135,7 @@ def _asymmetric(over: set[Traffic], without: set[Traffic]) -> Finding:
         if off and "" not in off and not off & {part(one) for one in over - without}:
             where = said.format(", ".join(sorted(off)))
             message = f"GPUDirect RDMA is asymmetric: it is not used {where}, and is used otherwise"
-            remedy = "check nvidia_peermem and the path from the GPU to the NIC there: railgauge topo paths GPU0 NIC1"
+            remedy = "railgauge gdr check there names the condition that says no, GPU by NIC, such as nvidia_peermem"
             return _finding(name, Level.WARN, where, message, remedy, effect=effect)
     message = f"GPUDirect RDMA is asymmetric: {len(without)} of {len(over)} kinds of connections lack it"
     return _finding("gpu-nic-far", Level.WARN, "GPUDirect RDMA", message, effect=effect)
@@ -148,7 +148,7 @@ def _shared_memory(log: Log) -> Iterator[Finding]:
     if ways["SHM"]:
         beside = f", {ways['P2P']} by P2P" if ways["P2P"] else ""
         message = f"{ways['SHM']} connections within nodes go through host memory (SHM){beside}"
-        remedy = "by design where GPUs are far apart or have no P2P; otherwise railgauge topo paths GPU0 GPU1 says why"
+        remedy = "by design where GPUs are far apart or have no P2P: railgauge topo paths there shows each pair"
         yield _finding("p2p-unsupported", Level.INFO, "SHM", message, remedy)
 
 

@@ -21,13 +21,17 @@ class Comparison:
     after: Forecast
 
     @property
+    def change(self) -> float:
+        """What the bus bandwidth of the largest size gains, as a share; less than 0: it is slower."""
+        return self.after.rows[-1].busbw_gb_per_s / self.before.rows[-1].busbw_gb_per_s - 1
+
+    @property
     def statement(self) -> str:
         """The largest size: channels x GB/s before and after (where they count), what limits now, the bus bandwidth."""
         old, new = self.before.rows[-1], self.after.rows[-1]
-        ratio = new.busbw_gb_per_s / old.busbw_gb_per_s - 1
         direct = new.algorithm is Algorithm.DIRECT
         figures = [] if direct else [f"{channels_text(self.before, old)} -> {channels_text(self.after, new)}"]
-        bandwidth = f"busbw {old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s ({ratio:+.0%})"
+        bandwidth = f"busbw {old.busbw_gb_per_s:.3g} -> {new.busbw_gb_per_s:.3g} GB/s ({self.change:+.0%})"
         parts = [*figures, new.limit.device or new.limit.by, bandwidth, *self._chosen(), *self._left_out()]
         return f"{self.after.collective} {size_text(new.size)}: {', '.join(parts)}"
 

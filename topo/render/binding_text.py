@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bindings as launchers take them: shell variables, Open MPI's rankfile, options of srun and numactl; and as text."""
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from railgauge.topo.binding import Binding
 from railgauge.topo.cpuset import to_list
+from railgauge.topo.errors import InputError
+from railgauge.topo.fleet.node_names import NAME
 from railgauge.topo.local_rank import VARIABLES
 from railgauge.topo.model import Node
+
+PORT = re.compile(r"[A-Za-z0-9_.@:-]+")
+LAUNCHERS_NODE = re.compile(r"\+n[0-9]+")
+
+
+def _ports(nets: Sequence[Node], all_nets: Sequence[Node]) -> str:
+    """The NICs as a list for a shell to read. InputError for a name that no device has."""
+    names = dict.fromkeys(port_names([net for net in nets if net.name], all_nets))
+    for name in names:
+        if not PORT.fullmatch(name):
+            raise InputError(f"a NIC is called {name[:100]!r}: no device has such a name")
+    return shlex.quote(",".join(names)) if names else ""
 
 
 def port_names(nets: Sequence[Node], all_nets: Sequence[Node]) -> list[str]:
@@ -19,7 +35,7 @@ def port_names(nets: Sequence[Node], all_nets: Sequence[Node]) -> list[str]:
     names = []
     for net in nets:
         for name in (net.name or "?").split("+"):
-            own = [port for other, port in ports if other == net.name]
+            own = [port for other, port in ports if other == (net.name or "?")]
             names.append(f"{name}:{own.index(net.port or 0) + 1}" if net.port else name)
     return names
 
@@ -38,22 +54,26 @@ def _numa(binding: Binding) -> str:
 
 
 def environment(bindings: Sequence[Binding], all_nets: Sequence[Node]) -> str:
-    """A shell script to source or eval: the job's GPUs, and within a rank that rank's CPUs and NICs."""
+    """A shell script to source or eval: the job's GPUs, and within a rank that rank's CPUs and NICs.
+
+    Raises:
+        InputError: a NIC has a name that no device has.
+    """
     lines = [
         f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={_devices(bindings)}",
         f'case "{_local_rank()}" in',
     ]
     for b in bindings:
-        ports = ",".join(port_names(b.nets, all_nets))
+        ports = _ports(b.nets, all_nets)
         words = [f"RAILGAUGE_CPUS={to_list(b.cpus)}"] if b.cpus else []
         words += [f"RAILGAUGE_NUMA={b.numa}"] if b.numa is not None else []
         words += [f"UCX_NET_DEVICES={ports}"] if ports else []
         lines.append(f"{b.rank}) {'export ' + ' '.join(words) if words else ':'} ;; # GPU{b.gpu.dev}")
-    names = dict.fromkeys(name for b in bindings for name in port_names([n for n in b.nets if n.port], all_nets))
+    names = _ports([net for b in bindings for net in b.nets if net.port], all_nets)
     lines.append("esac")
     if names:
         lines.append("# NCCL finds these NICs by itself; to keep it off all others:")
-        lines.append(f"# export NCCL_IB_HCA=={','.join(names)}")
+        lines.append(f"# export NCCL_IB_HCA=={names}")
     return "\n".join(lines) + "\n"
 
 
@@ -70,8 +90,14 @@ def rankfile(bindings: Sequence[Binding], hosts: Sequence[str]) -> str:
     """Open MPI's rankfile (4.1 and 5): the cores of each rank by hwloc's logical number, host after host.
 
     For bindings with known CPUs alone (`unknown`), as srun's options and numactl's are.
+
+    Raises:
+        InputError: a host has a name that no host has.
     """
     lines = []
+    for host in hosts:
+        if not (NAME.fullmatch(host) or LAUNCHERS_NODE.fullmatch(host)):
+            raise InputError(f"the host is called {host[:100]!r}: no host has such a name")
     for place, host in enumerate(hosts):
         for b in bindings:
             rank = place * len(bindings) + b.rank

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from railgauge.topo.findings import LEVELS, Finding
+from railgauge.topo.sources.printable import printable
 
 
 def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
@@ -41,5 +42,5 @@ def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label's value: backslash, double quote and line feed are escaped, all else is UTF-8."""
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    """A label's value: backslash, double quote and line feed are escaped, all else that is printable is UTF-8."""
+    return printable(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

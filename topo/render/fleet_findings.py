@@ -20,7 +20,7 @@ class Line:
 
 
 def finding_lines(found: Sequence[Folded], nodes: int) -> Iterator[Line]:
-    """All lines; `nodes` is how many were looked at."""
+    """All lines; `nodes` is how many there are, with those that could not be read."""
     loud: dict[tuple[Level, str], list[Folded]] = {}
     for one in found:
         if one.finding.level not in QUIET:
@@ -56,5 +56,5 @@ def _who(one: Folded, nodes: int) -> str:
         return f"all {nodes} nodes"
     if one.nodes < 2:
         return one.finding.host or "nodes"
-    of = f" of {nodes}" if one.nodes < nodes else ""  # those that could not be read are not among them
+    of = f" of {nodes}" if one.nodes < nodes else ""
     return f"{one.finding.host} ({one.nodes}{of} nodes)"

@@ -24,13 +24,16 @@ def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = ()
     """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
     predicted, such as for one GPU alone.
     """
-    sets, drops = tuple(sets), tuple(drops)
+    found = _edited(case, tuple(sets), tuple(drops), nodes)
+    return found.statement if found else ""
+
+
+def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: int) -> "Comparison | None":
     try:
         after = with_edits(case, sets, drops)
     except Error:
-        return ""
-    found = compared(case, after, (*sets, *drops), nodes=nodes)
-    return found.statement if found else ""
+        return None
+    return compared(case, after, (*sets, *drops), nodes=nodes)
 
 
 def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
@@ -41,10 +44,12 @@ def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) 
     return Case(machine, settings=case.known_settings)
 
 
-def once_mended(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
-    """What edits that mend a fault do to the prediction for several such nodes; "" where nothing is predicted."""
-    gain = effect_of(case, sets=sets, nodes=nodes)
-    return f"once mended, {nodes} such nodes: {gain}" if gain else ""
+def once_fixed(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
+    """What edits that fix a fault do to the prediction for several such nodes; "" where nothing is predicted, or where
+    the plan would lose by them, since NCCL's search may find other channels: that is no effect of the fault.
+    """
+    found = _edited(case, tuple(sets), (), nodes)
+    return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
 
 
 def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the document of `check --json` back: what an earlier check found. Unknown fields are passed over."""
 
-import json
 import os
 from typing import Any
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.input_file import read_bytes
+from railgauge.topo.json_value import json_value
+from railgauge.topo.sources.printable import all_printable
 
 SCHEMA = "railgauge/findings/1"
 MOST_BYTES = 64 << 20
@@ -29,7 +30,7 @@ def load(path: str) -> tuple[str, tuple[Finding, ...]]:
     if len(data) > MOST_BYTES:
         raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no findings, {WRITTEN_BY}", path)
     try:
-        document = json.loads(data)
+        document = all_printable(json_value(data))
     except (ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {error}", path) from None
     listed = document.get("findings") if isinstance(document, dict) else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.ib_plugin import NcclPort
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.effect import once_mended
+from railgauge.topo.rules.effect import once_fixed
 from railgauge.topo.rules.rule import Rule
 
 SDR_GBPS = 10.0  # 4X SDR, which no card of the last fifteen years tops out at
@@ -28,7 +28,7 @@ def _check(case: Case) -> Iterator[Finding]:
         usual = _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
         if usual and rate < usual:
             message = f"{port.rdma_port.rate}, where most ports of its kind have {usual:g} Gb/s"
-            effect = once_mended(case, [f"{port.name}.rate={usual:g}"])
+            effect = once_fixed(case, [f"{port.name}.rate={usual:g}"])
             yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
         elif _degraded(port, rate):
             message = f"{port.rdma_port.rate}: an InfiniBand link of that kind was not trained as it could be"

@@ -6,7 +6,7 @@ from typing import Any
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.effect import once_mended
+from railgauge.topo.rules.effect import once_fixed
 from railgauge.topo.rules.gdr_use import by_dma_buf, in_reach, wanted
 from railgauge.topo.rules.rule import Rule
 from railgauge.topo.sources.gdr import PEER_MEMORY
@@ -31,7 +31,7 @@ def _check(case: Case) -> Iterator[Finding]:
             case.host,
             f"no peer-memory module is loaded, and no DMA-BUF instead ({why}): {', '.join(names)} reach GPUs through "
             "host memory",
-            effect=once_mended(case, [f"{name}.gdr=1" for name in names]),
+            effect=once_fixed(case, [f"{name}.gdr=1" for name in names]),
             **evidence,
         )
 

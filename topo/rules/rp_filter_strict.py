@@ -20,7 +20,9 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.unknown(case.host, "/proc/sys/net/ipv4/conf was not recorded")
         return
     strict = [one for one in interfaces if filters.get(one.name) == STRICT]
-    if strict and any(one.prefix is None for one in interfaces):
+    if not strict:
+        return
+    if any(one.prefix is None for one in interfaces):
         yield RULE.unknown(case.host, "which interfaces share a network is not known: their prefixes were not recorded")
         return
     networks: dict[str, list[str]] = defaultdict(list)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from railgauge.topo.file_rule import FileRule
+from railgauge.topo.file_rule import FileRule, guarded
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules.case import Case
 
@@ -68,10 +68,15 @@ def unrecorded(rule: Rule, case: Case) -> Iterable[Finding]:
 
 
 def examine(rule: Rule, case: Case) -> Iterable[Finding]:
-    """What a rule finds: UNKNOWN where it lacks something, PASS where it looked and found nothing."""
+    """What a rule finds: UNKNOWN where it lacks something or fails, PASS where it looked and found nothing."""
+    return guarded(rule.id, case.host, lambda: _examined(rule, case))
+
+
+def _examined(rule: Rule, case: Case) -> Iterable[Finding]:
     if not rule.concerns(case):
         return []
     lacks = next((text for need in rule.needs if (text := missing(need, case))), "")
     if lacks:
         return [rule.unknown(case.host, lacks)]
-    return list(rule.check(case)) or [rule.finding(Level.PASS, case.host, rule.passes, remedy="")]
+    found = rule.find(case, case.host)
+    return found or [rule.finding(Level.PASS, case.host, rule.passes, remedy="")]

@@ -2,6 +2,7 @@
 """NCCL's bootstrap or socket transport on an interface that leads to no other machine: a bridge, a tunnel, loopback."""
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from railgauge.topo.findings import Finding, Level
@@ -33,7 +34,7 @@ def _check(case: Case) -> Iterator[Finding]:
                 name,
                 f"NCCL takes {name} for {'its bootstrap' if place == 0 else 'sockets, beside others'}, "
                 f"{f'though {real[0]} leads outside' if real else 'and no interface leads outside'}",
-                remedy=f"{SETTING}=={','.join(real[:1])} (= means the whole name)" if real else "",
+                remedy=f"{SETTING}={shlex.quote(f'={real[0]}')} (= means the whole name)" if real else "",
                 chosen=list(chosen),
                 leading_outside=real,
             )

@@ -16,10 +16,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from railgauge.topo.errors import InputError
+from railgauge.topo.json_value import json_value
 from railgauge.topo.sources.compression import pack, unpack
 from railgauge.topo.sources.foreign_tree import place, unknown_facts
 from railgauge.topo.sources.pci_config import recorded_pci_config
-from railgauge.topo.sources.printable import all_printable, printable, printable_texts
+from railgauge.topo.sources.printable import all_printable, file_text, inline
 from railgauge.topo.sources.reader import Facts, follow
 from railgauge.topo.sources.shapes import FACTS, misfit
 from railgauge.topo.sources.tar_members import FOLDER, LINK, read_members
@@ -51,8 +52,8 @@ class CaptureReader:
         self.problems: dict[str, str] = {}
         self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
         self.redacted: str | None = capture.manifest.get("redacted")
-        self._texts = printable_texts(capture.texts)
-        self._links = printable_texts(capture.links)
+        self._texts = {inline(path): text for path, text in capture.texts.items()}
+        self._links = {inline(path): inline(target) for path, target in capture.links.items()}
         self._facts = all_printable(capture.facts)
         self._folders = folders((*self._texts, *self._links))
         self._followed = _followed(tuple(self._links.items()))
@@ -60,7 +61,7 @@ class CaptureReader:
     def text(self, path: str) -> str | None:
         """See Reader."""
         real = self._real(path)
-        return self._texts.get(real, "").rstrip() or None if real else None
+        return file_text(real, self._texts.get(real, "")).rstrip() or None if real else None
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader. Only what was read or listed is known to be there."""
@@ -68,7 +69,7 @@ class CaptureReader:
         if real is None:
             return ()
         listed = self._texts.get(f"{real.rstrip('/')}/{SEEN}", "").splitlines()
-        return tuple(sorted({*self._folders.get(real, ()), *listed} - {SEEN}))
+        return tuple(sorted({*self._folders.get(real, ()), *map(inline, listed)} - {SEEN}))
 
     def realpath(self, path: str) -> str | None:
         """See Reader."""
@@ -151,10 +152,10 @@ def _format(member: "TarInfo") -> Literal[0, 1, 2]:
 
 
 def _files(capture: Capture) -> Iterable[tuple[str, str]]:
-    yield MANIFEST, json.dumps(capture.manifest, indent=1) + "\n"
+    yield MANIFEST, json.dumps(capture.manifest, indent=1, allow_nan=False) + "\n"
     for name, facts in sorted(capture.facts.items()):
         if facts is not None:
-            yield f"facts/{name}.json", json.dumps(facts, indent=1) + "\n"
+            yield f"facts/{name}.json", json.dumps(facts, indent=1, allow_nan=False) + "\n"
     for name, text in sorted(capture.texts.items()):
         yield "root" + name, text + "\n" if text else ""
 
@@ -206,7 +207,7 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
     if len(files[name]) > MAX_DOCUMENT:
         raise InputError(f"{name} is larger than {MAX_DOCUMENT >> 20} MiB", path)
     try:
-        document = json.loads(files[name])
+        document = json_value(files[name])
     except RecursionError as error:
         raise InputError(f"{name} is nested too deeply", path) from error
     except ValueError as error:
@@ -214,5 +215,5 @@ def _document(files: dict[str, bytes], name: str, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{name} is not a JSON object", path)
     if wrong := misfit(document, name):
-        raise InputError(printable(wrong), path)
+        raise InputError(inline(wrong), path)
     return document

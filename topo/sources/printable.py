@@ -1,35 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine tells, made fit to be printed: a name or a file must not steer the terminal that shows it."""
+"""What comes from outside, made fit to be printed: a name or a file must not steer the terminal that shows it, hide
+or turn round what stands beside it, or add lines to it.
+
+Readers give values on one line (`inline`, `all_printable`, `file_text`). All that is printed or written as text goes
+through `printable` once more (cli/streams.py, cli/terminal.py, cli/output.py), so that no reader has to be trusted.
+"""
 
 import re
 from typing import TypeVar
 
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")  # C0 and C1, but for tabs and line ends
+CONTROL = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f"
+    "\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff0-\\ufffb\\ufffe\\uffff\\U000110bd\\U000110cd"
+    "\\U00013430-\\U0001343f\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+)
+"""Unicode's control and format characters (Cc, Cf: bidi marks, what has no width), line and paragraph separators,
+surrogates, and what XML cannot hold; but for tabs and line feeds."""
 MARK = "\ufffd"
 LONGEST_LINE = 4000
+VALUES = ("/sys/", "/proc/sys/")
+"""Where a file holds one value on one line."""
+PROPERTIES = "/uevent"
+"""The file there that holds several."""
 Value = TypeVar("Value")
 
 
-def printable(text: str) -> str:
-    """A text with U+FFFD for each control character."""
-    return text if text.isprintable() else CONTROL.sub(MARK, text)
+def printable(text: str, mark: str = MARK) -> str:
+    """A text of any number of lines, with `mark` for each control character; a line ends with a line feed alone."""
+    return text if text.isprintable() else CONTROL.sub(mark, text.replace("\r\n", "\n"))
+
+
+def inline(text: str, mark: str = MARK) -> str:
+    """The same of a name or value: line feeds and tabs are spaces."""
+    return text if text.isprintable() else printable(text, mark).replace("\n", " ").replace("\t", " ")
 
 
 def one_line(text: str) -> str:
-    """The same, on one line of at most LONGEST_LINE characters."""
+    """The same of a message, of at most LONGEST_LINE characters, with one space between words."""
     return " ".join(printable(text[:LONGEST_LINE]).split())
 
 
-def printable_texts(texts: dict[str, str]) -> dict[str, str]:
-    """As `all_printable`; texts that need nothing, which are nearly all, are found to do so at once."""
-    whole = "".join((*texts, *texts.values()))
-    return texts if whole.replace("\n", "").replace("\t", "").isprintable() else all_printable(texts)
+def file_text(path: str, text: str) -> str:
+    """What a machine's file of this path holds."""
+    return inline(text) if path.startswith(VALUES) and not path.endswith(PROPERTIES) else printable(text)
 
 
 def all_printable(value: Value) -> Value:
-    """A JSON value with all its texts made printable, keys too."""
+    """A JSON value with all its texts on one line, keys too."""
     if isinstance(value, str):
-        return type(value)(printable(value))
+        return type(value)(inline(value))
     if isinstance(value, dict):
         return type(value)((all_printable(key), all_printable(one)) for key, one in value.items())
     if isinstance(value, list):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from railgauge.topo.sources.printable import all_printable, printable
+from railgauge.topo.sources.printable import all_printable, file_text, inline
 
 MAX_TEXT = 4 << 20  # /proc/cpuinfo of a large machine is about 1 MiB
 CHUNK = 65_536  # /proc/sys refuses to be read in larger ones
@@ -112,7 +112,7 @@ class LiveReader:
             return None
         if len(data) >= MAX_TEXT:
             self.problems[path] = f"larger than {MAX_TEXT >> 20} MiB, cut off there"
-        return printable(data.decode("utf-8", "replace")).rstrip() or None
+        return file_text(real, data.decode("utf-8", "replace")).rstrip() or None
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader."""
@@ -120,7 +120,7 @@ class LiveReader:
         if real is None:
             return ()
         try:
-            return tuple(sorted(map(printable, os.listdir(self.root + real))))
+            return tuple(sorted(map(inline, os.listdir(self.root + real))))
         except NotADirectoryError:
             return ()
         except OSError as error:

@@ -32,7 +32,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535, or 0 for any free one")
     check_scope(host)
     addresses = _addresses(host, port)
-    if host.lower() not in LOOPBACK_NAMES and not _is_address(host) and all(map(_is_loopback, addresses)):
+    if host.lower() not in LOOPBACK_NAMES and not _is_address(host) and all(map(is_loopback, addresses)):
         addresses += _beyond_loopback(host)
     listeners: list[socket.socket] = []
     try:
@@ -83,7 +83,7 @@ def _beyond_loopback(host: str) -> list[str]:
         interface = bootstrap_interface(os.environ)
     except Error:
         return []
-    if not _is_loopback(interface.address):
+    if not is_loopback(interface.address):
         logger.warning("railgauge: %s is a loopback address here: the store listens on %s too", host, interface)
     return [interface.address]
 
@@ -124,5 +124,6 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether only this host reaches the address, whatever interface it names."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback

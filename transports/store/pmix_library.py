@@ -87,7 +87,8 @@ class Library:
         process = Process()
         if (status := self._calls.PMIx_Init(process, None, 0)) != SUCCESS:
             raise UnavailableError(f"the launcher's PMIx server does not answer: {self._words(status)}")
-        atexit.register(self._calls.PMIx_Finalize, None, 0)
+        owner = os.getpid()
+        atexit.register(lambda: os.getpid() == owner and self._calls.PMIx_Finalize(None, 0))  # no fork's copy
         return process
 
     def job_size(self) -> int:

@@ -58,6 +58,11 @@ class ServedValues(Generic[AskerT]):
         changed = [key for key in self._values.take_changes() if key in self._waiters]
         return [woken for key in changed if self._values.get(key) is not None for woken in self._wake(key)]
 
+    @property
+    def held(self) -> int:
+        """Bytes that the values take."""
+        return self._values.held
+
     def forget(self, asker: AskerT) -> None:
         """End its wait, if it has one."""
         for key in asker.awaited:

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 from railgauge.topo.errors import AuthenticationError, Error, UsageError
 from railgauge.transports import handshake, tcp
-from railgauge.transports.addresses import with_scope
+from railgauge.transports.addresses import host_and_port, with_scope
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.secret import job_secret
-from railgauge.transports.store.listen import listen
+from railgauge.transports.store.listen import is_loopback, listen
 from railgauge.transports.store.served_values import Asker, ServedValues
 from railgauge.transports.store.torch_wire import RequestReader, WireError
 from railgauge.transports.strangers import Strangers
@@ -34,6 +34,8 @@ ACCEPTED_AT_ONCE = 128
 """Who has come is listened to before more are taken."""
 LOOK_S = 1.0
 """How often newcomers' time is looked at."""
+MOST_OF_STRANGERS = 64 << 20
+"""Bytes that a store without a job secret holds: values, and what clients have begun to send or do not take."""
 PAUSE_S = 0.2
 """How long no connection is taken after the process ran out of file descriptors."""
 
@@ -41,13 +43,15 @@ PAUSE_S = 0.2
 class Client(Asker):
     """The server's view of one connection."""
 
-    __slots__ = ("handshake", "name", "proved", "reader", "since", "sock", "writing")
+    __slots__ = ("handshake", "held", "name", "proved", "reader", "since", "sock", "writing")
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
         self.sock = sock
         self.name = tcp.peer_name(sock)
         self.handshake: handshake.ServerHandshake | None = None
+        self.held = 0
+        """So many bytes of it are in the server's count."""
         self.proved = False
         """It knows the job secret, or none is wanted."""
         self.since = time.monotonic()
@@ -65,6 +69,8 @@ class StoreServer:
         self._listeners = listeners
         self._secret = secret
         self._values: ServedValues[Client] = ServedValues()
+        self._held = 0
+        """Bytes that wait in both directions, of all clients."""
         self._clients: set[Client] = set()
         self._newcomers: Strangers[Client] = Strangers(MOST_NEWCOMERS)
         self._next_look = 0.0
@@ -77,11 +83,22 @@ class StoreServer:
 
     def start(self) -> None:
         """Begin to serve."""
+        if not self._secret:
+            self._warn()
         for sock in self._listeners:
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
         self._selector.register(self._ear, selectors.EVENT_READ)
         self._thread.start()
+
+    def _warn(self) -> None:
+        """Say who may come, unless that is only this host."""
+        open_to = [host_and_port(*place) for place in self.addresses if not is_loopback(place[0])]
+        if open_to:
+            self._complaints.log(
+                f"the store at {' and '.join(open_to)} has no job secret: whoever reaches it can join the job; "
+                f"export the same RAILGAUGE_SECRET to all processes (openssl rand -hex 32 makes one)"
+            )
 
     def refused(self) -> list[str]:
         """The first clients that were dropped, and why."""
@@ -173,6 +190,7 @@ class StoreServer:
         if why:
             self._complaints.refuse("the store dropped", client.name, why)
         self._values.forget(client)
+        self._held -= client.held
         self._clients.discard(client)
         self._newcomers.remove(client, client.name)
         self._selector.unregister(client.sock)
@@ -183,6 +201,7 @@ class StoreServer:
     def _attend(self, client: Client, events: int) -> None:
         if client not in self._clients:
             return  # dropped since it had something to say
+        before = self._held + self._values.held
         try:
             if events & selectors.EVENT_WRITE and not self._flush(client):
                 return
@@ -192,6 +211,7 @@ class StoreServer:
                     return
                 client.reader.feed(data if client.proved else self._prove(client, data))
             self._answer(client)
+            self._count(client, before)
             if client.reader.opened:
                 self._newcomers.remove(client, client.name)
         except BlockingIOError:
@@ -200,6 +220,16 @@ class StoreServer:
             self._drop(client)
         except (WireError, UsageError) as error:
             self._drop(client, str(error))
+
+    def _count(self, client: Client, before: int) -> None:
+        """Note what waits of a client now. WireError when it has a store open to all hold too much."""
+        if client not in self._clients:
+            return
+        held = client.reader.held + len(client.out)
+        self._held += held - client.held
+        client.held = held
+        if not self._secret and self._held + self._values.held > max(MOST_OF_STRANGERS, before):
+            raise WireError(f"a store without a job secret holds {MOST_OF_STRANGERS >> 20} MiB at most")
 
     def _prove(self, client: Client, data: bytes) -> bytes:
         """Take what belongs to the handshake; return what stands behind it."""

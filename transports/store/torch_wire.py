@@ -103,6 +103,11 @@ class RequestReader:
         self._fields: list[bytes] = []
         self._size = 0
 
+    @property
+    def held(self) -> int:
+        """Bytes of requests that are not all there."""
+        return len(self._buffer) + self._size
+
     def feed(self, data: bytes) -> None:
         """Take what arrived."""
         del self._buffer[: self._at]
@@ -124,7 +129,7 @@ class RequestReader:
         while len(self._fields) < len(self._kinds):
             if not self._read(self._kinds[len(self._fields)]):
                 return None
-        query, self._query = self._query, None
+        query, self._query, self._size = self._query, None, 0
         assert query is not None
         return query, self._fields
 

@@ -10,12 +10,21 @@ from railgauge.transports.store.store import as_value
 NUMBER = re.compile(rb"\s*([+-]?\d{1,19})(?!\d)")
 """What C's strtoll, which torch's stores read counters with, takes of a text."""
 
+ENTRY = 128
+"""Bytes that a key with its value takes beside those of both."""
+
+
+def _size(key: bytes, value: bytes) -> int:
+    return ENTRY + len(key) + len(value)
+
 
 class Values:
     """Keys to bytes. `version` grows with each change; `take_changes` tells which keys changed."""
 
     def __init__(self) -> None:
         self.version = 0
+        self.held = 0
+        """Bytes of all keys and values, and ENTRY for each."""
         self._of: dict[bytes, bytes] = {}
         self._changed: list[bytes] = []
 
@@ -32,6 +41,7 @@ class Values:
 
     def set(self, key: bytes, value: bytes) -> None:
         """Put a value."""
+        self.held += len(value) - len(self._of[key]) if key in self._of else _size(key, value)
         self._of[key] = value
         self._note(key)
 
@@ -69,8 +79,9 @@ class Values:
 
     def delete(self, key: bytes) -> bool:
         """Remove a key; whether it was there."""
-        if self._of.pop(key, None) is None:
+        if (value := self._of.pop(key, None)) is None:
             return False
+        self.held -= _size(key, value)
         self._note(key)
         return True
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "collectives/native/gpu/engine.h"
 #include "collectives/native/gpu/fatbins.h"
 #include "transports/native/cuda/facts.h"
+#include "transports/native/cuda/mark.h"
 #include "transports/native/cuda/memory.h"
 #include "transports/native/cuda/waiting.h"
 
@@ -82,7 +84,8 @@ void bind_gpu(nb::module_& m) {
       "device"_a, "Its bus id, as `0000:1b:00.0`, and its name.");
   m.def("gpus_reach", &cuda::reach, "bus_id"_a, "other"_a,
         "Whether one maps the memory of the other; False for one that this process does not see.");
-  m.def("a_gpu_hangs", &cuda::hangs, "Whether one of this process was not done in time.");
+  m.def("a_gpu_hangs", &cuda::any_hangs,
+        "Whether one of this process was not done in time, and still is not.");
   m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
@@ -96,6 +99,7 @@ void bind_gpu(nb::module_& m) {
           "destination"_a, "From the beginning on.")
       .def("set", &cuda::Memory::set, "value"_a, "size"_a,
            "The first `size` bytes, each to a value.");
+  nb::class_<cuda::Mark>(m, "GpuMark", "A place in what is put on a stream.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           "__init__",
@@ -250,6 +254,15 @@ void bind_gpu(nb::module_& m) {
             engine.synchronize(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a)
+      .def(
+          "mark",
+          [](const Engine& engine, std::uintptr_t stream) {
+            return engine.mark(reinterpret_cast<cuda::Stream>(stream));
+          },
+          "stream"_a,
+          "A mark behind all that is on a stream by now; None where that is captured into a graph.")
+      .def("wait", &Engine::await, "mark"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Wait until a mark of this engine has come.")
       .def_prop_ro(
           "traffic",
           [](const Engine& engine) {

@@ -53,6 +53,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       memory_(device, sizeof(Memory)),
       status_(gpu_.context(), sizeof(Status)),
       clock_(gpu_.context()),
+      turns_(gpu_.context()),
       peers_(device),
       boxes_(device, peers_, layout, via),
       windows_(device, peers_, via, rank),
@@ -67,6 +68,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
 }
 
 Engine::~Engine() {
+  if (const cuda::Closing gpu(gpu_.context()); !gpu) return;  // what follows is gone with it
   const bool leaves = status()->abort || status()->failed;  // and so do its kernels
   cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
 }
@@ -103,15 +105,22 @@ void Engine::channels(const std::vector<PlannedChannel>& planned) {
 }
 
 void Engine::run(const Operation& operation, cuda::Stream stream, const Choice& choice) {
-  put(operation, stream, choice);
+  in_turn(stream, [&] { put(operation, stream, choice); });
   count(operation, choice, 1);
+}
+
+template <class Put>
+void Engine::in_turn(cuda::Stream stream, const Put& put) {
+  check();
+  const cuda::Current current(gpu_.context());
+  turns_.begin(stream);
+  put();
+  turns_.end(stream);
 }
 
 void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choice) {
   const Operation operation = asked.reduces() ? asked : as_moved(asked);
-  check();
   if (operation.count == 0) return;
-  const cuda::Current current(gpu_.context());
   switch (choice.way) {
     case Way::kRing:
     case Way::kTree:
@@ -195,7 +204,6 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
     throw Error(ErrorCode::kInvalid,
                 "what a rank has for itself is as much as it gets from itself");
   }
-  check();
   const Operation operation =
       as_moved({Collective::kAllToAllV, source, destination, 1, dtype, Redop::kSum, 0});
   const auto moved = [&](std::vector<std::size_t> counts) {
@@ -205,8 +213,9 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
   const Pairs parts =
       in_parts(source, moved(to), destination, moved(from), operation.element_bytes(), rank_);
   const unsigned grid = std::min({layout_.blocks, kPartsBlocks, unsigned(processors_)});
-  const cuda::Current current(gpu_.context());
-  run_rounds(operation, parts, {Way::kPush, grid, kPushThreads, layout_.slot_bytes}, stream);
+  in_turn(stream, [&] {
+    run_rounds(operation, parts, {Way::kPush, grid, kPushThreads, layout_.slot_bytes}, stream);
+  });
   traffic_.add(parts, operation.element_bytes(), 1);
   for (auto& courier : couriers_) courier->wake();
 }
@@ -275,8 +284,15 @@ void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsign
 
 double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                       int replays) {
-  const auto launch = [&](cuda::Stream stream) { put(operation, stream, choice); };
-  const double seconds = clock_.time(launch, ahead, times, replays, timeout_s_ + kPatience);
+  // All on one stream, and done when this returns: one turn, whose launches overlap as they can.
+  double seconds = 0;
+  in_turn(clock_.stream(), [&] {
+    const auto launch = [&](cuda::Stream stream) {
+      check();
+      put(operation, stream, choice);
+    };
+    seconds = clock_.time(launch, ahead, times, replays, timeout_s_ + kPatience);
+  });
   const std::uint64_t runs = replays ? (replays + std::uint64_t(1)) * times : times;
   count(operation, choice, ahead + runs);
   check();
@@ -304,7 +320,20 @@ void Engine::check() const {
 
 void Engine::synchronize(cuda::Stream stream) const {
   const cuda::Current current(gpu_.context());
-  cuda::await(stream, timeout_s_ + kPatience, "waiting for a stream");
+  cuda::await(gpu_.context(), stream, timeout_s_ + kPatience, "waiting for a stream");
+  check();
+}
+
+std::unique_ptr<cuda::Mark> Engine::mark(cuda::Stream stream) const {
+  const cuda::Current current(gpu_.context());
+  if (cuda::capture_of(stream)) return nullptr;
+  auto mark = std::make_unique<cuda::Mark>(gpu_.context(), false);
+  mark->set(stream);
+  return mark;
+}
+
+void Engine::await(const cuda::Mark& mark) const {
+  mark.await(timeout_s_ + kPatience);
   check();
 }
 

@@ -23,6 +23,7 @@
 #include "transports/native/cuda/memory.h"
 #include "transports/native/cuda/pinned.h"
 #include "transports/native/cuda/side_stream.h"
+#include "transports/native/cuda/turns.h"
 
 namespace railgauge::gpu {
 
@@ -54,7 +55,8 @@ class Engine {
 
   int ranks() const { return boxes_.ranks(); }
   Windows& windows() { return windows_; }
-  // Put an operation on a stream; arrays are in this device's memory. All ranks in one order.
+  // Put an operation on a stream, behind the one before on whatever stream; arrays are in this
+  // device's memory. All ranks in one order.
   void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
   // All-to-all with parts of any length, one after another: by rank how many elements go to it and
   // come from it.
@@ -75,6 +77,10 @@ class Engine {
   void abort() { status()->abort = 1; }
   // Until all that is on a stream is done. Error (kTimeout): not within the timeout.
   void synchronize(cuda::Stream stream) const;
+  // A mark behind all that is on a stream by now; null where that is captured into a graph.
+  std::unique_ptr<cuda::Mark> mark(cuda::Stream stream) const;
+  // Until a mark has come. Error (kTimeout): not within the timeout.
+  void await(const cuda::Mark& mark) const;
 
  private:
   // What a kernel is started with.
@@ -87,6 +93,9 @@ class Engine {
   Status* status() const { return static_cast<Status*>(status_.data()); }
   Base base(std::uint32_t chunk_bytes) const;
   Started push(std::size_t bytes, const Choice& choice) const;
+  // Put kernels on a stream, as one operation among the others.
+  template <class Put>
+  void in_turn(cuda::Stream stream, const Put& put);
   void put(const Operation& asked, cuda::Stream stream, const Choice& choice);
   void count(const Operation& asked, const Choice& choice, std::uint64_t times);
   void run_exchange(const Operation& operation, cuda::Stream stream, const Choice& choice);
@@ -115,7 +124,9 @@ class Engine {
   cuda::Memory memory_;  // the kernels' own: a Memory
   cuda::Pinned status_;  // a Status
   cuda::Clock clock_;
-  std::optional<cuda::SideStream> copying_;  // once there are copies
+  cuda::Turns turns_;
+  // Once there are copies: put eagerly, and while a graph is captured.
+  std::optional<cuda::SideStream> copying_, copying_captured_;
   PeerMemory peers_;
   Boxes boxes_;
   Windows windows_;

@@ -126,9 +126,8 @@ Link::Access::Access(const Side& from, const Side& to) : from_(from.context()), 
 }
 
 Link::Access::~Access() {
-  if (cuda::hangs()) return;
-  const cuda::Current current(from_);
-  cuda_.disable_peer_access(to_);
+  if (cuda::hangs(to_)) return;
+  if (const cuda::Closing gpu(from_); gpu) cuda_.disable_peer_access(to_);
 }
 
 Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)

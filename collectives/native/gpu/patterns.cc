@@ -41,7 +41,7 @@ void Patterns::launch(const char* what, const Pattern& pattern, std::size_t coun
         cuda_.launch(function, blocks, 1, 1, kThreads, 1, 1, 0, kDefaultStream, all, nullptr),
         "starting " + name);
   });
-  cuda::await(kDefaultStream, timeout_s_, "running " + name);
+  cuda::await(wrong_.context(), kDefaultStream, timeout_s_, "running " + name);
 }
 
 void Patterns::fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,

@@ -57,8 +57,9 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
                                   count * operation.element_bytes(), on),
                 std::string("copying for ") + collective_name(operation.collective));
   };
-  if (!copying_) copying_.emplace(gpu_.context());
-  const cuda::Stream beside = copying_->fork(stream);
+  auto& copying = cuda::capture_of(stream) ? copying_captured_ : copying_;
+  if (!copying) copying.emplace(gpu_.context());
+  const cuda::Stream beside = copying->fork(stream);
   for (int step = 1; step < ranks(); ++step) {
     const int peer = (rank_ + step) % ranks();
     if (!transfers.put_count[peer]) continue;
@@ -66,7 +67,7 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
     copy(to + transfers.put_at[peer], transfers.put[peer], transfers.put_count[peer], beside);
   }
   if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count, stream);
-  copying_->join(stream);
+  copying->join(stream);
   launch(operation, Way::kRegistered, 1, kThreads, stream, &meeting);
 }
 

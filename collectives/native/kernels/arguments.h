@@ -21,6 +21,11 @@ inline constexpr int kSlots = 4;                    // of a connection, for one 
 inline constexpr std::size_t kLineBytes = 8 << 10;  // of data, for one block of `low_latency`
 inline constexpr std::size_t kFullLineBytes = 128, kFullLineData = 120;
 
+// Two words that are moved by one load or store.
+struct alignas(16) Sixteen {
+  std::uint64_t first, second;
+};
+
 // One way of a box, for one block. Counters only grow, from launch to launch, so that a captured
 // launch can be replayed. The first two are the owner's own, the others are written by its peer.
 struct Progress {
@@ -38,12 +43,10 @@ struct Box {
 };
 
 // What kernels on registered memory tell each other in a box, for one block: all of it is written
-// by the owner's peer. A number of a launch stands beside each place, so that both are seen at
-// once.
-struct alignas(16) Meeting {
-  std::uint64_t source, source_round;  // Place::word() of the peer's arrays
-  std::uint64_t destination, destination_round;
-  std::uint32_t done;  // the launch whose transfers the peer has ended
+// by the owner's peer. The places are lines (line.cuh), which say the launch that they are of.
+struct Meeting {
+  Sixteen source, destination;  // Place::word() of the peer's arrays
+  std::uint32_t done;           // the launch whose transfers the peer has ended
 };
 
 // What the boxes of a communicator hold.

@@ -15,9 +15,7 @@ using Vector = uint4;
 // Threads of a block that work together, in step by a named barrier.
 struct Crew {
   int barrier, size, thread;
-  __device__ void meet() const {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(size) : "memory");
-  }
+  __device__ void meet() const { meet_at(barrier, size); }
 };
 
 __device__ inline bool is_aligned(const void* data) {
@@ -183,7 +181,7 @@ __device__ void reduce_chunk(const Crew& crew, const T* const* inputs, int n_inp
       const wide<T> value = widen(inputs[input][rest]);
       sum = input ? Op::of(sum, value) : value;
     }
-    if (divide_by) sum = sum / static_cast<wide<T>>(divide_by);
+    if (divide_by) sum = divided(sum, divide_by);
     for (int target = 0; target < n_targets; ++target) targets[target][rest] = narrow<T>(sum);
   }
 }

@@ -17,20 +17,17 @@ __device__ std::uint64_t message(unsigned turn, unsigned word) {
 }
 __device__ void give(std::uint64_t* out, unsigned words, unsigned turn) {
   for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
-    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(out + i), "l"(message(turn, i))
-                 : "memory");
+    store_relaxed(out + i, message(turn, i));
   }
 }
 // Until all of it is there, data and turn; false where the wait was ended.
 __device__ bool take(const std::uint64_t* in, unsigned words, unsigned turn, Patience& patience,
                      int peer) {
   for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
-    std::uint64_t got;
-    while (true) {
-      asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(got) : "l"(in + i) : "memory");
-      if (got == message(turn, i)) break;
+    while (load_relaxed(in + i) != message(turn, i)) {
       if (!patience.goes_on(peer)) return false;
     }
+    patience.came();
   }
   return true;
 }

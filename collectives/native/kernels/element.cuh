@@ -3,11 +3,18 @@
 // once.
 #pragma once
 
+#ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
+#else
+#include "collectives/native/reduced_float.h"
+#endif
 
 #include <cstdint>
+#include <type_traits>
+
+#include "ptx.cuh"
 
 namespace railgauge::gpu {
 
@@ -15,6 +22,19 @@ template <class T>
 struct Wide {
   using Type = T;
 };
+template <class T>
+using wide = typename Wide<T>::Type;
+
+template <class T>
+__device__ inline wide<T> widen(T value) {
+  return static_cast<wide<T>>(value);
+}
+
+template <class T>
+__device__ inline T narrow(wide<T> value) {
+  return T(value);
+}
+#ifdef __CUDACC__
 template <>
 struct Wide<__half> {
   using Type = float;
@@ -31,18 +51,6 @@ template <>
 struct Wide<__nv_fp8_e5m2> {
   using Type = float;
 };
-template <class T>
-using wide = typename Wide<T>::Type;
-
-template <class T>
-__device__ inline wide<T> widen(T value) {
-  return static_cast<wide<T>>(value);
-}
-
-template <class T>
-__device__ inline T narrow(wide<T> value) {
-  return T(value);
-}
 // What is beyond the largest number becomes that, as on the host and in NCCL.
 template <>
 __device__ inline __nv_fp8_e4m3 narrow<__nv_fp8_e4m3>(float value) {
@@ -55,6 +63,31 @@ __device__ inline __nv_fp8_e5m2 narrow<__nv_fp8_e5m2>(float value) {
   __nv_fp8_e5m2 result;
   result.__x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
   return result;
+}
+#else
+template <class T>
+  requires kIsReduced<T>
+struct Wide<T> {
+  using Type = float;
+};
+template <class T>
+  requires kIsReduced<T>
+inline float widen(T value) {
+  return railgauge::widen(value);
+}
+template <class T>
+  requires kIsReduced<T>
+inline T narrow(float value) {
+  return railgauge::narrow<T>(value);
+}
+#endif
+
+// A sum of so many ranks' elements as their mean, toward zero where it is an integer; an integer
+// may be too short for their number.
+template <class W>
+__device__ inline W divided(W sum, std::uint32_t ranks) {
+  using Dividend = std::conditional_t<std::is_integral_v<W> && sizeof(W) < sizeof(int), int, W>;
+  return static_cast<W>(static_cast<Dividend>(sum) / static_cast<Dividend>(ranks));
 }
 
 struct Sum {
@@ -113,8 +146,7 @@ struct Reduced {
     Pack<T, Word> pack;
 #pragma unroll
     for (int i = 0; i < Pack<T, Word>::kElements; ++i) {
-      pack.element[i] =
-          narrow<T>(divide_by ? value[i] / static_cast<wide<T>>(divide_by) : value[i]);
+      pack.element[i] = narrow<T>(divide_by ? divided(value[i], divide_by) : value[i]);
     }
     return pack;
   }

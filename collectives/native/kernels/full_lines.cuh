@@ -16,44 +16,25 @@
 
 namespace railgauge::gpu {
 
+// A thread has two words of a line; of the last thread the second one is the round.
 inline constexpr int kLineThreads = 8, kLineWords = 15;
-inline constexpr unsigned kWarp = 0xffffffff;
 
-// The two words of a line that a thread has; of the last thread the second one is the round.
-struct Half {
-  Word first, second;
-};
-
-__device__ inline void store_half(char* line, int place, Half half) {
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(line + place * sizeof(Half)),
-               "l"(half.first), "l"(half.second)
-               : "memory");
-}
-
-__device__ inline Half load_half(const char* line, int place) {
-  Half half;
-  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-               : "=l"(half.first), "=l"(half.second)
-               : "l"(line + place * sizeof(Half))
-               : "memory");
-  return half;
-}
-
-// A warp's place in the lines of an array: four at a time.
+// A warp's place in the lines of an array: as many at a time as it has threads for.
 class Lanes {
  public:
   __device__ Lanes(std::size_t words) : lines_((words + kLineWords - 1) / kLineWords) {
-    const unsigned warps = gridDim.x * (blockDim.x / 32);
-    step_ = warps * std::size_t(4);
-    at_ = (blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * std::size_t(4);
+    const unsigned warps = gridDim.x * (blockDim.x / kWarp);
+    step_ = warps * kAtOnce;
+    at_ = (blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp) * kAtOnce;
   }
   // All threads of a warp have the same answer.
   __device__ bool has() const { return at_ < lines_; }
   __device__ void next() { at_ += step_; }
-  __device__ std::size_t line() const { return at_ + threadIdx.x % 32 / kLineThreads; }
+  __device__ std::size_t line() const { return at_ + threadIdx.x % kWarp / kLineThreads; }
   __device__ bool is_line() const { return line() < lines_; }
 
  private:
+  static constexpr std::size_t kAtOnce = kWarp / kLineThreads;
   std::size_t lines_, step_, at_;
 };
 
@@ -83,32 +64,34 @@ class FullLines {
     return box + layout.full_lines_at() + number * layout.full_lines * kFullLineBytes;
   }
 
-  __device__ Half read(const Words<T>& words, std::size_t line) const {
+  __device__ Sixteen read(const Words<T>& words, std::size_t line) const {
     const std::size_t at = line * kLineWords + 2 * place_;
-    Half half{};
+    Sixteen half{};
     if (at < words.size()) half.first = words.load(at).word;
     if (place_ < kLineThreads - 1 && at + 1 < words.size()) half.second = words.load(at + 1).word;
     return half;
   }
-  __device__ void write(const Words<T>& words, std::size_t line, Half half) const {
+  __device__ void write(const Words<T>& words, std::size_t line, Sixteen half) const {
     const std::size_t at = line * kLineWords + 2 * place_;
     typename Words<T>::WordPack pack;
     if (at < words.size()) pack.word = half.first, words.store(at, pack);
     if (place_ < kLineThreads - 1 && at + 1 < words.size())
       pack.word = half.second, words.store(at + 1, pack);
   }
-  __device__ void send(char* line, Half half) const {
+  __device__ void send(char* line, Sixteen half) const {
     if (place_ == kLineThreads - 1) half.second = round_;
-    store_half(line, place_, half);
+    store_line(line, place_, half);
   }
   // A line of each quarter of the warp; false where the wait was ended.
-  __device__ bool receive(const char* line, bool wanted, int from, Half& half) {
+  __device__ bool receive(const char* line, bool wanted, int from, Sixteen& half) {
     while (true) {
-      if (wanted) half = load_half(line, place_);
+      if (wanted) half = load_line(line, place_);
       const bool missing = wanted && place_ == kLineThreads - 1 && half.second != round_;
-      if (!__any_sync(kWarp, missing)) return true;
-      if (__any_sync(kWarp, !patience_.goes_on(from))) return false;
+      if (!any_of_warp(missing)) break;
+      if (any_of_warp(!patience_.goes_on(from))) return false;
     }
+    patience_.came();
+    return true;
   }
 
   __device__ void give(int peer) {
@@ -128,7 +111,7 @@ class FullLines {
       Reduced<T, Word> first, second;
       bool begun = false;
       for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
-        Half half{};
+        Sixteen half{};
         if (rank == a_.rank) {
           if (!e_.own) continue;
           if (at.is_line()) half = read(own, at.line());
@@ -145,7 +128,7 @@ class FullLines {
         begun = true;
       }
       if (!at.is_line()) continue;
-      const Half sum{first.end(e_.divide_by).word, second.end(e_.divide_by).word};
+      const Sixteen sum{first.end(e_.divide_by).word, second.end(e_.divide_by).word};
       for (int step = 1; step < a_.ranks; ++step) {
         const int peer = (a_.rank + step) % a_.ranks;
         if (e_.share_with >> peer & 1)
@@ -163,8 +146,8 @@ class FullLines {
       if ((e_.reduce_from >> peer & 1) && e_.reduce_count) continue;
       const Words<T> words(e_.land[peer], e_.land_count[peer]);
       if (!take_lines(words, lines(a_.in[peer].words, false), peer)) return false;
-      Half none;
-      if (!words.size() && !blockIdx.x && threadIdx.x < 32) {
+      Sixteen none;
+      if (!words.size() && !blockIdx.x && threadIdx.x < kWarp) {
         if (!receive(lines(a_.in[peer].words, false), threadIdx.x < kLineThreads, peer, none))
           return false;
       }
@@ -181,7 +164,7 @@ class FullLines {
   }
   __device__ bool take_lines(const Words<T>& words, const char* from, int peer) {
     for (Lanes at(words.size()); at.has(); at.next()) {
-      Half half;
+      Sixteen half;
       if (!receive(from + at.line() * kFullLineBytes, at.is_line(), peer, half)) return false;
       if (at.is_line()) write(words, at.line(), half);
     }

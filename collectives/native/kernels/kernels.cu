@@ -23,22 +23,26 @@ using namespace railgauge::gpu;
   extern "C" __global__ void __launch_bounds__(kPushThreads)             \
       push_##name(const __grid_constant__ Arguments a) {                 \
     begin_kernel();                                                      \
-    push<RAILGAUGE_ELEMENT, Op>(a);                                      \
+    __shared__ PushShared shared;                                        \
+    push<RAILGAUGE_ELEMENT, Op>(a, shared);                              \
   }                                                                      \
   extern "C" __global__ void __launch_bounds__(kRingThreads)             \
       ring_##name(const __grid_constant__ ChannelArguments a) {          \
     begin_kernel();                                                      \
-    ring<RAILGAUGE_ELEMENT, Op>(a);                                      \
+    __shared__ int stop;                                                 \
+    ring<RAILGAUGE_ELEMENT, Op>(a, stop);                                \
   }                                                                      \
   extern "C" __global__ void __launch_bounds__(kTreeThreads)             \
       tree_##name(const __grid_constant__ ChannelArguments a) {          \
     begin_kernel();                                                      \
-    tree<RAILGAUGE_ELEMENT, Op>(a);                                      \
+    __shared__ int stops[2];                                             \
+    tree<RAILGAUGE_ELEMENT, Op>(a, stops);                               \
   }                                                                      \
-  extern "C" __global__ void __launch_bounds__(kRegisteredThreads)       \
+  extern "C" __global__ void __launch_bounds__(kRegisteredThreads, 1)    \
       registered_##name(const __grid_constant__ RegisteredArguments a) { \
     begin_kernel();                                                      \
-    registered<RAILGAUGE_ELEMENT, Op>(a);                                \
+    __shared__ RegisteredShared shared;                                  \
+    registered<RAILGAUGE_ELEMENT, Op>(a, shared);                        \
   }
 KERNELS(sum, Sum)
 KERNELS(prod, Prod)

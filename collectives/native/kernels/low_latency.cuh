@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small messages in one step: every line of 16 bytes has 8 bytes of data and the round twice, so
-// that whoever sees the round has the data (16 bytes are written whole). Each rank writes to all
+// Small messages in one step, in lines that say their round (line.cuh). Each rank writes to all
 // that it has for them, then waits for what is for it.
 //
 // A line is written again two rounds later. By then its reader has left it: the writer got a line
@@ -10,38 +9,9 @@
 
 #include "arguments.h"
 #include "element.cuh"
-#include "signal.cuh"
+#include "line.cuh"
 
 namespace railgauge::gpu {
-
-using Word = unsigned long long;
-
-struct Line {
-  std::uint32_t low, round_of_low, high, round_of_high;
-};
-
-__device__ inline void write_line(Line* line, Word data, std::uint32_t round) {
-  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %3, %2, %3};" ::"l"(line),
-               "r"(static_cast<std::uint32_t>(data)), "r"(static_cast<std::uint32_t>(data >> 32)),
-               "r"(round)
-               : "memory");
-}
-
-__device__ inline bool read_line(const Line* line, std::uint32_t round, int from,
-                                 Patience& patience, Word& data) {
-  std::uint32_t low, high, first, second;
-  do {
-    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(low), "=r"(first), "=r"(high), "=r"(second)
-                 : "l"(line)
-                 : "memory");
-    if (first == round && second == round) {
-      data = static_cast<Word>(high) << 32 | low;
-      return true;
-    }
-  } while (patience.goes_on(from));
-  return false;
-}
 
 // A rank's array as words of 8 bytes, the last of which may be cut off; of any alignment of
 // elements.
@@ -106,13 +76,13 @@ __device__ void low_latency(const Arguments& a) {
   const std::uint32_t round = a.base.memory->round[block] + 1;
   const auto lines = [&](char* box) {
     const std::size_t at = (std::size_t(block) * 2 + round % 2) * 2 * kLineBytes;
-    return reinterpret_cast<Line*>(box + a.base.layout.lines_at() + at);
+    return reinterpret_cast<Sixteen*>(box + a.base.layout.lines_at() + at);
   };
   for (int step = 1; step < a.ranks; ++step) {
     const int peer = (a.rank + step) % a.ranks;
     const Words<T> from(e.give[peer], e.give_count[peer]);
     const Range range(from.size());
-    Line* to = lines(a.out[peer].words);
+    Sixteen* to = lines(a.out[peer].words);
     for (std::size_t at = range.begin + threadIdx.x; at < range.end; at += blockDim.x) {
       write_line(to + (at - range.begin), from.load(at).word, round);
     }
@@ -147,7 +117,7 @@ __device__ void low_latency(const Arguments& a) {
     if (is_reduced) continue;
     const Words<T> to(e.land[peer], e.land_count[peer]);
     const Range range(to.size());
-    const Line* from = lines(a.in[peer].words);
+    const Sixteen* from = lines(a.in[peer].words);
     Pack<T, Word> pack;
     for (std::size_t at = range.begin + threadIdx.x; there && at < range.end; at += blockDim.x) {
       there = read_line(from + (at - range.begin), round, peer, patience, pack.word);

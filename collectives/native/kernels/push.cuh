@@ -10,8 +10,14 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kSenders = 256, kReducers = 256, kTakers = 128;  // threads
+inline constexpr int kSenders = 8 * kWarp, kReducers = 8 * kWarp, kTakers = 4 * kWarp;
 inline constexpr int kPushThreads = kSenders + kReducers + kTakers;
+
+// What the threads of a block share.
+struct PushShared {
+  int stops[3];         // of each group
+  std::uint32_t given;  // chunks that senders have read, where reducers write over them
+};
 
 // The connections of one kind with all peers.
 class Connections {
@@ -32,8 +38,18 @@ __device__ inline bool keeps(const Arguments& a) {
   return a.ranks > 1 && e.own && !e.reduce_from && !e.share_with;
 }
 
+// Whether the result goes where an input lies that peers are given, as in place it may: chunk by
+// chunk, reducers write after senders have read. Ranks need not agree in it.
+__device__ inline bool overwrites(const Arguments& a) {
+  const Exchange& e = a.exchange;
+  bool gives_it = false;
+  for (int peer = 0; peer < a.ranks; ++peer)
+    gives_it |= peer != a.rank && e.give_count[peer] && e.give[peer] == e.result;
+  return gives_it;
+}
+
 template <class T>
-__device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& stop) {
+__device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
   const Connections give(a, Connection::kGive);
   const int mine = crew.thread;  // the peer that this thread waits for and tells, if there is one
@@ -46,11 +62,12 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& 
     if (peer != a.rank)
       most = max(most, Part<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
   }
+  const bool says_given = mine == a.rank && overwrites(a);
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool now = attends && number < watched.chunks();
     const bool fine = !now || give[mine].await_room(sent + number, a.number[mine], patience);
-    if (!all_go_on(crew, fine, stop)) return;
+    if (!all_go_on(crew, fine, shared.stops[0])) return;
     for (int step = 1; step < a.ranks; ++step) {
       const int peer = (a.rank + step) % a.ranks;
       const Part<T> part(e.give[peer], e.give_count[peer], a.base.chunk_bytes);
@@ -60,13 +77,14 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, volatile int& 
     }
     crew.meet();
     if (now) give[mine].tell_sent(sent + number, watched.count(number) * sizeof(T));
+    if (says_given) store_release_here(&shared.given, number + 1);
   }
   crew.meet();
   if (attends) give[mine].sent() = sent + watched.chunks();
 }
 
 template <class T, class Op>
-__device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile int& stop) {
+__device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
   const Connections give(a, Connection::kGive);
   const Connections share(a, Connection::kShare);
@@ -81,19 +99,22 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
                         a.base.chunk_bytes);
   const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
   const std::uint32_t received = attends ? give[mine].received() : 0;
-  const std::uint32_t shared = shares ? share[mine].sent() : 0;
+  const std::uint32_t sent = shares ? share[mine].sent() : 0;
   std::uint32_t most = result.chunks();
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
       most = max(most, Part<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
   }
+  const bool awaits_given = mine == a.rank && overwrites(a);
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool takes_in = attends && number < incoming,
                passes_on = shares && number < result.chunks();
     bool fine = !takes_in || give[mine].await_message(received + number, a.number[mine], patience);
-    if (passes_on) fine = fine && share[mine].await_room(shared + number, a.number[mine], patience);
-    if (!all_go_on(crew, fine, stop)) return;
+    if (passes_on) fine = fine && share[mine].await_room(sent + number, a.number[mine], patience);
+    if (awaits_given && number < result.chunks())
+      fine = await_here(&shared.given, number + 1, patience);
+    if (!all_go_on(crew, fine, shared.stops[1])) return;
     if (number < result.chunks()) {
       const T* inputs[kMostRanks];
       T* targets[kMostRanks];
@@ -126,11 +147,11 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, volatile
     }
     crew.meet();
     if (takes_in) give[mine].tell_read(received + number);
-    if (passes_on) share[mine].tell_sent(shared + number, result.count(number) * sizeof(T));
+    if (passes_on) share[mine].tell_sent(sent + number, result.count(number) * sizeof(T));
   }
   crew.meet();
   if (attends) give[mine].received() = received + incoming;
-  if (shares) share[mine].sent() = shared + result.chunks();
+  if (shares) share[mine].sent() = sent + result.chunks();
 }
 
 template <class T>
@@ -180,17 +201,17 @@ __device__ void keep(const Arguments& a, const Crew& crew) {
 }
 
 template <class T, class Op>
-__device__ void push(const Arguments& a) {
-  __shared__ int stops[3];
-  if (threadIdx.x < 3) stops[threadIdx.x] = 0;
+__device__ void push(const Arguments& a, PushShared& shared) {
+  if (threadIdx.x < 3) shared.stops[threadIdx.x] = 0;
+  if (threadIdx.x == 3) shared.given = 0;
   __syncthreads();
   int thread = threadIdx.x;
-  if (thread < kSenders) return send_inputs<T>(a, {1, kSenders, thread}, stops[0]);
+  if (thread < kSenders) return send_inputs<T>(a, {1, kSenders, thread}, shared);
   thread -= kSenders;
-  if (thread < kReducers) return take_in_and_share<T, Op>(a, {2, kReducers, thread}, stops[1]);
+  if (thread < kReducers) return take_in_and_share<T, Op>(a, {2, kReducers, thread}, shared);
   thread -= kReducers;
   if (keeps(a)) keep<T, Op>(a, {3, kTakers, thread});
-  take_results<T>(a, {3, kTakers, thread}, stops[2]);
+  take_results<T>(a, {3, kTakers, thread}, shared.stops[2]);
 }
 
 }  // namespace railgauge::gpu

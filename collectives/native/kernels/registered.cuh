@@ -6,30 +6,18 @@
 #pragma once
 
 #include "connection.cuh"
+#include "line.cuh"
 #include "part.cuh"
 
 namespace railgauge::gpu {
 
-inline constexpr int kRegisteredThreads = 512;
+inline constexpr int kRegisteredThreads = 16 * kWarp;
 
-// A place, and the launch it is of: nobody sees one without the other.
-__device__ inline void tell_place(std::uint64_t* to, std::uint64_t place, std::uint64_t round) {
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(place), "l"(round)
-               : "memory");
-}
-__device__ inline bool hear_place(const std::uint64_t* from, std::uint64_t round, int peer,
-                                  Patience& patience, Place& place) {
-  while (true) {
-    std::uint64_t word, of;
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(word), "=l"(of)
-                 : "l"(from)
-                 : "memory");
-    place = Place::of(word);
-    if (of == round) return true;
-    if (!patience.goes_on(peer)) return false;
-  }
-}
+// What the threads of a block share: where the peers' arrays are, by rank.
+struct RegisteredShared {
+  char *source[kMostRanks], *destination[kMostRanks];
+  int stop;
+};
 
 template <class T>
 class Registered {
@@ -37,7 +25,6 @@ class Registered {
   __device__ explicit Registered(const RegisteredArguments& a)
       : a_(a), round_(a.base.memory->meeting[blockIdx.x] + 1) {}
 
-  // The peers' arrays are `source` and `destination` of the block's shared memory, by rank.
   template <class Op>
   __device__ void run(char** source, char** destination, int& stop) {
     const Crew crew{0, kRegisteredThreads, static_cast<int>(threadIdx.x)};
@@ -76,13 +63,14 @@ class Registered {
     Meeting* theirs = meeting(a_.out[peer]);
     const Meeting* own = meeting(a_.in[peer]);
     __threadfence_system();  // what kernels before have written here is there for the peer
-    tell_place(&theirs->source, a_.source.word(), round_);
-    tell_place(&theirs->destination, a_.destination.word(), round_);
-    Place from, to;
-    if (!hear_place(&own->source, round_, peer, patience, from)) return false;
-    if (!hear_place(&own->destination, round_, peer, patience, to)) return false;
+    write_line(&theirs->source, a_.source.word(), round_);
+    write_line(&theirs->destination, a_.destination.word(), round_);
+    Word words[2];
+    if (!read_line(&own->source, round_, peer, patience, words[0])) return false;
+    if (!read_line(&own->destination, round_, peer, patience, words[1])) return false;
     __threadfence_system();
-    if (a_.symmetric && to.word() != a_.destination.word()) {
+    const Place from = Place::of(words[0]), to = Place::of(words[1]);
+    if (a_.symmetric && words[1] != a_.destination.word()) {
       a_.base.status->elsewhere = 1 + peer;
       return false;
     }
@@ -123,10 +111,8 @@ class Registered {
 };
 
 template <class T, class Op>
-__device__ void registered(const RegisteredArguments& a) {
-  __shared__ char *source[kMostRanks], *destination[kMostRanks];
-  __shared__ int stop;
-  Registered<T>(a).template run<Op>(source, destination, stop);
+__device__ void registered(const RegisteredArguments& a, RegisteredShared& shared) {
+  Registered<T>(a).template run<Op>(shared.source, shared.destination, shared.stop);
 }
 
 }  // namespace railgauge::gpu

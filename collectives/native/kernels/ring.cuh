@@ -8,7 +8,7 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kRingThreads = 512;
+inline constexpr int kRingThreads = 16 * kWarp;
 
 // The part of `count` elements that this block moves; parts begin at multiples of 128 bytes.
 template <class T>
@@ -184,13 +184,13 @@ class Ring {
     bool fine = true;
     if (receives && crew_.thread == 0)
       fine = from_.await_message(received_, place_.previous, patience_);
-    if (sends && crew_.thread == 32) fine = to_.await_room(sent_, place_.next, patience_);
+    if (sends && crew_.thread == kWarp) fine = to_.await_room(sent_, place_.next, patience_);
     return all_go_on(crew_, fine, stop_);
   }
   __device__ void tell(bool received, bool sent, std::size_t count) {
     crew_.meet();
     if (received && crew_.thread == 0) from_.tell_read(received_);
-    if (sent && crew_.thread == 32) to_.tell_sent(sent_, count * sizeof(T));
+    if (sent && crew_.thread == kWarp) to_.tell_sent(sent_, count * sizeof(T));
     received_ += received;
     sent_ += sent;
   }
@@ -208,8 +208,7 @@ class Ring {
 };
 
 template <class T, class Op>
-__device__ void ring(const ChannelArguments& a) {
-  __shared__ int stop;
+__device__ void ring(const ChannelArguments& a, int& stop) {
   if (threadIdx.x == 0) stop = 0;
   __syncthreads();
   Ring<T, Op>(a, stop).run();

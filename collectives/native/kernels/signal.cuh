@@ -3,53 +3,37 @@
 #pragma once
 
 #include "arguments.h"
+#include "ptx.cuh"
 
 namespace railgauge::gpu {
 
-// To be called first: until the kernels before on the stream have ended, whatever they wrote; the
-// next one may be got ready meanwhile, which takes a microsecond (programmatic dependent launch).
-__device__ inline void begin_kernel() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-
-__device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
-  std::uint32_t value;
-  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-  return value;
-}
-
-// What this thread, and those it met at a barrier, have written is there before the word.
-__device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
-  asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value)
-               : "memory");
-}
-
-__device__ inline std::uint64_t now_ns() {
-  std::uint64_t ns;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-  return ns;
-}
-
-// Ends waits: the host said so, or a wait took too long, on this rank.
+// Ends waits: the host said so, or nothing that this thread waits for came for too long, on this
+// rank.
 class Patience {
  public:
   __device__ Patience(const Base& base) : status_(base.status), timeout_ns_(base.timeout_ns) {}
 
   // Whether to go on waiting for a rank; to be called in every turn of a wait.
   __device__ bool goes_on(int rank) {
-    if (++turns_ % 4096) return true;
-    volatile Status* status = status_;
-    if (status->abort || status->failed) return false;
+    if (++turns_ % kTurns) return true;
+    if (is_over()) return false;
     if (!began_) began_ = now_ns();
     if (now_ns() - began_ < timeout_ns_) return true;
-    status->failed = 1 + rank;
+    store_relaxed(&status_->failed, 1u + rank);
     return false;
   }
+  // The same for other threads of the block, which lose patience themselves.
+  __device__ bool goes_on() { return ++turns_ % kTurns || !is_over(); }
+  // What was awaited is there: the next wait has all of the time.
+  __device__ void came() { began_ = 0; }
 
  private:
+  static constexpr unsigned kTurns = 4096;  // between looks at the host's memory and the clock
+
+  __device__ bool is_over() const {
+    return load_relaxed(&status_->abort) || load_relaxed(&status_->failed);
+  }
+
   Status* status_;
   std::uint64_t timeout_ns_, began_ = 0;
   unsigned turns_ = 0;
@@ -60,6 +44,15 @@ __device__ inline bool await(const std::uint32_t* word, std::uint32_t value, int
                              Patience& patience) {
   while (static_cast<std::int32_t>(load_acquire(word) - value) < 0) {
     if (!patience.goes_on(rank)) return false;
+  }
+  patience.came();
+  return true;
+}
+// The same of a counter in the block's shared memory.
+__device__ inline bool await_here(const std::uint32_t* word, std::uint32_t value,
+                                  Patience& patience) {
+  while (load_acquire_here(word) < value) {
+    if (!patience.goes_on()) return false;
   }
   return true;
 }

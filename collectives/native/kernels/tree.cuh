@@ -9,7 +9,7 @@
 
 namespace railgauge::gpu {
 
-inline constexpr int kTreeCrew = 256, kTreeThreads = 2 * kTreeCrew;
+inline constexpr int kTreeCrew = 8 * kWarp, kTreeThreads = 2 * kTreeCrew;
 
 // One rank's connections in one direction.
 class TreeEnds {
@@ -127,8 +127,7 @@ __device__ void tree_down(const ChannelArguments& a, const Crew& crew, volatile 
 }
 
 template <class T, class Op>
-__device__ void tree(const ChannelArguments& a) {
-  __shared__ int stops[2];
+__device__ void tree(const ChannelArguments& a, int (&stops)[2]) {
   if (threadIdx.x < 2) stops[threadIdx.x] = 0;
   __syncthreads();
   const int thread = threadIdx.x;

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <thread>
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::nccl {
 
 namespace {
@@ -66,8 +68,8 @@ Communicator::Communicator(std::shared_ptr<const Library> library, int device, i
       clock_(gpu_.context()) {}
 
 Communicator::~Communicator() {
-  const cuda::Current current(gpu_.context());
-  if (const Comm comm = comm_.exchange(nullptr)) library_->destroy(comm);
+  const cuda::Closing gpu(gpu_.context());
+  if (const Comm comm = comm_.exchange(nullptr); comm && gpu) library_->destroy(comm);
 }
 
 // In a thread of its own, which is left behind when the others do not come: until a communicator is

@@ -188,7 +188,7 @@ def gpus_reach(bus_id: str, other: str) -> bool:
     """
 
 def a_gpu_hangs() -> bool:
-    """Whether one of this process was not done in time."""
+    """Whether one of this process was not done in time, and still is not."""
 
 def has_gpu_kernels() -> bool: ...
 
@@ -208,6 +208,9 @@ class GpuMemory:
 
     def set(self, value: int, size: int) -> None:
         """The first `size` bytes, each to a value."""
+
+class GpuMark:
+    """A place in what is put on a stream."""
 
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
@@ -268,6 +271,14 @@ class GpuEngine:
     def can(self, collective: int, count: int, dtype: int, way: int) -> bool: ...
 
     def synchronize(self, stream: int) -> None: ...
+
+    def mark(self, stream: int) -> GpuMark:
+        """
+        A mark behind all that is on a stream by now; None where that is captured into a graph.
+        """
+
+    def wait(self, mark: GpuMark) -> None:
+        """Wait until a mark of this engine has come."""
 
     @property
     def traffic(self) -> list[tuple[int, int]]:

@@ -3,6 +3,11 @@
 from collections.abc import Sequence
 
 
+def keep(object: object) -> None:
+    """
+    Keep an object with all that it holds until this process ends, without a word about it then.
+    """
+
 class Doorbell:
     """Wakes one rank of this host; any peer may ring it."""
 

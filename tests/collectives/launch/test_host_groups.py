@@ -62,7 +62,7 @@ def test_groups_are_their_hosts(source):
 def test_no_group_is_a_command(source, text):
     with pytest.raises(UsageError, match="letters, digits"):
         hosts_from(text)
-    with pytest.raises(InputError, match="f:2: .*letters, digits"):
+    with pytest.raises(InputError, match=r"f:2: .*letters, digits"):
         parse_hostfile(f"gpu1\n{text} slots=2\n", "f")
     assert list(source.iterdir()) == []
 

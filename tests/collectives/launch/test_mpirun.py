@@ -94,9 +94,9 @@ def test_railgauge_launches_on_two_hosts_and_passes_the_secret_by_no_command_lin
 def test_railgauge_launches_here_and_shows_the_command(mpi):
     path = on_path(peer(mpi))
     options = ("--launcher", "mpirun", "--ranks", "3")
-    shown = launch(*SMALL, *options, "--dry-run", PATH=path, RAILGAUGE_SECRET="5ec4e7")
+    shown = launch(*SMALL, *options, "--dry-run", PATH=path, RAILGAUGE_SECRET="5ec4e7" * 8)
     assert "5ec4e7" not in shown.stdout
-    assert document(launch(*shlex.split(shown.stdout), PATH=path, RAILGAUGE_SECRET="5ec4e7"))["ranks"] == 3
+    assert document(launch(*shlex.split(shown.stdout), PATH=path, RAILGAUGE_SECRET="5ec4e7" * 8))["ranks"] == 3
     assert document(launch(*SMALL, *options, PATH=path))["ranks"] == 3
 
 

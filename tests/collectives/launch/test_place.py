@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place, find_place, tasks_of_allocation, without_place
 from railgauge.topo.errors import UsageError
 
@@ -41,6 +42,15 @@ def place(launcher, method, process, processes, local=None, locals_=None):
         init_method=method,
         launcher=launcher,
     )
+
+
+@pytest.mark.parametrize("size", [131073, 2**31 - 1, 10**17])
+def test_a_world_beyond_all_bounds_is_refused(size):
+    with pytest.raises(UsageError, match=f"a world of {size} ranks: a job has at most 131072"):
+        find_place({"RANK": "0", "WORLD_SIZE": str(size), "MASTER_ADDR": "a", "MASTER_PORT": "1"})
+    most = find_place({"RANK": "0", "WORLD_SIZE": "131072", "MASTER_ADDR": "a", "MASTER_PORT": "1"})
+    with pytest.raises(UsageError, match="a world of 262144 ranks"), arrive(most, ranks_per_process=2, timeout_s=5.0):
+        pass
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -84,6 +85,46 @@ def test_a_host_that_sends_without_end_is_cut_off(monkeypatch):
     monkeypatch.setattr(remote, "MOST_OUTPUT", 1 << 20)
     results = run_on(["a", "b"], ["cat", "/dev/zero"], timeout_s=40)
     assert [result.reason for result in results.values()] == ["it sent more than 1 MiB"] * 2
+
+
+@pytest.mark.parametrize("to", ["", ">&2"])
+def test_eight_mebibytes_of_a_host_are_enough(to):
+    flood = ["sh", "-c", f"head -c {(8 << 20) + 1} /dev/zero {to}"]
+    results = run_on(["a", "b"], flood, timeout_s=40)
+    assert [result.reason for result in results.values()] == ["it sent more than 8 MiB"] * 2
+
+
+def test_long_output_waits_in_the_folder_for_who_needs_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(remote, "MOST_IN_MEMORY", 4096)
+    made = []
+    whole = tempfile.SpooledTemporaryFile
+
+    def spooled(*how, **more):
+        made.append(whole(*how, **more))
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "SpooledTemporaryFile", spooled)
+    sent = b"".join(b"%07d\n" % n for n in range(9 << 17))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "sent").write_bytes(sent)
+    room = {"most_output": 10 << 20, "folder": str(tmp_path / "folder")}
+    got = run_on(["a"], ["cat", str(tmp_path / "sent")], timeout_s=40, **room)
+    assert got["a"].stdout == sent
+    assert [file._rolled for file in made] == [True]
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_of_a_hosts_line_a_message_has_the_beginning():
+    says = "echo first >&2; head -c 50000 /dev/zero | tr '\\0' x >&2; echo >&2"
+    assert run_on(["a"], ["sh", "-c", f"{says}; exit 255"], timeout_s=40)["a"].reason == "ssh: " + 200 * "x"
+    assert run_on(["a"], ["sh", "-c", f"{says}; exit 3"], timeout_s=40)["a"].last_words == 200 * "x"
+
+
+@pytest.mark.parametrize("text", ["'", " ", "ssh '"])
+def test_an_ssh_that_is_no_command_is_said(monkeypatch, text):
+    monkeypatch.setenv("RAILGAUGE_SSH", text)
+    with pytest.raises(UsageError, match=r"RAILGAUGE_SSH=.*is no command"):
+        ssh_command("node", ["true"], 5.0)
 
 
 class Conversation(remote.Listener):

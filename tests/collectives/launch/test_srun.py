@@ -81,13 +81,13 @@ def test_in_an_allocation_there_are_as_many_processes_as_it_is_for(cluster):
 def test_dry_run_prints_the_srun_that_would_run_and_no_secret(cluster):
     hosts, environ = cluster
     asked = ["--launcher", "srun", "--hosts", "rg-node2:2", "-x", "NCCL_DEBUG=WARN", "--dry-run"]
-    ran = hosts.run(0, [*RUN, *asked], env=environ | {"RAILGAUGE_SECRET": "not-to-be-seen"})
+    ran = hosts.run(0, [*RUN, *asked], env=environ | {"RAILGAUGE_SECRET": "not-to-be-seen-here"})
     assert ran.returncode == 0, ran.stderr
     words = ran.stdout.split()
     assert words[0].endswith("/srun")
     assert {"--ntasks=2", "--nodelist=rg-node2,rg-node2", "--export=ALL,NCCL_DEBUG=WARN"} < set(words)
     assert words[-len(RUN) :] == RUN
-    assert "not-to-be-seen" not in ran.stdout + ran.stderr
+    assert "not-to-be-seen-here" not in ran.stdout + ran.stderr
     pasted = hosts.run(0, ["sh", "-c", ran.stdout], env=environ)
     assert pasted.returncode == 0, pasted.stderr
     assert on(pasted.stdout) == ["rg-node2", "rg-node2"]

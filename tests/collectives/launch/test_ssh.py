@@ -90,7 +90,7 @@ def test_json_is_one_document_and_a_hostfile_says_where(cluster, tmp_path):
 
 def test_dry_run_prints_what_would_run_and_nothing_secret(cluster):
     hosts, environ = cluster
-    environ = environ | {"RAILGAUGE_SECRET": "not-to-be-seen", "NCCL_DEBUG": "WARN", "MASTER_PORT": "29500"}
+    environ = environ | {"RAILGAUGE_SECRET": "not-to-be-seen-here", "NCCL_DEBUG": "WARN", "MASTER_PORT": "29500"}
     ran = hosts.run(0, [*RUN, *ON_BOTH, "-x", "MINE=a b", "--dry-run"], env=environ)
     assert ran.returncode == 0, ran.stderr
     first, second = (shlex.split(line) for line in ran.stdout.splitlines())
@@ -98,7 +98,7 @@ def test_dry_run_prints_what_would_run_and_nothing_secret(cluster):
     remote = shlex.split(second[-1])
     assert {"NCCL_DEBUG=WARN", "MINE=a b", "WORLD_SIZE=4", "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=rg-node1"} < set(remote)
     assert remote[remote.index("railgauge.collectives.launch.ssh_host") + 1 :] == ["2", "5", os.getcwd(), *RUN[4:]]
-    assert "not-to-be-seen" not in ran.stdout + ran.stderr
+    assert "not-to-be-seen-here" not in ran.stdout + ran.stderr
     assert not railgauge_processes(hosts)
 
 
@@ -108,7 +108,7 @@ def test_the_shown_commands_run(cluster):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     pasted = [hosts.start(0, ["sh", "-c", line], env=environ, **pipes) for line in shown]
     for process in pasted:
-        process.stdin.write(b"c0ffee\n\n")
+        process.stdin.write(b"c0ffee" * 8 + b"\n\n")
         process.stdin.flush()
     assert [process.wait(WITHIN_S) for process in pasted] == [0, 0], pasted[0].stderr.read()
     assert b"# Out of bounds values : 0 OK" in pasted[0].stdout.read()
@@ -200,7 +200,7 @@ def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(t
     environ = os.environ | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([*command, *arguments], env=environ, cwd=tmp_path, **pipes) as host:
-        host.stdin.write(b"c0ffee\n\n")
+        host.stdin.write(b"c0ffee" * 8 + b"\n\n")
         host.stdin.flush()
         assert b"/no/such/folder: No such file or directory: files are" in host.stderr.readline()
         _, errors = host.communicate(timeout=WITHIN_S)
@@ -211,3 +211,27 @@ def test_without_a_secret_on_stdin_nothing_starts():
     command = [sys.executable, "-P", "-m", "railgauge.collectives.launch.ssh_host", "0", "5", "/", "run", "all_reduce"]
     ran = subprocess.run(command, input=b"", capture_output=True, timeout=WITHIN_S, check=False)
     assert (ran.returncode, ran.stdout) == (4, b"")
+
+
+HUNG_SSH = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1; shift
+case "$*" in *ssh_host*) case $host in HUNG) exec sleep 1000;; esac;; esac
+exec sh -c "$*"
+"""
+
+
+@pytest.mark.parametrize(("hung", "named"), [("*", ["127.0.0.2", "127.0.0.3"]), ("127.0.0.3", ["127.0.0.3"])])
+def test_an_ssh_that_hangs_after_the_preflight_is_cut_off_and_named(tmp_path, hung, named):
+    script = tmp_path / "ssh"
+    script.write_text(HUNG_SSH.replace("HUNG", hung))
+    script.chmod(0o755)
+    run = [*RUN, "--launcher", "ssh", "--hosts", "127.0.0.2,127.0.0.3", "-T", "3", "--json"]
+    environ = os.environ | {"RAILGAUGE_SSH": str(script), "NCCL_SOCKET_IFNAME": "lo"}
+    ran = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 4, ran.stderr
+    for node in named:
+        assert f"{node} did not start its ranks within 4 s" in ran.stderr
+    assert json.loads(ran.stdout)["status"] == "failed"
+    assert "starts its ranks\n" not in ran.stderr

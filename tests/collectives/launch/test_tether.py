@@ -39,3 +39,19 @@ def test_a_rank_whose_launcher_is_another_process_ends(pid):
     environ = os.environ | {tether.LAUNCHER_PID: pid}
     ran = subprocess.run([sys.executable, "-P", "-c", dies], env=environ, check=False, timeout=30)
     assert ran.returncode == 137
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (["run", "-x", "TOKEN=hush", "-b", "8"], ["run", "-x", "TOKEN=...", "-b", "8"]),
+        (["run", "-xTOKEN=hush=hush"], ["run", "-xTOKEN=..."]),
+        (["run", "-x", "TOKEN=hush", "-x", "KEY=hush"], ["run", "-x", "TOKEN=...", "-x", "KEY=..."]),
+        (["run", "-x", "NCCL_DEBUG=INFO", "-x", "HOME"], ["run", "-x", "NCCL_DEBUG=INFO", "-x", "HOME"]),
+        (["run", "--expect-transport", "A=B", "-x"], ["run", "--expect-transport", "A=B", "-x"]),
+    ],
+)
+def test_a_command_is_shown_without_the_values_of_x(monkeypatch, typed, shown):
+    monkeypatch.delenv(tether.COMMAND, raising=False)
+    monkeypatch.setattr(sys, "argv", ["railgauge", *typed])
+    assert tether.command_line() == shown

@@ -80,7 +80,7 @@ def test_a_torchrun_on_each_of_two_hosts(backend):
 def test_railgauge_launches_and_shows_the_command():
     path = on_path(peer("torch", "torchrun"))
     options = ("--launcher", "torchrun", "--ranks", "2")
-    shown = launch(*SMALL, *options, "-x", "NCCL_DEBUG=WARN", "--dry-run", PATH=path, RAILGAUGE_SECRET="5ec4e7")
+    shown = launch(*SMALL, *options, "-x", "NCCL_DEBUG=WARN", "--dry-run", PATH=path, RAILGAUGE_SECRET="5ec4e7" * 8)
     assert "5ec4e7" not in shown.stdout
     assert "NCCL_DEBUG=WARN" in shown.stdout
     words = shlex.split(shown.stdout)

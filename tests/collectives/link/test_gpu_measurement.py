@@ -2,6 +2,7 @@
 """The tournament of GPUs over made-up links: figures from seconds, what stands out, wrong bytes, one that fails."""
 
 import threading
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -85,7 +86,8 @@ def test_all_pairs_meet_and_a_slow_gpu_is_measured_again_and_named():
     result, connected, error = tournament(5, slow)
     assert error is None
     assert sorted(connected[:10]) == sorted(pair for each in rounds(5) for pair in each)
-    assert sorted(set(connected[10:])) == sorted(slow)
+    again = Counter(connected[10:])
+    assert all(again[pair] >= 3 for pair in slow)
     finding = judge(result)[0]
     assert (finding.id, finding.level, finding.subject) == ("slow-node", "FAIL", "GPU 3")
     assert "what the other GPUs have" in finding.message

@@ -7,9 +7,11 @@ from itertools import combinations
 import pytest
 from tests.collectives.link.made_up import pair, result
 
+from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half
-from railgauge.collectives.link.judgement import judge, suspects
+from railgauge.collectives.link.judgement import judge, to_measure_again
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
+from railgauge.collectives.link.pair_result import Sample
 
 
 def told(made: LinkResult) -> list[tuple[str, str, str]]:
@@ -19,7 +21,7 @@ def told(made: LinkResult) -> list[tuple[str, str, str]]:
 def test_where_all_are_alike_both_quantities_pass():
     made = result(5, {})
     assert told(made) == [("slow-link", "PASS", "NET/Socket"), ("link-latency", "PASS", "NET/Socket")]
-    assert suspects(made.links) == []
+    assert to_measure_again(made.links) == []
 
 
 @pytest.mark.parametrize(("speed", "level"), [(6.0, "WARN"), (4.0, "FAIL")])
@@ -29,7 +31,40 @@ def test_a_slow_host_is_named_by_how_slow_it_is(speed, level):
     finding = judge(made)[0]
     assert finding.message.startswith(f"NET/Socket: most of its links have {speed:g} GB/s, {speed / 10:.2f} of what")
     assert (finding.host, finding.evidence["ratio"]) == ("gpu-04", pytest.approx(speed / 10))
-    assert [made.links[place].ranks for place in suspects(made.links)] == [(0, 4), (1, 4), (2, 4), (3, 4)]
+    assert to_measure_again(made.links) == []
+    assert "when it" not in finding.message
+
+
+@pytest.mark.parametrize(("at", "words"), [(0, "when it receives"), (1, "when it sends")])
+def test_a_host_that_is_slow_one_way_is_named_with_that_way(at, words):
+    speeds = (4.0, 10.0) if at == 0 else (10.0, 4.0)
+    made = result(5, {(low, 4): pair((low, 4), speeds) for low in range(4)})
+    assert told(made)[0] == ("slow-node", "FAIL", "gpu-04")
+    assert f"most of its links {words} have 4 GB/s" in judge(made)[0].message
+    slow = [[low, 4] if at == 0 else [4, low] for low in range(4)]
+    assert judge(made)[0].evidence["slow"] == slow
+
+
+def test_what_is_slow_once_is_measured_again_beside_others_and_nobody_is_named_before():
+    made = result(5, {})
+    at = next(place for place, link in enumerate(made.links) if link.ranks == (1, 3))
+    made.links = [replace(link, samples=link.samples[:1]) for link in made.links]
+    made.links[at] = replace(made.links[at], samples=(Sample((10.0, 4.0), 9.0, 20.0),))
+    places = to_measure_again(made.links)
+    assert at in places
+    assert len(places) == 1 + LEAST_OTHERS
+    assert told(made)[0] == ("slow-link", "UNKNOWN", "NET/Socket")
+    assert "gpu-01 - gpu-03 slow in 1 measurement" in judge(made)[0].message
+    made.links[at] = made.links[at].and_again(pair((1, 3)))
+    assert to_measure_again(made.links) == []
+    assert told(made)[0] == ("slow-link", "PASS", "NET/Socket")
+
+
+def test_where_a_few_are_faster_than_most_nobody_passes():
+    """Two slow hosts of four: most pairs are slow."""
+    made = result(4, {(0, 1): pair((0, 1), (40.0, 40.0))})
+    assert told(made)[0] == ("slow-link", "UNKNOWN", "NET/Socket")
+    assert "gpu-00 - gpu-01 much faster than most" in judge(made)[0].message
 
 
 def test_a_link_that_is_slow_one_way_is_named_with_that_way():
@@ -60,7 +95,7 @@ def test_nothing_is_said_of_ranks_that_shared_cores():
     made = result(5, {(1, 3): pair((1, 3), (1.0, 1.0))})
     made.links = [replace(link, crowded=True) for link in made.links]
     assert [level for _, level, _ in told(made)] == ["UNKNOWN", "UNKNOWN"]
-    assert suspects(made.links) == []
+    assert to_measure_again(made.links) == []
     made.bisection = Bisection([], [3], crowded=True)
     assert told(made) == [("slow-node", "UNKNOWN", "all")]
 
@@ -68,7 +103,9 @@ def test_nothing_is_said_of_ranks_that_shared_cores():
 def test_pairs_of_which_another_speed_was_predicted_are_not_compared():
     """The second rail is a slower one."""
     made = result(5, {})
-    made.links += [replace(link, predicted_gb_per_s=2.5, gb_per_s=(2.0, 2.0), rail=1) for link in made.links]
+    made.links += [
+        replace(link, predicted_gb_per_s=2.5, samples=(Sample((2.0, 2.0), 9.0, 20.0),), rail=1) for link in made.links
+    ]
     assert {(level, subject) for _, level, subject in told(made)} == {
         ("PASS", "NET/Socket"),
         ("PASS", "NET/Socket rail 1"),

@@ -24,6 +24,7 @@ constexpr int kDriver = 13000, kProcessors = 16, kAttributeProcessors = 16, kAtt
 const std::map<Result, const char*> kNames = {
     {kInvalidValue, "INVALID_VALUE"},
     {kOutOfMemory, "OUT_OF_MEMORY"},
+    {4, "DEINITIALIZED"},
     {kNoDevice, "NO_DEVICE"},
     {kInvalidDevice, "INVALID_DEVICE"},
     {kInvalidContext, "INVALID_CONTEXT"},
@@ -32,11 +33,17 @@ const std::map<Result, const char*> kNames = {
     {kNotFound, "NOT_FOUND"},
     {kNotReady, "NOT_READY"},
     {kPeerAlreadyEnabled, "PEER_ACCESS_ALREADY_ENABLED"},
+    {709, "CONTEXT_IS_DESTROYED"},
     {kAlreadyRegistered, "HOST_MEMORY_ALREADY_REGISTERED"},
     {kNotRegistered, "HOST_MEMORY_NOT_REGISTERED"},
     {kNotSupported, "NOT_SUPPORTED"},
     {kCaptureUnsupported, "STREAM_CAPTURE_UNSUPPORTED"},
+    {kCaptureMerge, "STREAM_CAPTURE_MERGE"},
     {kCaptureUnmatched, "STREAM_CAPTURE_UNMATCHED"},
+    {kCaptureUnjoined, "STREAM_CAPTURE_UNJOINED"},
+    {kCaptureIsolation, "STREAM_CAPTURE_ISOLATION"},
+    {kCaptureImplicit, "STREAM_CAPTURE_IMPLICIT"},
+    {kCapturedEvent, "CAPTURED_EVENT"},
     {209, "NO_BINARY_FOR_GPU"},
     {700, "ILLEGAL_ADDRESS"},
     {803, "SYSTEM_DRIVER_MISMATCH"}};
@@ -187,6 +194,7 @@ Result cuDevicePrimaryCtxRetain(Context* context, Device device) {
 Result cuDevicePrimaryCtxRelease_v2(Device) { return kSuccess; }
 
 Result cuCtxPushCurrent_v2(Context context) {
+  RAILGAUGE_FAULT();
   if (!context) return kInvalidContext;
   stack.push_back(context);
   return kSuccess;

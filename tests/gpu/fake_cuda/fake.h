@@ -10,6 +10,7 @@
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
 //                         never end; launch:push_sum=hang: those of that name;
 //                         cuMemcpyDtoH_v2=corrupt: a byte of what it copies is another
+//   FAKE_CUDA_HANG        kernels that never end do once there is no such file
 #pragma once
 
 #include <functional>
@@ -23,7 +24,9 @@ inline constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDe
                         kInvalidDevice = 101, kInvalidContext = 201, kPeerUnsupported = 217,
                         kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
                         kPeerAlreadyEnabled = 704, kAlreadyRegistered = 712, kNotRegistered = 713,
-                        kNotSupported = 801, kCaptureUnsupported = 900, kCaptureUnmatched = 903;
+                        kNotSupported = 801, kCaptureUnsupported = 900, kCaptureMerge = 902,
+                        kCaptureUnmatched = 903, kCaptureUnjoined = 904, kCaptureIsolation = 905,
+                        kCaptureImplicit = 906, kCapturedEvent = 907;
 inline constexpr Result kHang = -1, kCorrupt = -2;
 
 #define RAILGAUGE_DECLARE(name, symbol, parameters) extern "C" Result symbol parameters;

@@ -20,19 +20,19 @@ class Registered {
     const std::uint32_t round = a_.base.memory->meeting[0] + 1;
     for_peers([&](int peer) {
       Meeting* theirs = meeting(a_.out[peer]);
-      theirs->source = a_.source.word();
-      theirs->destination = a_.destination.word();
-      __atomic_store_n(&theirs->source_round, round, __ATOMIC_RELEASE);
+      theirs->source.first = a_.source.word();
+      theirs->destination.first = a_.destination.word();
+      __atomic_store_n(&theirs->destination.second, round, __ATOMIC_RELEASE);
     });
-    if (!all([&](int peer) { return &meeting(a_.in[peer])->source_round; }, std::uint64_t(round)))
-      return;
+    const auto round_of = [&](int peer) { return &meeting(a_.in[peer])->destination.second; };
+    if (!all(round_of, std::uint64_t(round))) return;
     bool apart = false;
     for_peers([&](int peer) {
       const Meeting* own = meeting(a_.in[peer]);
-      const Place from = Place::of(own->source), to = Place::of(own->destination);
+      const Place from = Place::of(own->source.first), to = Place::of(own->destination.first);
       source_[peer] = a_.windows[from.window].begin[peer] + from.at;
       destination_[peer] = a_.windows[to.window].begin[peer] + to.at;
-      if (!a_.symmetric || own->destination == a_.destination.word()) return;
+      if (!a_.symmetric || own->destination.first == a_.destination.word()) return;
       a_.base.status->elsewhere = 1 + peer;
       apart = true;
     });
@@ -63,6 +63,7 @@ class Registered {
     for_peers([&](int peer) {
       while (goes_on && __atomic_load_n(word(peer), __ATOMIC_ACQUIRE) != value)
         goes_on = patience.goes_on(false, peer);
+      patience.goes_on(true, peer);
     });
     return goes_on;
   }

@@ -1,24 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, a thread for each; events; graphs, which are the work that was put on a stream.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fake.h"
 
 namespace railgauge::cuda {
 
+// A part of a graph: at each launch, the work that it puts on the stream.
+using Part = std::function<Work()>;
+struct CUgraphNode_st {
+  Part part;
+};
 struct CUgraph_st {
-  std::vector<Work> work;
+  std::uint64_t number = 0;         // of its capture
+  std::list<CUgraphNode_st> parts;  // run one after another
+
+  std::list<CUgraphNode_st>::iterator find(GraphNode node) {
+    return std::find_if(parts.begin(), parts.end(), [node](auto& one) { return &one == node; });
+  }
+  std::vector<Stream>
+      streams;         // that are captured into it; first the one that the capture began on
   bool whole = false;  // its capture has ended
 };
 struct CUgraphExec_st {
-  std::vector<Work> work;
+  std::list<CUgraphNode_st> parts;
 };
 
 namespace {
@@ -92,8 +109,15 @@ std::shared_ptr<Queue> make_queue(Context context) {
 struct CUstream_st {
   std::shared_ptr<Queue> queue;
   std::shared_ptr<CUgraph_st> captured;  // what is put here now, or was before
+  bool unjoined = false;  // something was put here that the stream of the capture does not wait for
+
+  GraphNode end = nullptr;  // of what was captured here last
 
   bool is_captured() const { return captured && !captured->whole; }
+  void capture(Part part) {
+    captured->parts.push_back({std::move(part)});
+    end = &captured->parts.back();
+  }
 };
 
 struct CUevent_st {
@@ -102,19 +126,49 @@ struct CUevent_st {
     Time when;
     std::condition_variable_any changed;
     std::shared_ptr<CUgraph_st> captured;  // a part of that
+    Stream stream = nullptr;               // that it was recorded on then
   };
   std::shared_ptr<Record> last;  // recorded; null: never
 };
 
 namespace {
 
-// The current GPU's default stream.
-Stream default_stream() {
-  static std::map<Context, Stream> all;
+const Stream kLegacy = reinterpret_cast<Stream>(1), kPerThread = reinterpret_cast<Stream>(2);
+
+bool is_default(Stream asked) { return !asked || asked == kLegacy; }
+
+Stream of_current(std::map<Context, Stream>& all) {
   const std::lock_guard lock(mutex);
   Stream& stream = all[current_context()];
   if (!stream) stream = new CUstream_st{make_queue(current_context()), nullptr};
   return stream;
+}
+
+// The current GPU's default stream.
+Stream default_stream() {
+  static std::map<Context, Stream> all;
+  return of_current(all);
+}
+
+// The stream of a handle; null: there is no context that a default one would be of.
+Stream resolved(Stream asked) {
+  if (!is_default(asked) && asked != kPerThread) return asked;
+  if (!current_context()) return nullptr;
+  if (is_default(asked)) return default_stream();
+  static thread_local std::map<Context, Stream> own;  // for good
+  return of_current(own);
+}
+
+std::shared_ptr<CUevent_st::Record> record_anew(Event event) {
+  return event->last = std::make_shared<CUevent_st::Record>();
+}
+
+// Waits for what is recorded by now.
+Work waiting_for(Event event) {
+  return [record = event->last] {
+    std::unique_lock lock(mutex);
+    if (record) record->changed.wait(lock, [&] { return record->done; });
+  };
 }
 
 void come(CUevent_st::Record& record) {
@@ -124,15 +178,14 @@ void come(CUevent_st::Record& record) {
   record.changed.notify_all();
 }
 
-Stream or_default(Stream stream) { return stream ? stream : default_stream(); }
-
 }  // namespace
 
 Result put(Stream asked, Work work) {
-  if (!asked && !current_context()) return kInvalidContext;
-  const Stream stream = or_default(asked);
+  const Stream stream = resolved(asked);
+  if (!stream) return kInvalidContext;
   if (stream->is_captured()) {
-    stream->captured->work.push_back(std::move(work));
+    stream->capture([work = std::move(work)] { return work; });
+    stream->unjoined = true;
   } else {
     stream->queue->put(std::move(work));
   }
@@ -174,15 +227,15 @@ Result cuStreamDestroy_v2(Stream stream) {  // what is on it goes on
 
 Result cuStreamQuery(Stream asked) {
   RAILGAUGE_FAULT();
-  if (!asked && !current_context()) return kInvalidContext;
-  const Stream stream = or_default(asked);
+  const Stream stream = resolved(asked);
+  if (!stream) return kInvalidContext;
   if (stream->is_captured()) return kCaptureUnsupported;
   return stream->queue->is_idle() ? kSuccess : kNotReady;
 }
 
 // Not in driver.h's list, since it is newer than the rest.
 Result cuCtxRecordEvent(Context context, Event event) {
-  const auto record = event->last = std::make_shared<CUevent_st::Record>();
+  const auto record = record_anew(event);
   std::thread([record, context] {
     wait_idle(context);
     come(*record);
@@ -200,27 +253,46 @@ Result cuEventDestroy_v2(Event event) {
   return kSuccess;
 }
 
-Result cuEventRecord(Event event, Stream stream) {
+Result cuEventRecord(Event event, Stream asked) {
   RAILGAUGE_FAULT();
-  const auto record = event->last = std::make_shared<CUevent_st::Record>();
-  if (stream && stream->is_captured()) record->captured = stream->captured;
+  const Stream stream = resolved(asked);
+  const auto record = record_anew(event);
+  if (stream && stream->is_captured()) {
+    record->captured = stream->captured;
+    record->stream = stream;
+    return kSuccess;
+  }
   return put(stream, [record] { come(*record); });
 }
 
 Result cuEventQuery(Event event) {
   RAILGAUGE_FAULT();
   const std::lock_guard lock(mutex);
+  if (event->last && event->last->captured) return kCapturedEvent;
   return !event->last || event->last->done ? kSuccess : kNotReady;
 }
 
-Result cuStreamWaitEvent(Stream stream, Event event, unsigned) {
+Result cuStreamWaitEvent(Stream asked, Event event, unsigned flags) {
+  const Stream stream = resolved(asked);
+  if (!stream) return kInvalidContext;
+  const bool is_captured = stream->is_captured();
+  if (flags) {
+    if (!is_captured) return kInvalidValue;
+    stream->capture([event] { return waiting_for(event); });
+    return kSuccess;
+  }
   if (!event->last) return kSuccess;
-  // A stream that waits for what is captured is captured with it.
-  if (const auto& graph = event->last->captured; graph && !graph->whole) stream->captured = graph;
-  return put(stream, [record = event->last] {
-    std::unique_lock lock(mutex);
-    record->changed.wait(lock, [&] { return record->done; });
-  });
+  const auto& graph = event->last->captured;
+  if (!graph) return is_captured ? kCaptureIsolation : put(stream, waiting_for(event));
+  if (graph->whole || is_default(asked)) return kCapturedEvent;
+  if (is_captured && stream->captured != graph) return kCaptureMerge;
+  if (!is_captured) {  // a stream that waits for what is captured is captured with it
+    stream->captured = graph;
+    stream->end = event->last->stream->end;
+    graph->streams.push_back(stream);
+  }
+  event->last->stream->unjoined &= event->last->stream == graph->streams.front();
+  return kSuccess;
 }
 
 Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
@@ -232,27 +304,87 @@ Result cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
   return kSuccess;
 }
 
-Result cuStreamBeginCapture_v2(Stream stream, int) {
-  if (!stream || stream->is_captured()) return kCaptureUnsupported;
+Result cuStreamBeginCapture_v2(Stream asked, int) {
+  const Stream stream = resolved(asked);
+  if (is_default(asked) || !stream || stream->is_captured()) return kCaptureUnsupported;
+  static std::atomic<std::uint64_t> captures{0};
   stream->captured = std::make_shared<CUgraph_st>();
+  stream->captured->number = ++captures;
+  stream->captured->streams.push_back(stream);
+  stream->end = nullptr;
   return kSuccess;
 }
 
-Result cuStreamEndCapture(Stream stream, Graph* graph) {
+Result cuStreamEndCapture(Stream asked, Graph* graph) {
+  const Stream stream = resolved(asked);
   if (!stream || !stream->is_captured()) return kCaptureUnmatched;
-  stream->captured->whole = true;
-  *graph = new CUgraph_st(*stream->captured);
+  CUgraph_st& captured = *stream->captured;
+  captured.whole = true;
+  for (const Stream other : captured.streams) {
+    if (other != stream && std::exchange(other->unjoined, false)) return kCaptureUnjoined;
+  }
+  stream->unjoined = false;
+  *graph = new CUgraph_st(captured);
+  return kSuccess;
+}
+
+Result cuStreamGetCaptureInfo_v2(Stream asked, int* status, std::uint64_t* number, Graph* graph,
+                                 const GraphNode** ends, std::size_t* count) {
+  if (is_default(asked)) return kCaptureImplicit;  // as while any other stream is captured
+  const Stream stream = resolved(asked);
+  if (!stream) return kInvalidContext;
+  *status = stream->is_captured();
+  if (!*status) return kSuccess;
+  *number = stream->captured->number;
+  *graph = stream->captured.get();
+  *ends = &stream->end;
+  *count = stream->end != nullptr;
+  return kSuccess;
+}
+
+// Each launch of the graph records anew.
+Result cuGraphAddEventRecordNode(GraphNode* node, Graph graph, const GraphNode* from,
+                                 std::size_t count, Event event) {
+  graph->parts.push_back(
+      {[event]() -> Work { return [record = record_anew(event)] { come(*record); }; }});
+  *node = &graph->parts.back();
+  const std::vector<GraphNode> to(count, *node);
+  return cuGraphAddDependencies(graph, from, to.data(), count);
+}
+
+Result cuGraphAddDependencies(Graph graph, const GraphNode* from, const GraphNode* to,
+                              std::size_t count) {
+  auto& parts = graph->parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto first = graph->find(from[i]), then = graph->find(to[i]);
+    if (first == parts.end() || then == parts.end()) return kInvalidValue;
+    if (std::distance(parts.begin(), then) < std::distance(parts.begin(), first)) {
+      parts.splice(std::next(first), parts, then);
+    }
+  }
+  return kSuccess;
+}
+
+Result cuGraphRemoveDependencies(Graph graph, const GraphNode* from, const GraphNode* to,
+                                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (graph->find(from[i]) == graph->parts.end() || graph->find(to[i]) == graph->parts.end()) {
+      return kInvalidValue;
+    }
+  }
   return kSuccess;
 }
 
 Result cuGraphInstantiateWithFlags(GraphRun* run, Graph graph, unsigned long long) {
   RAILGAUGE_FAULT();
-  *run = new CUgraphExec_st{graph->work};
+  *run = new CUgraphExec_st{graph->parts};
   return kSuccess;
 }
 
 Result cuGraphLaunch(GraphRun run, Stream stream) {
-  return put(stream, [all = run->work] {
+  std::vector<Work> all;
+  for (const auto& node : run->parts) all.push_back(node.part());
+  return put(stream, [all = std::move(all)] {
     for (const Work& work : all) work();
   });
 }

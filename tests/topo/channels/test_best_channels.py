@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native search of the best channels, over any wiring: what it finds fits, none carry more than it proves."""
 
+import highspy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,7 +71,6 @@ def test_the_weights_prove_the_bound(case, pattern):
 @settings(max_examples=60, deadline=None)
 @given(cases(), patterns)
 def test_the_bound_is_the_optimum_of_the_linear_programme(case, pattern):
-    highspy = pytest.importorskip("highspy", reason="highspy solves the linear programme")
     solver = highspy.Highs()
     solver.silent()
     columns = [case.load(pattern, channel) for channel in case.channels(pattern)]

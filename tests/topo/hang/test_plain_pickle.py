@@ -56,6 +56,14 @@ def test_a_call_is_refused_and_not_made(tmp_path, function, protocol):
     assert not mark.exists()
 
 
+def test_past_the_look_at_instructions_nothing_is_imported_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(plain_pickle, "_check", lambda data, path: None)
+    mark = tmp_path / "mark"
+    with pytest.raises(InputError, match=r"it asks for posix\.mkdir"):
+        load(pickle.dumps(Reduces(os.mkdir, str(mark)), 4), "file")
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize(
     "program",
     [

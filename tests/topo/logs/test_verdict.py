@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs of all kinds get the verdict that they deserve, whatever is wrapped around their lines."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from railgauge.topo.logs.explanation import record, text
 from railgauge.topo.logs.rules import RULES
 from railgauge.topo.logs.verdict import verdict
 
+DEVICE = re.compile(r"\b(?:GPU|NIC|mlx5_)[0-9]+")
 LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
 TIMEOUT = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2) ran for 1800068 milliseconds\n"
 
@@ -33,6 +36,14 @@ def test_a_rule_of_logs_finds_its_own(rule):
     assert {finding.id for finding in found} == {rule.id}
     assert {finding.level for finding in found} <= set(rule.levels)
     assert not list(rule.check(read(HEALTHY)))
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_remedy_names_no_device_that_is_not_in_the_log(name):
+    content = LOGS[name][0]
+    found = verdict(read(content)).findings
+    named = {device for one in found for device in DEVICE.findall(one.remedy)}
+    assert {device for device in named if device not in content} == set()
 
 
 def test_what_is_known_of_a_job():

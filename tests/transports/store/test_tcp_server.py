@@ -2,6 +2,7 @@
 """The TCPStore's server against raw sockets that send anything: it stays, and serves others as if nothing had been."""
 
 import contextlib
+import select
 import socket
 import struct
 import subprocess
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transports.store.wire_requests import any_requests, cut, encode
 
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import PeerLostError, UsageError
+from railgauge.transports import tcp
 from railgauge.transports.handshake import MAGIC
 from railgauge.transports.store import TCPStore, tcp_server
 from railgauge.transports.store.served_values import Asker, ServedValues
@@ -53,6 +55,57 @@ def stranger(store):
     sock = socket.create_connection(("127.0.0.1", store.port), timeout=20)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each piece by itself
     return sock
+
+
+def set_of(key, size):
+    return bytes([Query.SET]) + LENGTH.pack(len(key)) + key + LENGTH.pack(size) + bytes(size)
+
+
+@pytest.mark.parametrize("secret", [b"", SECRET], ids=["no secret", "secret"])
+def test_a_store_open_to_all_keeps_no_more_than_its_bound(monkeypatch, secret):
+    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 1 << 20)
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG, secret=secret) as store:
+        values = store._server._values
+        with TCPStore("127.0.0.1", store.port, timeout=LONG, secret=secret) as client:
+            refused = contextlib.nullcontext() if secret else pytest.raises(PeerLostError)
+            with refused:
+                for number in range(8):
+                    client.set(f"key {number}", bytes(1 << 18))
+        assert (values.held > 2 << 20) == bool(secret)
+        store.set("small", "1")
+        store.delete_key("key 0")
+        store.set("small", "1")
+        assert store.get("small") == b"1"
+
+
+def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_takes(monkeypatch, caplog):
+    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 1 << 20)
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, contextlib.ExitStack() as stack:
+        halves = [stack.enter_context(stranger(store)) for _ in range(4)]
+        for sock in halves:
+            sock.sendall(OPENING + set_of(b"k", 1 << 19)[:-1])
+        dropped = select.select(halves, [], [], 20)[0]
+        assert 1 <= len(dropped) <= 3
+        for sock in halves:
+            sock.close()
+        store.set("k", bytes(1 << 18))
+        greedy = stack.enter_context(stranger(store))
+        get = bytes([Query.GET]) + LENGTH.pack(2) + b"/k"
+        with contextlib.suppress(OSError):
+            greedy.sendall(OPENING + get * 2000)
+        assert store.get("k") == bytes(1 << 18)
+        assert store._server._held < 4 << 20
+    assert "without a job secret holds 1 MiB at most" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "secret", "warned"), [("0.0.0.0", b"", 1), ("0.0.0.0", SECRET, 0), ("127.0.0.1", b"", 0)]
+)
+def test_a_store_that_others_reach_without_a_secret_says_so_at_the_start(caplog, host, secret, warned):
+    server = tcp_server.StoreServer([tcp.listen(host)], secret)
+    server.start()
+    server.stop()
+    assert caplog.text.count("has no job secret: whoever reaches it") == warned
 
 
 def end(sock, how):

@@ -391,12 +391,12 @@ def standing_alone(*arguments, **environ):
 
 
 def test_a_store_stands_alone_until_it_is_interrupted():
-    with standing_alone("--host", "127.0.0.1", "--port", "0", RAILGAUGE_SECRET="s3cret") as process:
+    with standing_alone("--host", "127.0.0.1", "--port", "0", RAILGAUGE_SECRET="a s3cret of the test") as process:
         line = process.stderr.readline()
         port = int(re.fullmatch(r"A store on 127.0.0.1 port (\d+), with a job secret\n", line)[1])
-        with TCPStore("127.0.0.1", port, secret=b"s3cret", timeout=LONG) as one:
+        with TCPStore("127.0.0.1", port, secret=b"a s3cret of the test", timeout=LONG) as one:
             one.set("a", "1")
-        with TCPStore("127.0.0.1", port, secret=b"s3cret", timeout=LONG) as two:
+        with TCPStore("127.0.0.1", port, secret=b"a s3cret of the test", timeout=LONG) as two:
             assert two.get("a") == b"1"
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130

@@ -2,7 +2,9 @@
 """Findings that take several nodes to see: one file for each id, a function of all individuals."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
+from railgauge.topo.file_rule import guarded
 from railgauge.topo.findings import Finding
 from railgauge.topo.fleet.examination import Examined
 from railgauge.topo.fleet.rules import bootstrap, duplicate_gpu, host_id_collision, mtu_mismatch, rail_unreachable
@@ -11,4 +13,4 @@ from railgauge.topo.fleet.rules import bootstrap, duplicate_gpu, host_id_collisi
 def across(nodes: Sequence[Examined]) -> Iterator[Finding]:
     """What all of them find."""
     for rule in (host_id_collision, duplicate_gpu, bootstrap, rail_unreachable, mtu_mismatch):
-        yield from rule.find(nodes)
+        yield from guarded(rule.RULE.id, "", partial(rule.find, nodes))

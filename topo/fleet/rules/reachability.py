@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from railgauge.topo.file_rule import guarded
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.fleet.endpoints import BOOTSTRAP, SOCKET
 from railgauge.topo.fleet.fault import Fault, fault
@@ -44,7 +45,9 @@ class Reached:
 
 def judge(reach: Reach, plan: Planned) -> Reached:
     """A finding for each node, pair of nodes or whole rail that is at fault; PASS for sound nodes; UNKNOWN."""
-    closed = tuple(_closed(reach, plan))
+    closed = guarded(rail_unreachable.RULE.id, "", lambda: _closed(reach, plan))
+    if any(one.error for one in closed):
+        return Reached(tuple(closed))
     sound = _sound(reach, {name for one in closed for name in one.evidence["nodes"]})
     return Reached((*closed, *_passed(reach, sound), *_unknown(reach)), frozenset(sound))
 

@@ -7,6 +7,7 @@ from railgauge.topo.model import LinkKind, NodeKind
 from railgauge.topo.render.picture.canvas import stroke_width
 from railgauge.topo.render.picture.load_scale import load_class
 from railgauge.topo.render.picture.parts import Part, Picture, Wire
+from railgauge.topo.sources.printable import printable
 
 FILLS = {
     NodeKind.CPU: "#e7ecf2",
@@ -69,4 +70,4 @@ def _edge(wire: Wire, label: str, *, constraint: bool = True) -> str:
 
 def _quoted(text: str) -> str:
     r"""A quoted string of DOT, in which a line break is \n."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

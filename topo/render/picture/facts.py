@@ -13,11 +13,6 @@ LONGEST_CORES = 24  # characters of a core list; longer ones are counted instead
 Fact = tuple[str, str]
 
 
-def printable(text: str) -> str:
-    """The text with a question mark for what no XML may hold, such as control characters in a name from a driver."""
-    return "".join(char if char.isprintable() else "?" for char in text)
-
-
 def title(system: System, node: Node) -> str:
     """The name of a part: GPU0, NIC1, NUMA 0, PCIe switch."""
     if node.kind is NodeKind.DEV:

@@ -2,10 +2,10 @@
 """Findings as a part of the HTML page: the worst first, each with its evidence; what passed in a line."""
 
 from collections.abc import Sequence
-from html import escape
 from itertools import groupby
 
 from railgauge.topo.findings import Finding, Level
+from railgauge.topo.render.markup import escape
 
 STYLE = """\
 .finding { border-left: 4px solid var(--rule); padding: .1rem 0 .1rem .9rem; margin: 0 0 1rem; max-width: 60rem }

@@ -12,11 +12,13 @@ from railgauge.topo.inventory import Inventory
 from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nvlink_faults import Shortage, short_of_nvlinks
 from railgauge.topo.pci_wires import PciWire, link_text, pci_wires
-from railgauge.topo.render.picture.facts import facts, printable, side_facts, title
+from railgauge.topo.render.picture.facts import facts, side_facts, title
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
 from railgauge.topo.render.wire_text import nvlinks_text, short_speed
+from railgauge.topo.sources.printable import inline
 from railgauge.topo.topology import Topology
 
+MARK = "?"  # for control characters: the fonts of pictures may lack U+FFFD
 TREE = (LinkKind.PCI, LinkKind.MEM)
 BESIDE = (LinkKind.NVL, LinkKind.C2C)
 
@@ -30,8 +32,8 @@ def picture(system: System, topology: Topology, inventory: Inventory | None = No
     cpus = tuple(_part(scope, cpu, None) for cpu in system.kind(NodeKind.CPU))
     switches = system.kind(NodeKind.NVS)
     return Picture(
-        title=printable(name),
-        subtitle=printable(" · ".join(filter(None, (_counts(system), nvlinks_text(inventory))))),
+        title=inline(name, MARK),
+        subtitle=inline(" · ".join(filter(None, (_counts(system), nvlinks_text(inventory)))), MARK),
         cpus=cpus,
         switch=_switch(system, switches[0]) if switches else None,
         wires=_beside(system, shortages),
@@ -70,7 +72,7 @@ def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
         id=node.id,
         kind=NodeKind.GPU if node.kind is NodeKind.DEV else node.kind,
         title=title(scope.system, node),
-        facts=tuple((what, printable(text)) for what, text in known if text),
+        facts=tuple((what, inline(text, MARK)) for what, text in known if text),
         note=_note(node, up),
         host=node.system,
         up=up,

@@ -5,8 +5,7 @@ The same canvas gives the same bytes. Colours are plain values in two style bloc
 variables; what a colour says is also said by words or dashes.
 """
 
-from xml.sax.saxutils import escape, quoteattr
-
+from railgauge.topo.render.markup import escape, quoted
 from railgauge.topo.render.picture.canvas import (
     BETWEEN,
     PAD,
@@ -151,13 +150,13 @@ def _box(box: Box) -> str:
     x = box.middle[0] if box.centred else box.x + PAD
     rows = "".join(_text(x, first + ROW * i, row, box.centred) for i, row in enumerate(box.rows))
     shape = _rect(box.x, box.y, box.width, box.height)
-    return f"<g class={quoteattr(kind)} id={quoteattr(box.id)}><title>{escape(box.note)}</title>{shape}{rows}</g>"
+    return f"<g class={quoted(kind)} id={quoted(box.id)}><title>{escape(box.note)}</title>{shape}{rows}</g>"
 
 
 def _text(x: float, y: float, row: Row, centred: bool = False) -> str:
     anchor = ' text-anchor="middle"' if centred else ""
     spans = [
-        f'<tspan class="{piece.style}"{f" dx={quoteattr(_n(BETWEEN))}" if i else ""}>{escape(piece.text)}</tspan>'
+        f'<tspan class="{piece.style}"{f" dx={quoted(_n(BETWEEN))}" if i else ""}>{escape(piece.text)}</tspan>'
         for i, piece in enumerate(row)
     ]
     return f'<text x="{_n(x)}" y="{_n(y)}"{anchor}>{"".join(spans)}</text>'

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/clock.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 namespace {
@@ -52,8 +54,7 @@ Clock::Line::Line(Context context) : context(context) {
 }
 
 Clock::Line::~Line() {
-  const Current current(context);
-  Driver::get().stream_destroy(stream);
+  if (const Closing gpu(context); gpu) Driver::get().stream_destroy(stream);
 }
 
 Clock::Clock(Context context)

@@ -20,6 +20,7 @@ using Function = struct CUfunc_st*;
 using Stream = struct CUstream_st*;
 using Event = struct CUevent_st*;
 using Graph = struct CUgraph_st*;
+using GraphNode = struct CUgraphNode_st*;
 using GraphRun = struct CUgraphExec_st*;
 struct IpcHandle {
   char bytes[64];
@@ -97,6 +98,14 @@ struct LaunchConfig {
   X(stream_wait, cuStreamWaitEvent, (Stream, Event, unsigned))                               \
   X(stream_capture, cuStreamBeginCapture_v2, (Stream, int))                                  \
   X(stream_captured, cuStreamEndCapture, (Stream, Graph*))                                   \
+  X(capture_info, cuStreamGetCaptureInfo_v2,                                                 \
+    (Stream, int*, std::uint64_t*, Graph*, const GraphNode**, std::size_t*))                 \
+  X(graph_record, cuGraphAddEventRecordNode,                                                 \
+    (GraphNode*, Graph, const GraphNode*, std::size_t, Event))                               \
+  X(graph_depend, cuGraphAddDependencies,                                                    \
+    (Graph, const GraphNode*, const GraphNode*, std::size_t))                                \
+  X(graph_release, cuGraphRemoveDependencies,                                                \
+    (Graph, const GraphNode*, const GraphNode*, std::size_t))                                \
   X(graph_prepare, cuGraphInstantiateWithFlags, (GraphRun*, Graph, unsigned long long))      \
   X(graph_launch, cuGraphLaunch, (GraphRun, Stream))                                         \
   X(graph_run_destroy, cuGraphExecDestroy, (GraphRun))                                       \

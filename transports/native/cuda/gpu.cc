@@ -24,7 +24,7 @@ Gpu::Gpu(Device device, const std::string& name) : device_(device) {
 }
 
 Gpu::~Gpu() {
-  if (!hangs()) Driver::get().context_release(device_);
+  if (!hangs(context_)) Driver::get().context_release(device_);
 }
 
 int Gpu::attribute(int which) const {

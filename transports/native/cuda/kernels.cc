@@ -13,9 +13,7 @@ Kernels::Kernels(Context context, const void* image, const std::string& what) : 
 }
 
 Kernels::~Kernels() {
-  if (hangs()) return;
-  const Current current(context_);
-  Driver::get().module_unload(module_);
+  if (const Closing gpu(context_); gpu) Driver::get().module_unload(module_);
 }
 
 Function Kernels::function(const std::string& name) const {

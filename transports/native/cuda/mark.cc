@@ -17,15 +17,16 @@ Mark::Mark(Context context, bool timed) : context_(context) {
 }
 
 Mark::~Mark() {
-  const Current current(context_);
-  cuda_.event_destroy(event_);
+  if (const Closing gpu(context_); gpu) cuda_.event_destroy(event_);
 }
 
 void Mark::set(Stream stream) {
   cuda_.check(cuda_.event_record(event_, stream), "recording an event");
 }
 
-void Mark::await(double timeout_s) const { cuda::await(event_, timeout_s, "waiting for a GPU"); }
+void Mark::await(double timeout_s) const {
+  cuda::await(context_, event_, timeout_s, "waiting for a GPU");
+}
 
 double Mark::since(const Mark& earlier) const {
   float milliseconds = 0;

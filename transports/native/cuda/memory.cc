@@ -42,9 +42,7 @@ Memory::Memory(int device, std::size_t size, std::unique_ptr<Source> source)
 }
 
 Memory::~Memory() {
-  if (hangs()) return;
-  const Current current(context());
-  source_->give_back(pointer_);
+  if (const Closing gpu(context()); gpu) source_->give_back(pointer_);
 }
 
 void Memory::write(const void* from, std::size_t size) {
@@ -64,7 +62,7 @@ void Memory::set(std::uint8_t value, std::size_t size) {
   const Current current(context());
   const Driver& cuda = Driver::get();
   cuda.check(cuda.memory_set(pointer_, value, size), "setting memory of a GPU");
-  await(Stream(nullptr), kPatience, "setting memory of a GPU");
+  await(context(), Stream(nullptr), kPatience, "setting memory of a GPU");
 }
 
 void Memory::check_size(std::size_t size) const {
@@ -79,9 +77,7 @@ Mapped::Mapped(Context context, const IpcHandle& handle, const std::string& what
 }
 
 Mapped::~Mapped() {
-  if (hangs()) return;
-  const Current current(context_);
-  Driver::get().ipc_close(pointer_);
+  if (const Closing gpu(context_); gpu) Driver::get().ipc_close(pointer_);
 }
 
 }  // namespace railgauge::cuda

@@ -19,9 +19,7 @@ Pinned::Pinned(Context context, std::size_t size) : context_(context) {
 }
 
 Pinned::~Pinned() {
-  if (hangs()) return;
-  const Current current(context_);
-  Driver::get().host_free(data_);
+  if (const Closing gpu(context_); gpu) Driver::get().host_free(data_);
 }
 
 Registered::Registered(Context context, void* data, std::size_t size)
@@ -38,9 +36,7 @@ Registered::Registered(Context context, void* data, std::size_t size)
 }
 
 Registered::~Registered() {
-  if (hangs()) return;
-  const Current current(context_);
-  Driver::get().host_unregister(data_);
+  if (const Closing gpu(context_); gpu) Driver::get().host_unregister(data_);
 }
 
 }  // namespace railgauge::cuda

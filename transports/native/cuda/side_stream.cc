@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/side_stream.h"
 
+#include "transports/native/cuda/waiting.h"
+
 namespace railgauge::cuda {
 
 namespace {
@@ -16,8 +18,7 @@ SideStream::SideStream(Context context)
 }
 
 SideStream::~SideStream() {
-  const Current current(context_);
-  cuda_.stream_destroy(stream_);
+  if (const Closing gpu(context_); gpu) cuda_.stream_destroy(stream_);
 }
 
 Stream SideStream::fork(Stream stream) {

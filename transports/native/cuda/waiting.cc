@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transports/native/cuda/waiting.h"
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -15,10 +17,33 @@ namespace {
 constexpr Result kNotReady = 600;  // CUDA_ERROR_NOT_READY
 constexpr auto kSpin = std::chrono::microseconds(200), kNap = std::chrono::microseconds(50);
 
-std::atomic<bool> hung{false};
+constexpr unsigned kUntimed = 2;  // CU_EVENT_DISABLE_TIMING
+
+std::mutex mutex;  // of what follows
+// By GPU that was not done in time, an event after all that was under way; null: nothing tells.
+std::map<Context, Event>& late() {
+  static auto* all = new std::map<Context, Event>;  // destructors run after main()
+  return *all;
+}
+
+bool is_late(const std::pair<const Context, Event>& one) {
+  return !one.second || Driver::get().event_query(one.second) == kNotReady;
+}
+
+void note_late(Context context) {
+  const Driver& cuda = Driver::get();
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = late().try_emplace(context, nullptr);
+  if (!is_new && is_late(*found)) return;
+  if (!cuda.context_event) return;
+  if (!found->second && cuda.event_create(&found->second, kUntimed)) return;
+  if (!cuda.context_event(context, found->second)) return;
+  cuda.event_destroy(found->second);
+  found->second = nullptr;
+}
 
 template <class Query>
-void poll(const Query& query, double timeout_s, const std::string& what) {
+void poll(Context context, const Query& query, double timeout_s, const std::string& what) {
   const auto began = std::chrono::steady_clock::now();
   const auto until = began + std::chrono::duration<double>(timeout_s);
   while (true) {
@@ -26,7 +51,7 @@ void poll(const Query& query, double timeout_s, const std::string& what) {
     if (result != kNotReady) return Driver::get().check(result, what);
     const auto now = std::chrono::steady_clock::now();
     if (now > until) {
-      hung = true;
+      note_late(context);
       std::ostringstream problem;
       problem << what << ": a GPU was not done within " << timeout_s
               << " s (nvidia-smi shows what runs on it)";
@@ -38,28 +63,45 @@ void poll(const Query& query, double timeout_s, const std::string& what) {
 
 }  // namespace
 
-bool hangs() { return hung; }
-
-void await(Event event, double timeout_s, const std::string& what) {
-  poll([&] { return Driver::get().event_query(event); }, timeout_s, what);
+bool hangs(Context context) noexcept {
+  const std::lock_guard lock(mutex);
+  const auto found = late().find(context);
+  return found != late().end() && is_late(*found);
 }
 
-void await(Stream stream, double timeout_s, const std::string& what) {
-  poll([&] { return Driver::get().stream_query(stream); }, timeout_s, what);
+bool any_hangs() noexcept {
+  const std::lock_guard lock(mutex);
+  return std::ranges::any_of(late(), is_late);
+}
+
+void await(Context context, Event event, double timeout_s, const std::string& what) {
+  poll(context, [&] { return Driver::get().event_query(event); }, timeout_s, what);
+}
+
+void await(Context context, Stream stream, double timeout_s, const std::string& what) {
+  poll(context, [&] { return Driver::get().stream_query(stream); }, timeout_s, what);
 }
 
 void await_idle(Context context, double timeout_s) noexcept {
   const Driver& cuda = Driver::get();
-  if (hangs()) return;
+  const Closing gpu(context);
+  if (!gpu) return;
   try {
     const Mark all(context, false);
-    const Current current(context);
     cuda.check(cuda.context_event ? cuda.context_event(context, all.event())
                                   : cuda.event_record(all.event(), nullptr),
                "recording an event");
     all.await(timeout_s);
   } catch (const Error&) {  // what is wrong with a GPU that is left no longer matters
   }
+}
+
+Closing::Closing(Context context) noexcept
+    : entered_(!hangs(context) && !Driver::get().context_push(context)) {}
+
+Closing::~Closing() {
+  Context popped;
+  if (entered_) Driver::get().context_pop(&popped);
 }
 
 }  // namespace railgauge::cuda

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes on what another program prints, made printable: a host must not steer the terminal of who started the job."""
+
+import codecs
+import io
+from typing import TextIO
+
+from railgauge.topo.sources.printable import printable
+
+
+class Relay:
+    """One program's output, bytes as they come, on its way to a stream of ours."""
+
+    def __init__(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+
+    def pass_on(self, data: bytes, stream: TextIO) -> None:
+        """Write what is whole of it, at once; the rest of a character waits for more bytes."""
+        stream.write(printable(self._decoder.decode(data)))
+        stream.flush()

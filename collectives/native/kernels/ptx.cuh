@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels ask of the machine itself: on a GPU one instruction each, on a CPU what simt.h makes
+// of it. All else of the kernels is the same code on both.
+#pragma once
+
+#include "arguments.h"
+
+#ifndef __CUDACC__
+#include "simt.h"
+#else
+
+namespace railgauge::gpu {
+
+inline constexpr int kWarp = 32;  // threads
+
+// To be called first: until the kernels before on the stream have ended, whatever they wrote; the
+// next one may be got ready meanwhile, which takes a microsecond (programmatic dependent launch).
+__device__ inline void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Until so many threads of the block have come to one of its barriers.
+__device__ inline void meet_at(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// Words that other GPUs and the host read and write.
+__device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+// What this thread, and those it met at a barrier, have written is there before the word.
+__device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value)
+               : "memory");
+}
+__device__ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ inline std::uint32_t load_relaxed(const std::uint32_t* word) {
+  return *static_cast<const volatile std::uint32_t*>(word);
+}
+__device__ inline void store_relaxed(std::uint32_t* word, std::uint32_t value) {
+  *static_cast<volatile std::uint32_t*>(word) = value;
+}
+
+// The same between the threads of a block, in its shared memory.
+__device__ inline std::uint32_t load_acquire_here(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ inline void store_release_here(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.cta.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+
+__device__ inline Sixteen load_sixteen(const void* from) {
+  Sixteen value;
+  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(value.first), "=l"(value.second)
+               : "l"(from)
+               : "memory");
+  return value;
+}
+__device__ inline void store_sixteen(void* to, Sixteen value) {
+  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(value.first),
+               "l"(value.second)
+               : "memory");
+}
+
+// A place in a line of 128 bytes, which its threads in a warp move together: whoever sees what the
+// last one wrote sees it all.
+__device__ inline Sixteen load_line(const char* line, int place) {
+  return load_sixteen(line + place * sizeof(Sixteen));
+}
+__device__ inline void store_line(char* line, int place, Sixteen value) {
+  store_sixteen(line + place * sizeof(Sixteen), value);
+}
+
+__device__ inline bool any_of_warp(bool one) { return __any_sync(0xffffffff, one); }
+
+__device__ inline std::uint64_t now_ns() {
+  std::uint64_t ns;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
+  return ns;
+}
+
+}  // namespace railgauge::gpu
+
+#endif

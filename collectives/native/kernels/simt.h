@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine that kernels ask (ptx.cuh) where a CPU's compiler takes them: threads that whoever
+// runs a kernel makes, and words that are atomic. tests/native/grid.h runs kernels so.
+#pragma once
+
+#include <algorithm>
+
+#include "arguments.h"
+
+#define __device__
+
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+namespace railgauge::gpu {
+
+// A warp: as many threads as look after one peer each, and as a full line has.
+inline constexpr int kWarp = 8;
+
+// A thread of a kernel, as its code sees it.
+class Thread {
+ public:
+  unsigned index = 0, block = 0, threads = 1, blocks = 1;
+
+  virtual ~Thread() = default;
+  virtual void meet(int barrier, int threads) = 0;
+  virtual bool any_of_warp(bool one) = 0;
+  virtual void pass() = 0;  // the others may go on here
+  virtual std::uint64_t now_ns() = 0;
+  static Thread& self();  // who runs the kernels knows
+};
+
+// One of CUDA's variables that say which thread this is.
+template <unsigned Thread::* kMember>
+struct OfThread {
+  struct {
+    operator unsigned() const { return Thread::self().*kMember; }
+  } x;
+};
+
+inline void begin_kernel() {}
+inline void meet_at(int barrier, int threads) { Thread::self().meet(barrier, threads); }
+
+template <class Word>
+Word load_acquire(const Word* word) {
+  Thread::self().pass();
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+template <class Word>
+void store_release(Word* word, Word value) {
+  Thread::self().pass();
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+// Relaxed words become known with all before them, since fences stand beside them, which
+// -fsanitize=thread does not see.
+template <class Word>
+Word load_relaxed(const Word* word) {
+  return load_acquire(word);
+}
+template <class Word>
+void store_relaxed(Word* word, Word value) {
+  store_release(word, value);
+}
+inline std::uint32_t load_acquire_here(const std::uint32_t* word) { return load_acquire(word); }
+inline void store_release_here(std::uint32_t* word, std::uint32_t value) {
+  store_release(word, value);
+}
+inline Sixteen load_sixteen(const void* from) {
+  const auto* words = static_cast<const std::uint64_t*>(from);
+  return {load_acquire(words), load_acquire(words + 1)};
+}
+inline void store_sixteen(void* to, Sixteen value) {
+  auto* words = static_cast<std::uint64_t*>(to);
+  store_release(words, value.first);
+  store_release(words + 1, value.second);
+}
+inline bool any_of_warp(bool one) { return Thread::self().any_of_warp(one); }
+// The last word of a line is read before the others, and written after them. A warp has one line.
+inline Sixteen load_line(const char* line, int place) {
+  const auto* words = reinterpret_cast<const std::uint64_t*>(line + place * sizeof(Sixteen));
+  Sixteen value{};
+  if (place == kWarp - 1) value.second = load_acquire(words + 1);
+  any_of_warp(false);
+  if (place < kWarp - 1) value.second = load_acquire(words + 1);
+  value.first = load_acquire(words);
+  return value;
+}
+inline void store_line(char* line, int place, Sixteen value) {
+  char* const to = line + place * sizeof(Sixteen);
+  if (place < kWarp - 1) store_sixteen(to, value);
+  any_of_warp(false);
+  if (place == kWarp - 1) store_sixteen(to, value);
+}
+inline std::uint64_t now_ns() { return Thread::self().now_ns(); }
+
+}  // namespace railgauge::gpu
+
+using std::max;
+using std::min;
+
+inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::index> threadIdx{};
+inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::block> blockIdx{};
+inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::threads> blockDim{};
+inline constexpr railgauge::gpu::OfThread<&railgauge::gpu::Thread::blocks> gridDim{};
+
+inline void __syncthreads() { railgauge::gpu::meet_at(0, blockDim.x); }
+inline void __threadfence() {}
+inline void __threadfence_system() {}
+inline std::uint32_t atomicAdd(std::uint32_t* word, std::uint32_t more) {
+  return __atomic_fetch_add(word, more, __ATOMIC_ACQ_REL);
+}
+template <class T>
+T __ldcs(const T* from) {
+  railgauge::gpu::Thread::self().pass();
+  return *from;
+}

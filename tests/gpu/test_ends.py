@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left of GPUs that are gone or not done when a program lets go of them."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from tests.cli.command import clean_environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def told(fake_gpus, program: str, memory: int | None = None, **settings: str) -> str:
+    """What a program prints."""
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2, memory=memory), **settings)
+    asked = (sys.executable, "-c", textwrap.dedent(program))
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("result", [4, 709], ids=["driver gone", "context gone"])
+def test_a_driver_or_context_that_is_gone_ends_no_program(fake_gpus, result):
+    program = f"""
+        import gc, os
+        from tests.gpu.on_gpu import connected
+        from tests.transports.ranks import on_ranks
+        from railgauge._native import collectives as native
+        from railgauge.collectives.dtype import Dtype
+        from railgauge.collectives.gpu_way import Launch
+        from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            source, result = (comm.allocate(256 * size, Dtype.FLOAT) for size in (1, 2))
+            comm.choose(Collective.ALL_GATHER, [(1 << 60, Launch(Algorithm.COPY_ENGINE, Protocol.SIMPLE))])
+            comm.all_gather(source, result, async_op=True).wait()
+            work = comm.all_reduce(source, async_op=True)
+            comm.synchronize()
+            return comm, source, result, work, native.GpuPatterns(bootstrap.rank, 5.0)
+
+        kept = on_ranks(2, part, 30)
+        link = native.GpuLink(0, 1, 1 << 20, True, 5.0)
+        os.environ["FAKE_CUDA_FAULTS"] = "cuCtxPushCurrent_v2={result}"
+        del kept, link
+        gc.collect()
+        print("goes on")
+        """
+    assert told(fake_gpus, program) == "goes on\n"
+
+
+HUNG = """
+    import os, threading
+    from railgauge._native import collectives as native
+    from railgauge.topo.errors import RunError
+
+    def hang(device):
+        os.environ["FAKE_CUDA_FAULTS"] = "cuLaunchKernel=hang"
+        memory = native.GpuMemory(device, 4096)
+        try:
+            pattern = native.Pattern(2, 7, 0, 1)
+            native.GpuPatterns(device, 0.1).fill(pattern, 0, memory.pointer, 512)
+        except RunError as error:
+            print("not done" if "was not done within 0.1 s" in str(error) else error)
+        del os.environ["FAKE_CUDA_FAULTS"]
+
+    def take(device):
+        native.GpuMemory(device, 600 << 20)
+    """
+
+
+def test_a_gpu_that_hangs_leaves_the_memory_of_others_to_be_given_back(fake_gpus):
+    program = textwrap.dedent(HUNG) + textwrap.dedent("""
+        hang(0)
+        for _ in range(3):
+            take(1)
+        print(native.a_gpu_hangs(), flush=True)
+        os._exit(0)
+        """)
+    assert told(fake_gpus, program, memory=1 << 30) == "not done\nTrue\n"
+
+
+def test_a_gpu_that_is_done_late_gives_memory_back_again(fake_gpus, tmp_path):
+    file = tmp_path / "hang"
+    file.touch()
+    program = textwrap.dedent(HUNG) + textwrap.dedent("""
+        for _ in range(2):
+            open(os.environ["FAKE_CUDA_HANG"], "w").close()
+            hang(0)
+            print(native.a_gpu_hangs())
+            os.remove(os.environ["FAKE_CUDA_HANG"])
+            while native.a_gpu_hangs():
+                pass
+            for _ in range(3):
+                take(0)
+        """)
+    assert told(fake_gpus, program, memory=1 << 30, FAKE_CUDA_HANG=str(file)) == 2 * "not done\nTrue\n"
