@@ -7,7 +7,7 @@ from railgauge.topo.settings.parameter import parameter
 
 SLOTS = 4
 SLOT_BYTES = 256 << 10
-"""Few large slots: measured 1.1 to 1.2 times faster from 1 MiB on than 8 of 64 KiB (benchmarks/README.md)."""
+"""Few large slots: faster from 1 MiB on than 8 of 64 KiB, by measurements whose samples were not kept."""
 PAGE_BYTES = 4 << 10
 MOST_SLOT_BYTES = 64 << 20
 

@@ -15,9 +15,7 @@ EQUAL = 1e-3  # totals this close are the same
 CLOSE = 5e-2  # trees this close: how the ring chooses among its numbers comes first
 AMPLE_GB_PER_S = 20.0  # an NVLink's worth: more channels than that needs only cost GPU blocks
 MOST_AMPLE = 16  # NCCL runs each twice; measured on 4 x H200 (benchmarks/nccl_graph): 36 are a tenth slower than 24
-HOST_CHANNELS = (
-    2  # measured, benchmarks/README.md: 1.1 times the speed of one channel for 2 ranks, 1.4 for 8 on 2 cores
-)
+HOST_CHANNELS = 2  # faster than one, for 2 ranks and for 8 on 2 cores; the samples were not kept (benchmarks/README.md)
 ByCount: TypeAlias = Mapping[int, _native.topo.Packed]  # the best set found of each number of channels
 
 

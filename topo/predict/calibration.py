@@ -6,7 +6,7 @@ Those of GPUs are added to NCCL's model, and set on the lines of benchmarks/pred
 of the time. NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were
 kept back.
 Those of railgauge's own engine, on GPUs (gpu_cost.py) and on host memory (host_cost.py), are the whole of its models;
-docs/tuning.md has the errors.
+docs/tuning.md has the errors on GPUs.
 """
 
 from railgauge.topo.algorithm import Protocol
@@ -23,15 +23,14 @@ PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple
 PEER_US = 7.4  # each peer of an exchange in pairs (8 x A100: 87 us for 7 peers, launches taken off)
 
 # Ranks on host memory, railgauge's own engine: set by hand on `python -m benchmarks.predict.host` with 2 ranks on a VM
-# of 2 cores (AMD EPYC Turin), the least of four runs; docs/tuning.md has the table.
+# of 2 cores (AMD EPYC Turin), the least of four runs, whose samples were not kept.
 HOST_STEP_US = 0.1  # from one core to another: 8 B by one-shot take 0.11, by two-shot 0.17
 HOST_WIRE_US = 0.1  # before the first step of an operation on a connection: 0.22 for one step, 0.35 for two
 HOST_SHORT_BYTES = 40  # of a message in one cache line: kShort in transports/native/shm/board.h
 HOST_MESSAGE_US = 0.02  # each further message of another rank that is looked at; assumed
 HOST_SWITCH_US = 5.0  # a step where ranks share cores, for each that does: one sleeps, the next wakes
 HOST_NET_STEP_US = 20.0  # a step over TCP
-# A step over RDMA; assumed: ib_write_lat shows 1 to 1.5 us of NICs of 100 Gb/s and more, the engine 1.03 to 1.3 of it
-# over Soft-RoCE (benchmarks/verbs_vs_perftest).
+# A step over RDMA; assumed: ib_write_lat shows 1 to 1.5 us of NICs of 100 Gb/s and more.
 HOST_RDMA_STEP_US = 2.0
 # What a core puts into sockets while it takes as much out: an all_reduce of 1 MiB between 2 ranks over loopback.
 HOST_SOCKET_GB_PER_S = 4.7
