@@ -169,7 +169,9 @@ int ibv_modify_qp(abi::Qp* pair, abi::QpAttr* attributes, int mask) {
   ++device.modifications;
   if (device.modify_errors > 0) return --device.modify_errors, device.modify_error;
   if ((mask & abi::kQpPort) != 0) static_cast<FakePair*>(pair)->port = attributes->port_num;
+  if (attributes->qp_state == abi::kQpsInit) device.to_init = *attributes;
   if (attributes->qp_state == abi::kQpsRtr) device.to_rtr = *attributes;
+  if (attributes->qp_state == abi::kQpsRts) device.to_rts = *attributes;
   return 0;
 }
 int ibv_query_qp(abi::Qp*, abi::QpAttr*, int, abi::QpInitAttr*) { return ENOSYS; }

@@ -30,7 +30,7 @@ struct FakeDevice {
   int fork_inits;  // not of a reset
   int modifications;
   int sends;
-  abi::QpAttr to_rtr;  // the last queue pair's
+  abi::QpAttr to_init, to_rtr, to_rts;  // the last queue pair's
   std::vector<FakeQueue*> queues;
   std::uint64_t dma_buf_offset;
 

@@ -292,6 +292,26 @@ void queue_pairs_are_given_the_address() {
   REQUIRE(fake_device().to_rtr.ah_attr.grh.dgid.raw[0] == 0xfe);
 }
 
+// NCCL_IB_PKEY, _SL, _TC, _TIMEOUT and _RETRY_CNT: each in the attribute of its name
+// (IBTA 11.2.5.2).
+void queue_pairs_are_given_the_settings() {
+  fake_device().reset();
+  fake_device().port.flags = abi::kGrhRequired;
+  fake_device().pkeys = {0xffff, 0x8001, 0x8001};
+  RailSettings settings;
+  settings.pkey_index = 2;
+  settings.service_level = 3;
+  settings.traffic_class = 106;
+  settings.timeout = 18;
+  settings.retry_count = 5;
+  Loopback{rail(1, settings)};
+  REQUIRE(fake_device().to_init.pkey_index == 2);
+  REQUIRE(fake_device().to_rtr.ah_attr.sl == 3);
+  REQUIRE(fake_device().to_rtr.ah_attr.grh.traffic_class == 106);
+  REQUIRE(fake_device().to_rts.timeout == 18);
+  REQUIRE(fake_device().to_rts.retry_cnt == 5);
+}
+
 void an_empty_partition_key_is_refused() {
   fake_device().reset();
   fake_device().pkeys = {0xffff, 0, 0x8001, 0x8000};
@@ -473,6 +493,7 @@ int main() {
   what_providers_return_may_be_negative();
   what_is_slow_to_be_reached_is_tried_again();
   queue_pairs_are_given_the_address();
+  queue_pairs_are_given_the_settings();
   an_empty_partition_key_is_refused();
   ends_of_unlike_partitions_do_not_connect();
   an_exported_range_is_registered_by_itself();

@@ -86,3 +86,11 @@ def test_flags_over_a_chip_to_chip_link_pass_data_behind_a_switch():
     assert paths(near(sm=90, wire=C2C)).needs_flush(GPU, NET)
     apart = machine(gpu("0000:11:00.0", 0, C2C, sm=90) + nic("0000:12:00.0", 0))
     assert not paths(apart).needs_flush(GPU, NET)
+
+
+def test_flags_pass_data_behind_several_switches_too():
+    """ncclTopoNeedFlush: up to PXB."""
+    below = switch("0000:13:00.0", nic("0000:14:00.0", 0))
+    system = machine(switch("0000:10:00.0", gpu("0000:11:00.0", 0, C2C, sm=90), below), vendor="arm64")
+    assert paths(system).wired(GPU, NET).type == "PXB"
+    assert paths(system).needs_flush(GPU, NET)

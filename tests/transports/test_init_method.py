@@ -127,6 +127,8 @@ def test_a_wrong_init_method_is_told_what_it_has_to_be(init_method, message):
         ({"MASTER_ADDR": "127.0.0.1"}, "needs MASTER_PORT"),
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "many"}, "MASTER_PORT is 'many'"),
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "70000"}, "MASTER_PORT is 70000: .*65535"),
+        ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "65536"}, "MASTER_PORT is 65536: .*65535"),
+        ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}, "MASTER_PORT is 0: .*between 1"),
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RAILGAUGE_LISTEN_FD": "x"}, "RAILGAUGE_LISTEN_FD is 'x'"),
         ({"MASTER_ADDR": "192.0.2.9", "MASTER_PORT": "29500"}, r"^MASTER_ADDR 192.0.2.9 is no address of this host"),
     ],

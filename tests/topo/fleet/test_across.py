@@ -34,6 +34,14 @@ def test_rails_in_order_unknown_ones_and_a_network_for_each_leaf_are_no_fault():
     assert not told(rail_unreachable, flat)
 
 
+def test_a_network_that_half_of_the_nodes_have_is_nobodys_rail():
+    assert not told(rail_unreachable, [node(1, ONE, TWO), node(2, TWO, ONE)])
+    half = [node(1, ONE, TWO), node(2, ONE, TWO), node(3, TWO, ONE), node(4, TWO, ONE)]
+    assert not told(rail_unreachable, half)
+    most = [*half, node(5, ONE, TWO)]
+    assert told(rail_unreachable, most) == {("gpu[3-4]", "mlx5_0:1"), ("gpu[3-4]", "mlx5_1:1")}
+
+
 def test_an_mtu_that_is_not_that_of_the_others():
     nodes = [node(1, ONE, TWO), node(2, ONE, TWO), node(3, ONE, TWO, mtus=(1024, 1024))]
     [one] = mtu_mismatch.find(nodes)

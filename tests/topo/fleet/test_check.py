@@ -77,6 +77,16 @@ def test_a_fault_names_its_node(tmp_path):
     assert (Level.WARN, "gpu4") in found(tmp_path, "nodes-differ")
 
 
+def test_nodes_that_differ_in_a_setting_alone_are_judged_each_by_its_own(tmp_path):
+    machine = usual("dgx-h100")
+    odd = replace(machine, facts=machine.facts | {"settings": {"environment": {"NCCL_IB_HCA": "rocep1"}, "files": []}})
+    assert likeness(member(machine, "gpu1")) != likeness(member(odd, "gpu1"))
+    for number in range(1, 4):
+        fleets.write(tmp_path, f"gpu{number}", machine if number < 3 else odd)
+    assert found(tmp_path, "ib-hca-nomatch") >= {(Level.FAIL, "gpu3")}
+    assert not {host for level, host in found(tmp_path, "ib-hca-nomatch") if level is Level.FAIL} - {"gpu3"}
+
+
 def test_clones_are_one_host_and_share_their_gpus(tmp_path):
     machine = member(usual(), "clone")
     machine = replace(machine, texts=machine.texts | {BOOT_ID: "6f1d2c9a-0000-4000-8000-000000000001"})

@@ -16,6 +16,7 @@ from railgauge.topo.sheet import Item
 from railgauge.topo.sources.capture import dumps
 
 X8 = '[files]\n"/sys/bus/pci/devices/0000:40:00.0/current_link_width" = "8"'
+MLX5_3 = "0000:40:00.0"
 X4 = '[files]\n"/sys/bus/pci/devices/0000:40:00.0/current_link_width" = "4"'
 
 
@@ -100,6 +101,20 @@ def with_interface(node: Node, name: str) -> Node:
     facts = {"state": "up", "rate": None, "MTU": "1500", "behind it": "no PCI device"}
     item = Item(kind="interface", id=f"interface {name}", label=name, facts=facts)
     return replace(node, sheet=(*node.sheet, item))
+
+
+def test_the_vote_on_a_fact_is_by_the_nodes_that_have_the_thing():
+    """A NIC that two of five lack: at x16 on two of the three others, which is more than half of them."""
+    lost = [replace(node, sheet=tuple(item for item in node.sheet if MLX5_3 not in item.id)) for node in fleet("", "")]
+    nodes = [replace(node, name=f"n{number}") for number, node in enumerate([*lost, *fleet("", X8, "")], 1)]
+    told = [difference_text(one) for one in compare(nodes).differences if one.nodes == ("n4",)]
+    assert told == ["NIC mlx5_3 (0000:40:00.0): x8, 2 of 3 nodes x16"]
+
+
+@pytest.mark.parametrize(("odd", "count"), [(2, 5), (3, 7), (4, 9)])
+def test_just_more_than_half_is_a_majority(odd, count):
+    (found,) = compare(fleet(*[X8] * odd, *[""] * (count - odd))).differences
+    assert (len(found.nodes), found.votes, found.of) == (odd, count - odd, count)
 
 
 def test_interfaces_of_containers_are_not_odd_and_a_bond_that_is_missing_is():

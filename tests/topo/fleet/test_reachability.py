@@ -57,6 +57,23 @@ def test_a_node_that_all_its_connections_fail_of_is_named_alone(node, part):
     assert [(one.part, one.nodes) for one in suspects(failed, set(PAIRS))] == [(part, (node,))]
 
 
+@pytest.mark.parametrize("count", range(1, 6))
+def test_a_node_is_named_for_more_than_half_of_its_connections_in_a_direction(count):
+    """Of 5: for 3, 4 and 5."""
+    into = [(name, "gpu1") for name in NAMES[1:]][:count]
+    for failed, part in ((into, Part.INTO), ([pair[::-1] for pair in into], Part.OUT_OF)):
+        told = [(one.part, one.nodes) for one in suspects(set(failed), set(PAIRS))]
+        assert told == ([(part, ("gpu1",))] if count > 2 else [(Part.PAIR, pair) for pair in sorted(failed)])
+
+
+def test_a_node_is_not_named_for_half_of_its_connections_nor_for_one():
+    four = {pair for pair in PAIRS if not {"gpu6"} & set(pair)}
+    half = {("gpu2", "gpu1"), ("gpu3", "gpu1")}  # of 4
+    assert [one.part for one in suspects(half, four)] == [Part.PAIR, Part.PAIR]
+    two = {("gpu1", "gpu2"), ("gpu2", "gpu1")}
+    assert [one.part for one in suspects({("gpu1", "gpu2")}, two)] == [Part.PAIR]
+
+
 def test_a_pair_and_a_whole_rail_are_nobodys_fault_alone():
     (pair,) = suspects({("gpu1", "gpu2"), ("gpu2", "gpu1")}, set(PAIRS))
     assert (pair.part, pair.nodes, pair.of) == (Part.PAIR, ("gpu1", "gpu2"), 2)

@@ -33,6 +33,14 @@ def test_gdr_where_none_was_chosen():
     assert sentence.startswith("rank 0: GPUDirect RDMA when sending through NET/")
 
 
+def test_what_a_rank_receives_by_is_its_own_and_no_matter_of_the_sender():
+    machine = load_machine("@dgx-h100")
+    (sentence,) = allowed(log_on(machine, "Channel 00/0 : 1[1] -> 0[0] [receive] via NET/IB/0"), machine)
+    assert sentence.startswith("rank 0: GPUDirect RDMA when receiving through NET/")
+    (other,) = log_on(machine, "Channel 00/0 : 7[7] -> 1[1] [receive] via NET/IB/3").connections.kept
+    assert (other.source, other.target, other.teller) == (7, 1, 1)
+
+
 def test_nothing_better():
     for name, via in (("@dgx-h100", "P2P/CUMEM"), ("@dgx-a100-no-peermem", "NET/IB/0"), ("@consumer-2x5090", "SHM")):
         machine = load_machine(name)

@@ -41,7 +41,15 @@ def test_acs_that_redirects_between_gpu_and_nic_is_found_at_each_port():
     assert found[0].evidence["acs_control"] == "0x001d"
 
 
-@pytest.mark.parametrize("control", [0, 0x1])
+@pytest.mark.parametrize(("control", "said"), [(0x04, "ReqRedir"), (0x08, "CmpltRedir"), (0x10, "UpstreamFwd")])
+def test_each_of_the_bits_that_redirect_is_enough(control, said):
+    """PCI Express Base Specification, ACS Control Register: bits 2, 3 and 4; setpci clears them all."""
+    found = findings("acs-enabled", case("dgx-h100", facts=acs(control)))
+    assert {finding.level for finding in found} == {Level.WARN}
+    assert all(finding.message.startswith(f"{said}: ") for finding in found)
+
+
+@pytest.mark.parametrize("control", [0, 0x1, 0x2, 0x20, 0x40])
 def test_acs_that_redirects_nothing_passes(control):
     assert levels("acs-enabled", case("dgx-h100", facts=acs(control))) == {Level.PASS}
 

@@ -108,6 +108,29 @@ def test_holes_in_a_gid_table():
     assert worst("gid-table-holes", case("laptop")) is None
 
 
+def test_holes_that_all_ports_have_leave_one_index_right_for_all():
+    mapped, unused = "0000:0000:0000:0000:0000:ffff:0a00:00{:02x}", "0000:" * 7 + "0000"
+    files = {}
+    for number in range(8):
+        port = f"{IB}/mlx5_{number}/ports/1"
+        files |= {f"{port}/gids/{index}": unused for index in range(8)}
+        files |= {f"{port}/gid_attrs/types/{index}": None for index in range(8)}
+        files |= {f"{port}/gids/5": mapped.format(number + 1), f"{port}/gid_attrs/types/5": "RoCE v2"}
+    found = subjects("gid-table-holes", case(ROCE, files=files))
+    assert found == [("INFO", f"mlx5_{number}:1") for number in range(8)]
+    other = {f"{PORT}/gids/5": unused, f"{PORT}/gid_attrs/types/5": None}
+    other |= {f"{PORT}/gids/6": mapped.format(1), f"{PORT}/gid_attrs/types/6": "RoCE v2"}
+    levels = dict(map(reversed, subjects("gid-table-holes", case(ROCE, files=files | other))))
+    assert levels == {f"mlx5_{number}:1": "INFO" if number else "WARN" for number in range(8)}
+
+
+def test_a_rate_that_half_of_the_ports_have_is_not_usual():
+    half = {f"{IB}/mlx5_{number}/ports/1/rate": "200 Gb/sec (4X HDR)" for number in range(4)}
+    assert worst("ib-rate-low", case(ROCE, files=half)) == "PASS"
+    fewer = {path: rate for path, rate in half.items() if "mlx5_3" not in path}
+    assert subjects("ib-rate-low", case(ROCE, files=fewer)) == [("WARN", f"mlx5_{n}:1") for n in range(3)]
+
+
 def test_gpus_without_gpudirect_rdma_lack_nothing():
     cuda = {"gpu_direct_rdma": {f"00000000:{bus}:00.0": 0 for bus in ("07", "0F", "47", "4E", "87", "90", "B7", "BD")}}
     assert worst("peermem-missing", case("dgx-a100-no-peermem", facts={"cuda": cuda})) is None

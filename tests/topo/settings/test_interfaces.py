@@ -26,6 +26,13 @@ def test_socket_ifname(setting, want):
     assert choose(NAMES, setting) == want
 
 
+def test_a_whole_name_is_no_prefix_whether_it_is_meant_or_left_out():
+    names = ("eth0", "eth01", "eth0.5")
+    assert choose(names, "=eth0") == ("eth0",)
+    assert choose(names, "^=eth0") == ("eth01", "eth0.5")
+    assert choose(names, "^eth0") == ()
+
+
 def test_default_order():
     assert choose(NAMES[:5], None) == ("eth0", "eth1")
     assert choose(NAMES[:3], None) == ("docker0",)
