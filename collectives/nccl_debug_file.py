@@ -40,8 +40,7 @@ class NcclDebugFile:
         else:
             self._own = os.memfd_create("railgauge-nccl-debug")
             self._path = environ["NCCL_DEBUG_FILE"] = f"/proc/self/fd/{self._own}"
-            owner = os.getpid()
-            atexit.register(lambda: os.getpid() == owner and self.forward())  # no fork's copy
+            atexit.register(self._forward_at_end, os.getpid())
         if not self._all:
             environ["NCCL_DEBUG"] = "INFO"
             environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)
@@ -73,6 +72,10 @@ class NcclDebugFile:
         lines = text.splitlines() if self._all else dict.fromkeys(WARN.findall(text))
         for line in lines:
             print(line.decode(errors="replace"), file=sys.stderr)
+
+    def _forward_at_end(self, owner: int) -> None:
+        if os.getpid() == owner:  # not at the end of a process forked from it
+            self.forward()
 
     def _read(self, begin: int) -> bytes:
         try:
