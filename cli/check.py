@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with, print_folded
-from railgauge.cli.machine_options import HELP_OPTIONS, From, Gpus, Json, TopoFile, gpu_list, open_machine
+from railgauge.cli.machine_options import (
+    HELP_OPTIONS,
+    From,
+    Gpus,
+    Json,
+    TopoFile,
+    gpu_list,
+    open_machine,
+    print_warnings,
+)
 from railgauge.cli.output import print_json
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings import Level
 
 if TYPE_CHECKING:
     from railgauge.topo.machine import Machine
+
+MOST_COST = 2
+"""Rules of a higher cost there are none: what moves data has commands of its own."""
+MOVES_DATA = "railgauge link (between GPUs) and railgauge gdr check (between GPU and NIC) do"
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
@@ -24,7 +37,7 @@ def check(
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     cost: Annotated[
-        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: ask the machine, too; 3: move data.")
+        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: ask the machine, too; 3: as 2, no data is moved.")
     ] = 1,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
@@ -51,6 +64,8 @@ def check(
         if as_json:
             raise UsageError("-o writes the format of its suffix: leave --json out, or name a .json file")
         check_suffix(output)
+    if cost > MOST_COST:
+        print_warnings((f"-r {cost} does no more than -r {MOST_COST}: it moves no data; {MOVES_DATA}",))
     rules = chosen(only or (), skip or (), cost)
     machine = _opened(source, gpus, topo_file)
     baseline, compared = None, None

@@ -155,3 +155,22 @@ class Tags(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_level_3_says_that_it_moves_no_data(form):
+    third = railgauge("check", "--from", "@laptop", "-r", "3", *form)
+    second = railgauge("check", "--from", "@laptop", "-r", "2", *form)
+    assert third.returncode == second.returncode == 0
+    assert "-r 3 does no more than -r 2: it moves no data" in third.stderr
+    assert "moves no data" not in second.stderr
+    if form:
+        assert json.loads(third.stdout)["findings"] == json.loads(second.stdout)["findings"]
+    else:
+        assert third.stdout == second.stdout
+    assert max(rule.cost for rule in RULES) <= 2
+
+
+def test_help_and_docs_promise_no_data_moved():
+    assert "move data" not in railgauge("check", "--help").stdout
+    assert "`-r 3` moves data" not in DOCS.read_text()

@@ -32,7 +32,7 @@ class Rule(FileRule[Case]):
     releases of NCCL where they differ ("..." for what varies). sure: how to be sure, with a command. links: where
     users met it. passes: what is true when nothing is found. reads: what it looks at. needs: what it cannot do without.
     concerns: whether it has anything to say about a machine; nothing is told where it has not. cost: 1 reads files and
-    answers, 2 asks the machine more (seconds), 3 moves data.
+    answers, 2 asks the machine more (seconds).
     """
 
     about: str
