@@ -51,6 +51,14 @@ def test_from_bytes_to_many_slots(ranks, collective):
         assert json.loads(result.stdout)["status"] == "ok"
 
 
+@pytest.mark.parametrize("ranks", RANKS)
+def test_a_late_rank_in_place_over_a_network(ranks):
+    asked = (sys.executable, "-m", "tests.gpu.late_in_place", "--ranks", str(ranks))
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo")
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=110, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_launches_in_cuda_graphs():
     asked = ("-g", str(GPUS), "-G", "3", "-b", "8", "-e", "32M", "-f", "64", "-n", "2")
     result = railgauge("run", "all_reduce", "--device", "cuda", *asked)

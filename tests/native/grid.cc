@@ -50,7 +50,11 @@ void order_after(void* place) {
 // A stack of its own, between which and the main one the CPU changes.
 class Context {
  public:
-  Context() = default;  // the main one
+  Context() {  // the main one
+#if defined(__SANITIZE_THREAD__)
+    fiber_ = __tsan_get_current_fiber();
+#endif
+  }
   explicit Context(void (*body)()) : stack_(new std::byte[kStack]) {
     getcontext(&context_);
     context_.uc_stack.ss_sp = stack_.get();
@@ -72,11 +76,11 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // From this one, which runs, to another; for good: this one never goes on.
+  // From this one, which runs, to another. For good: this one never goes on, and all that it did
+  // comes before what the other one does.
   void change_to(Context& to, bool for_good = false) {
 #if defined(__SANITIZE_THREAD__)
-    if (!stack_) fiber_ = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(to.fiber_, __tsan_switch_to_fiber_no_sync);
+    __tsan_switch_to_fiber(to.fiber_, for_good ? 0 : __tsan_switch_to_fiber_no_sync);
 #elif defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_, to.bottom_, to.size_);
 #endif
@@ -151,8 +155,9 @@ class Block {
   const Grid::Body body;
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::map<int, std::vector<Fiber*>> met;  // by barrier; those of warps come after CUDA's
-  std::array<char, kBarriers + 1024 / kWarp + 1> order{};  // a place for each, and for the end
-  std::vector<std::array<Vote, 2>> votes;                  // of each warp, in turns
+  std::array<char, kBarriers + 1024 / kWarp> order{};  // a place for each
+  char began = 0;                                      // the same for its first turns
+  std::vector<std::array<Vote, 2>> votes;              // of each warp, in turns
 };
 
 Thread& Thread::self() { return *running.load(std::memory_order_relaxed); }
@@ -178,8 +183,8 @@ bool Fiber::any_of_warp(bool one) {
 void Fiber::start() {
   Fiber& self = *static_cast<Fiber*>(&Thread::self());
   self.context_.arrive(main_context);
+  order_after(&self.of_block.began);
   self.of_block.body();
-  order_before(&self.of_block.order.back());
   self.say(kEnded);
 }
 
@@ -199,12 +204,12 @@ void Grid::begin(Gpu& gpu) {
       fiber.block = number, fiber.blocks = launch.blocks;
       gpu.ready.push_back(&fiber);
     }
+    order_before(&block.began);
   }
   gpu.left = gpu.ready.size();
 }
 
 void Grid::end(Gpu& gpu) {
-  for (const auto& block : gpu.blocks) order_after(&block->order.back());
   gpu.blocks.clear();
   gpu.launches.pop_front();
 }

@@ -16,7 +16,8 @@ inline constexpr int kPushThreads = kSenders + kReducers + kTakers;
 // What the threads of a block share.
 struct PushShared {
   int stops[3];         // of each group
-  std::uint32_t given;  // chunks that senders have read, where reducers write over them
+  bool overwrites;      // whether reducers write over what senders read,
+  std::uint32_t given;  // and the chunks that these have read then
 };
 
 // The connections of one kind with all peers.
@@ -62,7 +63,6 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
     if (peer != a.rank)
       most = max(most, Part<T>(e.give[peer], e.give_count[peer], a.base.chunk_bytes).chunks());
   }
-  const bool says_given = mine == a.rank && overwrites(a);
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool now = attends && number < watched.chunks();
@@ -77,7 +77,7 @@ __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& sh
     }
     crew.meet();
     if (now) give[mine].tell_sent(sent + number, watched.count(number) * sizeof(T));
-    if (says_given) store_release_here(&shared.given, number + 1);
+    if (mine == a.rank && shared.overwrites) store_release_here(&shared.given, number + 1);
   }
   crew.meet();
   if (attends) give[mine].sent() = sent + watched.chunks();
@@ -105,14 +105,13 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
     if (peer != a.rank)
       most = max(most, Part<T>(e.land[peer], e.land_count[peer], a.base.chunk_bytes).chunks());
   }
-  const bool awaits_given = mine == a.rank && overwrites(a);
   Patience patience(a.base);
   for (std::uint32_t number = 0; number < most; ++number) {
     const bool takes_in = attends && number < incoming,
                passes_on = shares && number < result.chunks();
     bool fine = !takes_in || give[mine].await_message(received + number, a.number[mine], patience);
     if (passes_on) fine = fine && share[mine].await_room(sent + number, a.number[mine], patience);
-    if (awaits_given && number < result.chunks())
+    if (mine == a.rank && shared.overwrites && number < result.chunks())
       fine = await_here(&shared.given, number + 1, patience);
     if (!all_go_on(crew, fine, shared.stops[1])) return;
     if (number < result.chunks()) {
@@ -203,7 +202,7 @@ __device__ void keep(const Arguments& a, const Crew& crew) {
 template <class T, class Op>
 __device__ void push(const Arguments& a, PushShared& shared) {
   if (threadIdx.x < 3) shared.stops[threadIdx.x] = 0;
-  if (threadIdx.x == 3) shared.given = 0;
+  if (threadIdx.x == 3) shared.overwrites = overwrites(a), shared.given = 0;
   __syncthreads();
   int thread = threadIdx.x;
   if (thread < kSenders) return send_inputs<T>(a, {1, kSenders, thread}, shared);
