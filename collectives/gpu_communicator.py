@@ -134,8 +134,9 @@ class GpuCommunicator(Collectives):
             )
         )
         lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
-        told = group.all_gather(lent)
-        self._together(lambda: self._engine.connect([bytes.fromhex(one[self.rank]) for one in told]))
+        told = group.all_gather([self._engine.processors, lent])
+        boxes, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
+        self._together(lambda: self._engine.connect(boxes, processors))
         self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None

@@ -53,12 +53,12 @@ struct ExactBlock {
   std::uint32_t span;
   std::int32_t unchosen;  // what ranks have that are not chosen
   int rank;
-  Choice choice;
+  Chosen chosen;
 
   constexpr std::int32_t at(std::uint32_t i) const {
     const std::uint32_t random = hash(salt, i);
     auto value = static_cast<std::int32_t>(1 + scaled(random, span));
-    if (!choice.everybody) value = choice.has(rank, i) ? value : unchosen;
+    if (!chosen.everybody) value = chosen.has(rank, i) ? value : unchosen;
     const std::int32_t minus = kSigned ? -static_cast<std::int32_t>(random & 1) : 0;
     return (value ^ minus) - minus;
   }
@@ -121,7 +121,7 @@ class ExactData {
  private:
   constexpr Block block(int rank, std::uint64_t number) const {
     return {salt_of(seed_, rank, 0, number), span_, unchosen_, rank,
-            Choice(seed_, number, ranks_, active_)};
+            Chosen(seed_, number, ranks_, active_)};
   }
 
   constexpr std::int32_t integer(int rank, std::uint64_t index) const {

@@ -39,12 +39,12 @@ constexpr std::uint32_t scaled(std::uint32_t random, std::uint32_t span) {
 }
 
 // Which ranks do something at an index when not all can: `active` of them, from a random one on.
-struct Choice {
+struct Chosen {
   std::uint32_t salt;
   int ranks, active;
   bool everybody;
 
-  constexpr Choice(std::uint64_t seed, std::uint64_t block, int ranks, int active)
+  constexpr Chosen(std::uint64_t seed, std::uint64_t block, int ranks, int active)
       : salt(salt_of(seed, kSharedStream, 0, block)),
         ranks(ranks),
         active(active),

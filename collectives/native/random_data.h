@@ -105,7 +105,7 @@ struct RandomBlock {
   int most;                              // of products: the largest power of two
   Bits odd;                              // of products of integers: 1; they do not run out of bits
   int rank;
-  Choice choice;
+  Chosen chosen;
 
   constexpr Bits bits(std::uint32_t i) const {
     Bits bits = static_cast<Bits>(hash(low, i));
@@ -129,7 +129,7 @@ struct RandomBlock {
     auto image = static_cast<Bits>((bits(i) & (kFraction | kSign)) |
                                    (static_cast<Bits>(exponent) << Format::kMantissa) |
                                    (exponent == 0 ? 1 : 0));
-    if (!choice.everybody) image = choice.has(rank, i) ? image : 0;
+    if (!chosen.everybody) image = chosen.has(rank, i) ? image : 0;
     return std::bit_cast<T>(image);
   }
 
@@ -138,7 +138,7 @@ struct RandomBlock {
     using Format = FloatFormat<T>;
     const std::uint32_t random = hash(own, i);
     int power = static_cast<int>(scaled(random, static_cast<std::uint32_t>(2 * most + 1))) - most;
-    if (!choice.everybody) power = choice.has(rank, i) ? power : 0;
+    if (!chosen.everybody) power = chosen.has(rank, i) ? power : 0;
     const Bits sign = static_cast<Bits>(random & 1) << (8 * sizeof(T) - 1);
     return std::bit_cast<T>(
         static_cast<Bits>(sign | static_cast<Bits>(Format::kBias + power) << Format::kMantissa));
@@ -285,7 +285,7 @@ class RandomData {
             most_,
             op_ == Redop::kProd,
             rank,
-            Choice(seed_, number, ranks_, active_)};
+            Chosen(seed_, number, ranks_, active_)};
   }
 
   constexpr T combined(T a, T b) const {

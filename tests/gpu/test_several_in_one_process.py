@@ -49,3 +49,52 @@ def test_one_thread_runs_operations_on_all_gpus(fake_gpus):
     asked = (sys.executable, "-c", PROGRAM)
     result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
     assert (result.returncode, result.stdout) == (0, "[{6.0}, {6.0}, {6.0}]\n"), result.stderr
+
+
+UNLIKE = """
+import numpy as np
+from tests.gpu.on_gpu import OnGpu, connected
+from tests.transports.ranks import on_ranks
+
+from railgauge.collectives.dtype import Dtype
+from railgauge.collectives.gpu_way import Launch
+from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+
+COUNT = 1 << 22
+WAYS = {Algorithm.TWO_SHOT: Protocol.SIMPLE, Algorithm.RING: Protocol.SIMPLE, Algorithm.TREE: Protocol.SIMPLE}
+
+
+def part(bootstrap):
+    comm = connected(bootstrap)
+    for algorithm, protocol in WAYS.items():
+        comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(algorithm, protocol))])
+        OnGpu(comm).all_reduce(np.ones(COUNT, np.float32))
+    comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(Algorithm.TWO_SHOT, Protocol.LL128))])
+    OnGpu(comm).all_reduce(np.ones(1 << 12, np.float32))
+    OnGpu(comm).alltoallv(np.ones(COUNT, np.float32), [COUNT // 2] * 2, np.ones(COUNT, np.float32), [COUNT // 2] * 2)
+    array = comm.allocate(COUNT, Dtype.FLOAT)
+    comm.choose(Collective.ALL_REDUCE, [(1 << 60, Launch(Algorithm.ZERO_COPY, Protocol.SIMPLE))])
+    comm.all_reduce(array)
+    comm.synchronize()
+    bootstrap.barrier()
+    comm.close()
+
+
+for told in on_ranks(2, part, 30):
+    if told:
+        raise told
+"""
+
+
+def test_unlike_gpus_start_as_many_blocks(fake_gpus, tmp_path):
+    """Block talks to block, so that a GPU of more processors may not start more than one of fewer."""
+    env = clean_environment(NCCL_SOCKET_IFNAME="lo", **fake_gpus(2))
+    env |= {"FAKE_CUDA_PROCESSORS": "132 5", "FAKE_CUDA_LAUNCHES": str(tmp_path / "launches")}
+    asked = (sys.executable, "-c", UNLIKE)
+    result = subprocess.run(asked, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50, check=False)
+    assert result.returncode == 0, result.stderr
+    launches = [line.split() for line in (tmp_path / "launches").read_text().splitlines()]
+    one, other = ([launch[1:] for launch in launches if launch[0] == gpu] for gpu in "01")
+    assert one == other
+    assert {name.removesuffix("_sum") for name, _ in one} == {"push", "ring", "tree", "full_lines", "registered"}
+    assert max(int(blocks) for _, blocks in one) == 5

@@ -34,7 +34,7 @@ gpu::Lent read_lent(const nb::bytes& bytes) {
   if (bytes.size() != sizeof lent)
     throw Error(ErrorCode::kInvalid, "this is not what a GPU engine lends");
   std::memcpy(&lent, bytes.c_str(), sizeof lent);
-  lent.bus_id[sizeof lent.bus_id - 1] = 0;
+  lent.bus_id[sizeof lent.bus_id - 1] = lent.shared[sizeof lent.shared - 1] = 0;
   return lent;
 }
 
@@ -115,15 +115,23 @@ void bind_gpu(nb::module_& m) {
           "device"_a, "rank"_a, "via"_a, "layout"_a, "timeout_s"_a,
           "`layout`: blocks, bytes of a slot, blocks of lines, full lines.")
       .def(
-          "lent", [](const Engine& engine, int rank) { return told(engine.lent(rank)); }, "rank"_a)
+          "lent",
+          [](const Engine& engine, int rank) {
+            if (rank < 0 || rank >= engine.ranks())
+              throw Error(ErrorCode::kInvalid, "no such rank");
+            return told(engine.lent(rank));
+          },
+          "rank"_a)
+      .def_prop_ro("processors", &Engine::processors)
       .def(
           "connect",
-          [](Engine& engine, const std::vector<nb::bytes>& lent) {
+          [](Engine& engine, const std::vector<nb::bytes>& lent,
+             const std::vector<int>& processors) {
             const std::vector<gpu::Lent> read = read_all_lent(lent);
             nb::gil_scoped_release release;
-            engine.connect(read);
+            engine.connect(read, processors);
           },
-          "lent"_a)
+          "lent"_a, "processors"_a, "Both by rank.")
       .def_prop_ro(
           "has_windows", [](Engine& engine) { return engine.windows().allowed(); },
           "Whether memory can be registered: all GPUs map each other's.")

@@ -98,6 +98,11 @@ void Boxes::move_slots(int rank, bool incoming, bool to_gpu) {
 char* Boxes::opened(int rank, const Lent& lent) {
   if (in_gpu(via_[rank])) return peers_.open(rank, via_[rank], lent);
   opened_.push_back(shm::Segment::open(lent.shared));
+  const std::size_t size = opened_.back()->size();
+  if (lent.at % 128 || lent.at > size || size - lent.at < layout_.box_bytes()) {
+    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(rank) +
+                                          " lends a place that its shared memory does not have");
+  }
   return register_memory(*opened_.back());
 }
 

@@ -2,6 +2,7 @@
 #include "collectives/native/gpu/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -49,6 +50,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       timeout_s_(timeout_s),
       gpu_(device),
       processors_(gpu_.attribute(kProcessorCount)),
+      least_processors_(processors_),
       overlaps_(gpu_.attribute(kComputeCapability) >= kOverlapFrom),
       memory_(device, sizeof(Memory)),
       status_(gpu_.context(), sizeof(Status)),
@@ -71,6 +73,13 @@ Engine::~Engine() {
   if (const cuda::Closing gpu(gpu_.context()); !gpu) return;  // what follows is gone with it
   const bool leaves = status()->abort || status()->failed;  // and so do its kernels
   cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
+}
+
+void Engine::connect(const std::vector<Lent>& lent, const std::vector<int>& processors) {
+  if (processors.size() != std::size_t(ranks()) || std::ranges::min(processors) < 1)
+    throw Error(ErrorCode::kInvalid, "how many processors each rank's GPU has is needed");
+  least_processors_ = std::ranges::min(processors);
+  boxes_.open(lent);
 }
 
 void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
@@ -172,7 +181,7 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
   } else if (choice.way == Way::kFullLines) {
     if (bytes > layout_.full_lines * kFullLineData)
       throw Error(ErrorCode::kInvalid, "too long for full lines");
-    if (!how.blocks) how.blocks = divided(bytes, kFullLinesOfABlock, processors_);
+    if (!how.blocks) how.blocks = divided(bytes, kFullLinesOfABlock, least_processors_);
   } else {
     how = push(bytes, choice);
   }
@@ -183,7 +192,7 @@ void Engine::run_exchange(const Operation& operation, cuda::Stream stream, const
 }
 
 Engine::Started Engine::push(std::size_t bytes, const Choice& choice) const {
-  const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+  const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
   const unsigned blocks =
       std::min(choice.blocks ? choice.blocks : divided(bytes, kPushOfABlock, most), most);
   const std::size_t half = (bytes / blocks / 2 + 511) / 512 * 512;
@@ -212,7 +221,7 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
   };
   const Pairs parts =
       in_parts(source, moved(to), destination, moved(from), operation.element_bytes(), rank_);
-  const unsigned grid = std::min({layout_.blocks, kPartsBlocks, unsigned(processors_)});
+  const unsigned grid = std::min({layout_.blocks, kPartsBlocks, unsigned(least_processors_)});
   in_turn(stream, [&] {
     run_rounds(operation, parts, {Way::kPush, grid, kPushThreads, layout_.slot_bytes}, stream);
   });
@@ -252,7 +261,7 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
                 std::string(collective_name(operation.collective)) + " is not run over channels");
   }
   const std::size_t bytes = operation.count * operation.element_bytes();
-  const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+  const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
   unsigned grid =
       std::min(choice.blocks ? choice.blocks : divided(bytes, kRingOfABlock, most), most);
   const unsigned channels = channels_->count();
@@ -300,8 +309,11 @@ double Engine::repeat(const Operation& operation, const Choice& choice, int ahea
 }
 
 void Engine::check() const {
-  const volatile Status* status = this->status();
-  if (const std::uint32_t failed = status->failed) {
+  // Whoever writes a word of it, a courier or a kernel, has written what belongs to it before.
+  const auto read = [](std::uint32_t& word) {
+    return std::atomic_ref(word).load(std::memory_order_acquire);
+  };
+  if (const std::uint32_t failed = read(status()->failed)) {
     const int rank = static_cast<int>(failed) - 1;
     std::string problem;
     for (const auto& courier : couriers_) problem = problem.empty() ? courier->problem() : problem;
@@ -309,13 +321,13 @@ void Engine::check() const {
       problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
     throw PeerLost(problem, rank);
   }
-  if (const std::uint32_t elsewhere = status->elsewhere) {
+  if (const std::uint32_t elsewhere = read(status()->elsewhere)) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(elsewhere - 1) +
                                           " passed another place of its symmetric memory than "
                                           "rank " +
                                           std::to_string(rank_));
   }
-  if (status->abort) throw Error(ErrorCode::kAborted, "this rank was told to stop");
+  if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was told to stop");
 }
 
 void Engine::synchronize(cuda::Stream stream) const {

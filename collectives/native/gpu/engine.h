@@ -37,9 +37,12 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   Lent lent(int rank) const { return boxes_.lent(rank); }
-  // Reach the boxes of all ranks, from what each lent this one. Error (kSystem): one cannot be
-  // reached.
-  void connect(const std::vector<Lent>& lent) { boxes_.open(lent); }
+  // How many multiprocessors the GPU has.
+  int processors() const { return processors_; }
+  // Reach the boxes of all ranks, from what each lent this one; by rank the processors of its GPU,
+  // the fewest of which bound the blocks of every kernel: blocks of one number talk to each other.
+  // Error (kSystem): one cannot be reached.
+  void connect(const std::vector<Lent>& lent, const std::vector<int>& processors);
   Boxes& boxes() { return boxes_; }
   // What carries a lane of the boxes of a rank on another node, once their slots are where they
   // stay.
@@ -119,6 +122,7 @@ class Engine {
   const double timeout_s_;
   const cuda::Gpu gpu_;
   const int processors_;
+  int least_processors_;  // of all ranks' GPUs
   const bool overlaps_;  // a kernel may be got ready while the one before runs
   std::array<std::optional<cuda::Kernels>, kDtypes> kernels_;
   cuda::Memory memory_;  // the kernels' own: a Memory

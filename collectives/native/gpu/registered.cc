@@ -36,7 +36,7 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   RegisteredArguments arguments = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), arguments);
   const std::size_t bytes = longest(operation, ranks(), operation.reduces());
-  const unsigned most = std::min<unsigned>(layout_.blocks, processors_);
+  const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
   const std::size_t fitting = std::clamp<std::size_t>(bytes / kBytesOfABlock, 1, most);
   const unsigned blocks = choice.blocks ? std::min(choice.blocks, most) : unsigned(fitting);
   launch(operation, Way::kRegistered, blocks, kThreads, stream, &arguments);

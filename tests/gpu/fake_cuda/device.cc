@@ -93,6 +93,12 @@ const std::vector<Context>& contexts() {
   return all;
 }
 
+// Of a GPU by NVML's count; of those that FAKE_CUDA_PROCESSORS does not name, as of any.
+int processors(std::size_t number) {
+  const std::vector<std::string> all = words(setting("FAKE_CUDA_PROCESSORS"), ' ');
+  return number < all.size() ? std::stoi(all[number]) : kProcessors;
+}
+
 Result print(char* to, int size, const std::string& text) {
   std::snprintf(to, size, "%s", text.c_str());
   return kSuccess;
@@ -177,8 +183,8 @@ Result cuDeviceGetByPCIBusId(Device* device, const char* bus_id) {
   return kInvalidValue;
 }
 
-Result cuDeviceGetAttribute(int* value, int attribute, Device) {
-  *value = attribute == kAttributeProcessors ? kProcessors
+Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
+  *value = attribute == kAttributeProcessors ? processors(context_of(device)->number)
            : attribute == kAttributeMajor    ? kMajor
            : attribute == kAttributeMinor    ? kMinor
                                              : 1;  // what can be on is on

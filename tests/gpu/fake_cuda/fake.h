@@ -10,6 +10,8 @@
 //                         GPU alone has it (as NVML counts); cuLaunchKernel=hang: kernels that
 //                         never end; launch:push_sum=hang: those of that name;
 //                         cuMemcpyDtoH_v2=corrupt: a byte of what it copies is another
+//   FAKE_CUDA_PROCESSORS  how many each GPU has, separated by spaces; 16
+//   FAKE_CUDA_LAUNCHES    a file that gets a line of each launch: GPU, kernel, blocks
 //   FAKE_CUDA_HANG        kernels that never end do once there is no such file
 #pragma once
 

@@ -48,6 +48,8 @@ void Proxy::add(std::shared_ptr<Link> link) {
 }
 
 void Proxy::close() {
+  if (closed_) return;
+  closed_ = true;
   const auto by = Clock::now() + linger_;
   if (!aborted_ && !gave_up_) flush(by);
   for (auto& link : links_) link->finish(by);

@@ -51,6 +51,7 @@ class Proxy final : public Attendant {
   Pump pump_;                   // of all attended ones
   Fd bell_;                     // an epoll set of the pump, while the rank sleeps, and of end_
   Fd end_;
+  bool closed_ = false;
   bool gave_up_ = false;
   std::atomic<bool> aborted_{false};
   std::thread ringer_;
