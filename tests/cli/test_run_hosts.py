@@ -276,7 +276,7 @@ def test_without_shared_memory_a_host_runs_over_sockets():
 
 def ip(hosts: Hosts, host: int, *arguments: str) -> None:
     """Change the network of a host."""
-    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=20)
+    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=HANGS_AFTER_S)
 
 
 def sent_by(hosts: Hosts, host: int, interface: str) -> int:
