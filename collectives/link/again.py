@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from railgauge.collectives.link.odd import Judged
 from railgauge.collectives.link.tournament import Pair
 
-MOST_SAMPLES = 10
+MOST_SAMPLES = 8
 """So often a pair is measured at most: what is unsure then stays unknown."""
 LEAST_OTHERS = 6
 """So many good pairs are measured beside the unsure ones, at least: they show what the machines do meanwhile."""
@@ -28,7 +28,7 @@ def again(judged: Judged, measured: Mapping[Pair, int]) -> set[Pair]:
     """
     named = {(min(each), max(each)) for odd in judged.odd for each in odd.slow}
     open_ = {pair for pair, times in measured.items() if times < MOST_SAMPLES and pair not in named}
-    if not is_clear(judged):
+    if not is_clear(judged) and not judged.odd:  # where somebody is named, what else may be slow is not worth the time
         return open_
     unsure = open_ & set(judged.unsure)
     if not unsure:

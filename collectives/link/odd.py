@@ -11,6 +11,7 @@ A link is called slow only when chance cannot explain it: the other links' own m
 is as slow as this one at its best. As long as that is not rare enough it is unsure, and to be measured again.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
@@ -85,10 +86,14 @@ def odd_ones(samples: Mapping[Directed, Sequence[float]]) -> Judged | None:
         return None
     usual = Usual.of(judging)
     good = {each for each, speed in best.items() if not usual.is_above(speed)}
+    # Those at a rank may be disturbed more than others: the worse of all good links and of those at either rank counts.
+    everywhere = sorted(speed for each in good for speed in samples[each])
+    near = {rank: sorted(speed for each in own if each in good for speed in samples[each]) for rank, own in at.items()}
     slow = {
         each
         for each in best.keys() - good
-        if len(samples[each]) >= LEAST_SAMPLES and _chance(each, samples, at, good) * len(best) < CHANCE
+        if len(samples[each]) >= LEAST_SAMPLES
+        and _chance(samples[each], [everywhere, *(near[rank] for rank in each if near[rank])]) * len(best) < CHANCE
     }
     ranks = _slow_ranks(best.keys(), slow)
     rest = best.keys() - {each for own in ranks.values() for each in own}
@@ -123,24 +128,17 @@ class Usual:
         return speed < self.speed * self.sees_below
 
 
-def _chance(
-    one: Directed,
-    samples: Mapping[Directed, Sequence[float]],
-    at: Mapping[int, Sequence[Directed]],
-    good: Collection[Directed],
-) -> float:
-    """How likely a good link would be as slow as this one each time.
+def _chance(own: Sequence[float], good: Iterable[Sequence[float]]) -> float:
+    """How likely a good link would be as slow as this one each time, by the one of these groups that is so most often.
 
-    By the measurements of all good links, and of those at either rank alone, which may be disturbed more than others.
+    Args:
+        own: the measurements of a link.
+        good: those of good links by group, in ascending order.
     """
-    most = max(samples[one])
-    groups = [good, *(own for rank in one if (own := [each for each in at[rank] if each in good]))]
-    once = 0.0
-    for group in groups:
-        speeds = [speed for each in group for speed in samples[each]]
-        # Laplace's rule of succession: what was never seen may still be.
-        once = max(once, (sum(speed <= most for speed in speeds) + 1) / (len(speeds) + 2))
-    return once ** len(samples[one])
+    most = max(own)
+    # Laplace's rule of succession: what was never seen may still be.
+    once = max((bisect_right(speeds, most) + 1) / (len(speeds) + 2) for speeds in good)
+    return float(once ** len(own))
 
 
 def _slow_ranks(links: Collection[Directed], slow: Collection[Directed]) -> dict[int, set[Directed]]:

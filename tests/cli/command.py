@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
+from tests.patience import HANGS_AFTER_S
+
 from railgauge.cli.main import dispatch
 
 JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -30,7 +32,7 @@ def command(*args: str) -> list[str]:
     return [sys.executable, "-m", "railgauge", *args]
 
 
-def railgauge(*args: str, timeout: float = 50, **env: str) -> subprocess.CompletedProcess[str]:
+def railgauge(*args: str, timeout: float = HANGS_AFTER_S, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(*args), env=clean_environment(**env), capture_output=True, text=True, timeout=timeout, check=False
     )

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.command import in_process, railgauge, started
 from tests.cli.test_run_failures import alive
 from tests.cli.test_schemas import check
+from tests.hosts.waiting import cpu_s
 from tests.patience import HANGS_AFTER_S
 
 SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
@@ -159,9 +160,3 @@ def rank_of(pid: int) -> int:
     """By what its launcher has put into its environment."""
     environ = Path(f"/proc/{pid}/environ").read_text()
     return int(re.search(r"(?:^|\0)RANK=(\d+)", environ)[1]) if "RANK=" in environ else -1
-
-
-def cpu_s(pid: int) -> float:
-    """What it has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

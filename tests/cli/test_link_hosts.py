@@ -12,6 +12,7 @@ from tests.cli.test_schemas import check
 from tests.hosts.netns import Hosts, make_hosts
 from tests.hosts.sshd import sshd_on
 from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 SMALL = ("-b", "64K", "-n", "4", "--timeout", "20")
 HOSTS = 5
@@ -30,7 +31,11 @@ def tc(hosts: Hosts, host: int, *arguments: str) -> None:
     if shutil.which("tc") is None:
         pytest.skip("no slow link: tc is not installed")
     done = subprocess.run(
-        ["tc", "-n", hosts.namespaces[host], *arguments], capture_output=True, text=True, timeout=20, check=False
+        ["tc", "-n", hosts.namespaces[host], *arguments],
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
+        check=False,
     )
     if done.returncode:
         pytest.skip(f"no slow link: tc {' '.join(arguments)}: {done.stderr.strip()}")

@@ -4,10 +4,10 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 
 import pytest
 from tests.cli.command import SMALL, clean_environment, command, document, in_process, railgauge, refused, run, started
+from tests.hosts.waiting import until_at_work
 from tests.patience import HANGS_AFTER_S
 
 ONE_OF_TWO = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
@@ -297,7 +297,7 @@ def test_an_interrupt_reaches_ranks_without_a_launcher():
     with started(*endless, NCCL_DEBUG="INFO") as process:
         while "Connected all rings" not in (line := process.stderr.readline()):
             assert line
-        time.sleep(0.3)
+        until_at_work([process.pid])
         process.send_signal(signal.SIGINT)
         assert process.wait(HANGS_AFTER_S) == 130
         assert "Traceback" not in process.stderr.read()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import SMALL, clean_environment, command, document, railgauge, refused, run, started
+from tests.hosts.waiting import until_at_work
 from tests.patience import HANGS_AFTER_S
 
 
@@ -313,7 +314,7 @@ def long_run(*args):
             assert line, "the run ended early"
             if found := re.search(r":(\d+):\d+ \[(\d)\] NCCL INFO Connected all rings", line):
                 ranks[int(found.group(2))] = int(found.group(1))
-        time.sleep(0.2)
+        until_at_work(ranks.values())
         yield launcher, [ranks[rank] for rank in range(3)]
 
 

@@ -16,12 +16,12 @@ import pytest
 from tests.cli.command import SMALL, clean_environment, command, railgauge
 from tests.hosts.netns import Hosts, make_hosts
 from tests.hosts.waiting import until
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo import graph_xml, xml
 from railgauge.topo.system import build_system
 
 ENDLESS = ("-b", "1M", "-e", "1M", "-N", "0", "-c", "0")
-ENOUGH_S = 40
 BACKWARDS = """<graphs version="1">
   <graph id="0" pattern="4" nchannels="1" speedintra="1" speedinter="1" typeintra="PHB" typeinter="PHB">
     <channel><net dev="0"/><gpu dev="0x1"/><gpu dev="0"/><net dev="0"/></channel>
@@ -68,7 +68,7 @@ def start(
 
 def ended(ranks: list[subprocess.Popen]) -> list[tuple[int, str, str]]:
     """Status, stdout and stderr of each rank."""
-    outputs = [rank.communicate(timeout=ENOUGH_S) for rank in ranks]
+    outputs = [rank.communicate(timeout=HANGS_AFTER_S) for rank in ranks]
     return [(rank.returncode, *output) for rank, output in zip(ranks, outputs, strict=True)]
 
 
@@ -276,7 +276,7 @@ def test_without_shared_memory_a_host_runs_over_sockets():
 
 def ip(hosts: Hosts, host: int, *arguments: str) -> None:
     """Change the network of a host."""
-    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=20)
+    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=HANGS_AFTER_S)
 
 
 def sent_by(hosts: Hosts, host: int, interface: str) -> int:

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 from tests.collectives.test_process_group import free_port, start
+from tests.patience import FAR_S, HANGS_AFTER_S
 
-TIMEOUT_S = 60
 ONE_OPERATION = "comm.all_reduce(data)"
 GROUPED = """
     with comm.group():
@@ -21,7 +21,7 @@ from datetime import timedelta
 import numpy as np
 import railgauge
 url, rank, size = sys.argv[1:]
-with railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds={TIMEOUT_S})) as group:
+with railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds={FAR_S})) as group:
     comm, data = group.communicator, np.zeros(1 << 20, np.float32)
     group.barrier()
     print("in", flush=True)
@@ -38,8 +38,8 @@ def started(*parts):
 
 
 def errors_of(ranks):
-    """Within much less than the timeout."""
-    return [rank.communicate(timeout=TIMEOUT_S / 2)[1] for rank in ranks]
+    """Long before the timeout, which pytest would not wait for."""
+    return [rank.communicate(timeout=HANGS_AFTER_S)[1] for rank in ranks]
 
 
 @pytest.mark.parametrize("part", [ONE_OPERATION, GROUPED], ids=["one", "grouped"])

@@ -5,11 +5,11 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from tests.cli.command import clean_environment, command
+from tests.hosts.waiting import until_at_work
 from tests.patience import HANGS_AFTER_S
 
 LONG = ("--device", "cuda", "-b", "1M", "-e", "1M", "-n", "1000000")
@@ -32,7 +32,7 @@ def start(*ranks, timeout_s=5, **env):
         assert line, "the run ended early"
         if found := re.search(r":(\d+):\d+ \[(\d)\] NCCL INFO Connected all rings", line):
             connected[int(found[2])] = int(found[1])
-    time.sleep(0.3)
+    until_at_work(connected.values())
     return launcher, [connected[rank] for rank in range(3)]
 
 

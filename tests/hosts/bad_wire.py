@@ -20,6 +20,7 @@ import threading
 import time
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 ADDRESSES = ("10.79.0.1", "10.79.0.2")
@@ -82,7 +83,7 @@ def bad_wire(hosts, **what):
                 f"-n {namespace} address add {ADDRESSES[host]}/24 dev bad0",
                 f"-n {namespace} link set bad0 up",
             ):
-                subprocess.run(["ip", *step.split()], check=True, capture_output=True, timeout=20)
+                subprocess.run(["ip", *step.split()], check=True, capture_output=True, timeout=HANGS_AFTER_S)
     except (OSError, subprocess.CalledProcessError) as error:
         for end in ends:
             os.close(end)

@@ -141,7 +141,7 @@ def make_hosts(count: int) -> Iterator[Hosts]:
 
 
 def _ip(*arguments: str) -> str:
-    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=20).stdout
+    return subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=HANGS_AFTER_S).stdout
 
 
 def _pids(namespace: str) -> list[int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.hosts.netns import Hosts
+from tests.patience import HANGS_AFTER_S
 
 CPUS = 8  # of each node, whatever the machine has
 UP_WITHIN_S = 30
@@ -74,7 +75,7 @@ def _wait_until_idle(hosts: Hosts, environ: dict[str, str], folder: Path) -> Non
     deadline = time.monotonic() + UP_WITHIN_S
     while time.monotonic() < deadline:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            states = hosts.run(0, ["sinfo", "-h", "-N", "-o", "%t"], env=environ, timeout=5).stdout.split()
+            states = hosts.run(0, ["sinfo", "-h", "-N", "-o", "%t"], env=environ, timeout=HANGS_AFTER_S).stdout.split()
             if states == ["idle"] * len(hosts.names):
                 return
         time.sleep(0.1)

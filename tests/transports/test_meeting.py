@@ -12,7 +12,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from tests.patience import FAR_S
+from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
@@ -274,7 +274,7 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
     meeting = meet_on(HashStore(), 0, 1)
     bootstrap = meeting.join(0)
-    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=5) as again:
+    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=HANGS_AFTER_S) as again:
         authenticate(again, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
         again.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J"}))
         while again.recv(100):

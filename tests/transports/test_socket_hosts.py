@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.hosts.bad_wire import bad_wire
 from tests.hosts.netns import make_hosts
-from tests.patience import FAR_S
+from tests.patience import FAR_S, HANGS_AFTER_S
 
 PROGRAM = Path(__file__).with_name("socket_rank.py")
 SHAPES = {"rank": {}, "helpers": {"NCCL_SOCKET_NTHREADS": "2", "NCCL_NSOCKS_PERTHREAD": "2"}}
@@ -35,7 +35,7 @@ def hosts():
 
 
 def ip(hosts, host, *arguments):
-    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=20)
+    subprocess.run(["ip", "-n", hosts.namespaces[host], *arguments], check=True, timeout=HANGS_AFTER_S)
 
 
 class Pair:

@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 from tests.transports.ranks import in_threads, meet_on
 
 from railgauge.topo.errors import PeerLostError
@@ -50,7 +51,7 @@ def test_strangers_do_not_disturb(caplog):
 def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
     monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
     meeting = meet_on(HashStore(), 0, 1)
-    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=5) as stranger:
+    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=HANGS_AFTER_S) as stranger:
         assert stranger.recv(1) == b""
     meeting.join(0).close()
     meeting.close()
@@ -98,7 +99,7 @@ def test_strangers_that_use_up_the_descriptors_keep_no_rank_out():
         host, port = process.stdout.readline().split()
         for _ in range(100):
             stack.enter_context(socket.create_connection((host, int(port)), 5))
-        assert process.communicate("go on\n", timeout=30)[0] == "[0]\n"
+        assert process.communicate("go on\n", timeout=HANGS_AFTER_S)[0] == "[0]\n"
 
 
 @pytest.mark.parametrize("drops", [3, 10**6])

@@ -150,7 +150,7 @@ run_command(["sleep", "60"], os.environ)
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -2)])
 def test_a_signal_that_comes_while_the_launcher_starts_leaves_no_child(number, status):
     command = [sys.executable, "-P", "-c", AT_THE_START, str(int(number))]
-    ran = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    ran = subprocess.run(command, capture_output=True, timeout=HANGS_AFTER_S, check=False)
     assert ran.returncode == status
     assert not group_lives(int(ran.stdout))
 

@@ -114,7 +114,7 @@ def test_a_probe_tells_a_lock_that_is_seen_from_one_that_is_not(tmp_path):
         fcntl.lockf(file, fcntl.LOCK_EX)
         asked = subprocess.run(
             [sys.executable, "-P", "-", json.dumps(question)],
-            input=Path(probe.__file__).read_text(), capture_output=True, text=True, timeout=30, check=True,
+            input=Path(probe.__file__).read_text(), capture_output=True, text=True, timeout=HANGS_AFTER_S, check=True,
         )  # fmt: skip
     assert json.loads(asked.stdout) == {
         "version": __version__,

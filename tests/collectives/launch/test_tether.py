@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.collectives.launch import tether
 
@@ -37,7 +38,7 @@ def test_a_report_that_nobody_can_take_is_no_error(monkeypatch, fd):
 def test_a_rank_whose_launcher_is_another_process_ends(pid):
     dies = "from railgauge.collectives.launch.tether import die_with_parent; die_with_parent()"
     environ = os.environ | {tether.LAUNCHER_PID: pid}
-    ran = subprocess.run([sys.executable, "-P", "-c", dies], env=environ, check=False, timeout=30)
+    ran = subprocess.run([sys.executable, "-P", "-c", dies], env=environ, check=False, timeout=HANGS_AFTER_S)
     assert ran.returncode == 137
 
 

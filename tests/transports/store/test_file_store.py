@@ -230,7 +230,7 @@ with FileStore(sys.argv[1]) as store:
 def test_a_write_that_fails_is_undone_for_all(path):
     with FileStore(path) as store:
         command = [sys.executable, "-c", WRITE_TOO_MUCH, path]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_AFTER_S, check=False)
         assert done.stdout == f"{path}: cannot be written: File too large\nFalse b'1'\n", done.stderr
         assert store.get("small") == b"fits"
         assert not store.check(["big"])

@@ -11,6 +11,7 @@ from tests.cli.command import clean_environment
 from tests.collectives.launch.peers import AS_ROOT, launch, peer
 from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.store import pmix_library, pmix_store
@@ -115,7 +116,12 @@ def test_variables_of_an_mpirun_that_is_gone_are_an_error_with_a_way_out():
     env = clean_environment(PMIX_RANK="0", PMIX_NAMESPACE="gone@1", OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="2")
     run = [sys.executable, "-m", "railgauge", "run", "all_reduce", "-b", "8", "-e", "8", "--timeout", "5"]
     got = subprocess.run(
-        run, env=env | {"LD_LIBRARY_PATH": str(library.parent)}, capture_output=True, text=True, timeout=40, check=False
+        run,
+        env=env | {"LD_LIBRARY_PATH": str(library.parent)},
+        capture_output=True,
+        text=True,
+        timeout=HANGS_AFTER_S,
+        check=False,
     )
     assert got.returncode == 3
     assert "PMIx server does not answer" in got.stderr

@@ -54,7 +54,7 @@ def store(request):
 
 
 def stranger(store):
-    sock = socket.create_connection(("127.0.0.1", store.port), timeout=20)
+    sock = socket.create_connection(("127.0.0.1", store.port), timeout=HANGS_AFTER_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each piece by itself
     return sock
 
@@ -241,7 +241,7 @@ def test_two_listening_sockets_may_run_out_of_files_together():
         ports = list(map(int, process.stdout.readline().split()))
         places = list(zip(("127.0.0.1", "127.0.0.2"), ports, strict=True))
         for place in places:  # both have somebody to take when the server begins
-            stack.enter_context(socket.create_connection(place, timeout=20))
+            stack.enter_context(socket.create_connection(place, timeout=HANGS_AFTER_S))
         process.stdin.write(b"begin\n")
         process.stdin.flush()
         assert b"too many open files" in process.stderr.readline()

@@ -41,7 +41,7 @@ def closed_port():
 
 
 def stranger(store):
-    return socket.create_connection(("127.0.0.1", store.port), timeout=20)
+    return socket.create_connection(("127.0.0.1", store.port), timeout=HANGS_AFTER_S)
 
 
 def everything(sock):
@@ -157,7 +157,7 @@ print(resource.getrlimit(resource.RLIMIT_NOFILE))
             sock.close()
         with TCPStore("127.0.0.1", port, timeout=LONG) as store:
             store.set("a", "1")
-        out, err = process.communicate("\n", timeout=20)
+        out, err = process.communicate("\n", timeout=HANGS_AFTER_S)
     assert out == "(80, 80)\n"
     assert "too many open files" in err
 
@@ -338,7 +338,7 @@ def test_a_store_that_is_let_go_closes_its_port():
     port = store.port
     del store
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=20)
+        socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S)
 
 
 def test_the_master_waits_for_its_workers():
@@ -425,7 +425,7 @@ def test_a_store_that_cannot_stand_says_why(master):
 
 def test_it_listens_on_its_address_alone(master):
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.2", master.port), timeout=20)
+        socket.create_connection(("127.0.0.2", master.port), timeout=HANGS_AFTER_S)
 
 
 LINK_LOCAL = """

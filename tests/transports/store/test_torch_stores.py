@@ -130,7 +130,7 @@ def test_our_client_with_a_secret_is_told_that_torchs_server_has_none(use_libuv)
         port = int(server.stdout.readline())
         with pytest.raises(AuthenticationError, match="has no job secret"):
             TCPStore("127.0.0.1", port, timeout=LONG, secret=b"mine")
-        server.communicate("", timeout=20)
+        server.communicate("", timeout=HANGS_AFTER_S)
 
 
 @pytest.mark.parametrize("use_libuv", [True, False])
@@ -150,7 +150,7 @@ def test_our_client_at_torchs_server(use_libuv):
         with pytest.raises(WaitTimeoutError, match="for never in the store"):
             store.wait(["a", "never"], timedelta(milliseconds=100))
         assert store.get("b") == b"\xff"
-        server.communicate("", timeout=20)
+        server.communicate("", timeout=HANGS_AFTER_S)
         with pytest.raises(PeerLostError):
             store.get("a")
 
