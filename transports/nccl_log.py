@@ -16,6 +16,8 @@ import threading
 from collections.abc import Mapping
 from typing import TextIO
 
+from railgauge.topo.sources.printable import inline
+
 SUBSYSTEMS = ("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "NVLS",
               "BOOTSTRAP", "REG", "PROFILE", "RAS")  # fmt: skip
 DEFAULT_SUBSYSTEMS = frozenset({"INIT", "BOOTSTRAP", "ENV"})
@@ -38,7 +40,7 @@ class NcclLog:
         """Write an INFO line, if its subsystem (or the other it belongs to) is wanted."""
         if self._wanted and not self._subsystems.isdisjoint({subsystem, also}):
             prefix = f"{self._host}:{os.getpid()}:{threading.get_native_id()} [{self._device}]"
-            (self._stream or sys.stderr).write(f"{prefix} NCCL INFO {message}\n")
+            (self._stream or sys.stderr).write(f"{prefix} NCCL INFO {inline(message)}\n")
 
 
 def expand(path: str, host: str) -> str:

@@ -17,7 +17,9 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     from railgauge.cli.terminal import console
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    shown = console(stderr=True)
-    with Progress(*columns, console=shown, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+    shown = Progress(
+        *columns, console=console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+    with shown as bar:
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)

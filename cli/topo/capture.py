@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo capture: the raw reads of this machine in one archive."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -47,6 +48,12 @@ def archive_suffix(path: str) -> str:
     from railgauge.topo.sources.compression import WRITERS
 
     suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
+    if suffix is None and _is_terminal(path):
+        raise UsageError(f"-o {path} is a terminal, and an archive is no text: give a file or a pipe")
     if suffix is None and not path.startswith("/dev/"):
         raise UsageError(f"-o {path}: give a name that ends in {' or '.join(WRITERS)}")
     return suffix or ".tar.zst"
+
+
+def _is_terminal(path: str) -> bool:
+    return path == "/dev/tty" or (path in ("/dev/stdout", "/dev/fd/1") and sys.stdout.isatty())

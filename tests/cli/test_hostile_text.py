@@ -407,6 +407,13 @@ def test_settings_of_the_environment_are_text():
         assert_clean(done.stderr)
 
 
+def test_an_archive_is_not_for_a_terminal():
+    text, status = at_terminal("topo", "capture", "-o", "/dev/stdout")
+    assert status == 2
+    assert "is a terminal" in text
+    assert_clean(text, tty=True)
+
+
 def test_an_encoding_that_lacks_a_character_ends_nothing(recorded):
     done = railgauge("topo", "show", "--from", recorded, PYTHONIOENCODING="ascii", timeout=50)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 SYSTEM = re.compile(r"/(?:sys|proc|dev)(?:/|$)|/(?:var/)?run/nvidia-topologyd(?:/|$)|/etc/ufw(?:/|$)")
 """Where the kernel and programs name things, and users do not."""
-PATH = re.compile(r"(?<![\w./~<-])~?(?:/[\w.%@+~-]+)+/?")
+NAMES = r"(?:/[\w.%@+~-]+)+/?"
+PATH = re.compile(rf"(?<![\w./~<-])~?{NAMES}|(?<=\w)/(?:home|users?|data|scratch|mnt|lustre|gpfs|nfs|srv|tmp){NAMES}")
+"""A path in a text. Right behind a word, as in -I/home/alice, it begins with a folder that has those of users."""
 ORDINARY = frozenset(
     re.findall(
         r"\S+",

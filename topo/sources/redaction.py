@@ -21,7 +21,7 @@ from railgauge.topo.sources.path_names import PATH, SYSTEM, renamed
 from railgauge.topo.sources.pseudonym import V4_MAPPED, Pseudonyms
 from railgauge.topo.sources.reader import follow
 from railgauge.topo.sources.secrets_in_text import without_secrets
-from railgauge.topo.sources.setting_words import WORD, is_known, is_plain, takes_paths
+from railgauge.topo.sources.setting_words import WORD, is_known, is_plain, takes_devices, takes_paths
 
 SHAPES = {
     "ipoib": r"(?:[0-9a-f]{2}:){19}[0-9a-f]{2}",  # flags, queue pair, GID
@@ -171,7 +171,8 @@ class Redaction:
     def _setting_words(self, name: str, value: str) -> str:
         def word(found: re.Match[str]) -> str:
             text = found[0]
-            stays = is_plain(name, text) or any(device.startswith(text) for device in self._devices)
+            here = takes_devices(name) and any(device.startswith(text) for device in self._devices)
+            stays = here or is_plain(name, text)
             return self._numbered(text) if stays else self._name(text)
 
         return WORD.sub(word, value)

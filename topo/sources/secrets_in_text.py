@@ -4,6 +4,8 @@
 import re
 from collections.abc import Callable
 
+from railgauge.topo.sources.path_names import renamed
+
 URL = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*://)(?:(?P<login>[^/\s@]*)@)?(?P<host>[^/\s:?#]+)?(?P<rest>[^\s?#]*)(?P<query>[?#]\S*)?"
 )
@@ -27,7 +29,7 @@ def without_secrets(text: str, pseudonym: Callable[[str, str], str]) -> str:
         login = f"{pseudonym('secret', found['login'])}@" if found["login"] else ""
         host = pseudonym("host", found["host"]) if found["host"] else ""
         query = f"?{pseudonym('secret', found['query'])}" if found["query"] else ""
-        return f"{found['scheme']}{login}{host}{found['rest']}{query}"
+        return f"{found['scheme']}{login}{host}{renamed(found['rest'], pseudonym)}{query}"
 
     def called(found: re.Match[str]) -> str:
         value = found["value"]

@@ -21,6 +21,10 @@ WORDS = frozenset(
     """,
     )
 )
+HOSTS = re.compile(r".*(?:_COMM_ID|_ADDR)")
+"""Settings whose value is a host and a port."""
+DEVICES = re.compile(r".*(?:IFNAME|_HCA|_DEVICES|_IF|_INTERFACE|_DEV)(?:_.*)?")
+"""Settings whose value is names of interfaces or RDMA devices."""
 INTERFACE = re.compile(
     r"(?:en|eth|ib|bond|team|docker|lo|veth|br|virbr|wl|ww|sl|mlx|hsn|roce|rocep|ibp|bnxt|irdma|efa|cxi|vlan|tun|tap|cni|"
     r"flannel|cali|podman|lxc|rail|gpu|mlan|net|usb|idrac|storage|p)(?:[-_.]?\w{0,4}\d[\w.@]{0,10}|[sx]\w{0,12})?"
@@ -36,6 +40,11 @@ def takes_paths(name: str) -> bool:
     return name.endswith(("_FILE", "_PLUGIN", "_LIB", "_PATH", "_DIR")) or _kind(name) is Kind.FILE
 
 
+def takes_devices(name: str) -> bool:
+    """Whether a setting's value is names of interfaces or RDMA devices."""
+    return bool(DEVICES.fullmatch(name))
+
+
 def is_known(name: str) -> bool:
     """Whether words of such a setting are looked at one by one; the value of another is one secret."""
     return name in KNOWN or name.startswith(OTHERS)
@@ -44,7 +53,11 @@ def is_known(name: str) -> bool:
 def is_plain(name: str, word: str) -> bool:
     """Whether a word of its value tells nothing."""
     number = NUMBER if _kind(name) is Kind.NUMBER else SHORT
-    return bool(number.fullmatch(word)) or word.lower() in WORDS or bool(INTERFACE.fullmatch(word))
+    if number.fullmatch(word) or word == "localhost":
+        return True
+    if takes_devices(name) and INTERFACE.fullmatch(word):
+        return True
+    return word.lower() in WORDS and not HOSTS.fullmatch(name)
 
 
 def _kind(name: str) -> Kind | None:

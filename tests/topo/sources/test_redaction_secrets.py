@@ -22,14 +22,15 @@ KEY = derived_key("secret")
 CONF, TOPO = "/data/teams/opsyard/kwhite/nccl-kestrel.conf", "/scratch/projects/moonshot/kwhite.xml"
 SETTINGS = {
     "NCCL_COMM_ID": "headnode-seven.corp.example.net:29500",
-    "NCCL_RAS_ADDR": "rasbox:28028",
+    "NCCL_RAS_ADDR": "gpu-37b:28028",
+    "NCCL_TUNER_PLUGIN": "secretsauce",
     "NCCL_SOCKET_IFNAME": "=eth0,^docker",
     "NCCL_IB_HCA": "mlx5_0:1,mlx5_1",
     "NCCL_HOSTID": "pinkpanther",
     "NCCL_CONF_FILE": CONF,
     "NCCL_TOPO_FILE": TOPO,
     "NCCL_DEBUG_FILE": "/var/log/projektx/nccl.%h.%p.log",
-    "NCCL_DEBUG": "hunter2hunter",
+    "NCCL_DEBUG": "p4ssw0rd",
     "NCCL_NET_PLUGIN": "/opt/acmecorp/libnccl-net.so",
     "NCCL_NET": "acmeplugin",
     "NCCL_MY_TOKEN": "s3cr3t-unknown",
@@ -58,12 +59,23 @@ TOPOLOGY = """\
 </system>
 """
 PROBLEMS = {
-    "/home/kwhite/private/x": "open /data/kwhite/y: Permission denied",
+    "/home/kwhite/private/x": "open /data/kwhite/y: Permission denied, cc -I/home/kwhite file:///home/kwhite/z",
     "/sys/class/x": "curl http://carol:swordfish@proxyhost.corp/ failed, token=blackbird",
 }
 SECRETS = (
-    *("headnode", "corp.example", "rasbox", "pinkpanther", "opsyard", "kwhite", "kestrel", "moonshot", "projektx"),
-    *("hunter2", "acmecorp", "acmeplugin", "s3cr3t", "4711471147114711", "alice", "opensesame", "vault.corp"),
+    *(
+        "headnode",
+        "corp.example",
+        "gpu-37b",
+        "secretsauce",
+        "pinkpanther",
+        "opsyard",
+        "kwhite",
+        "kestrel",
+        "moonshot",
+        "projektx",
+    ),
+    *("p4ssw0rd", "acmecorp", "acmeplugin", "s3cr3t", "4711471147114711", "alice", "opensesame", "vault.corp"),
     *("querysecret", "mallory", "correcthorse", "tr0ub4dor", "saltsalt", "otherhead", "ghp_abc", "hf_zyx"),
     *("bobthebuilder", "akiaabc", "tok-zebra", "between-the-lines", "carol", "swordfish", "proxyhost", "blackbird"),
 )
