@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge._native.transports import keep
-from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError, described
 from railgauge.topo.sources.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.forked import leave_to_parent
@@ -207,6 +207,12 @@ class Bootstrap(Group):
         return frames
 
     def _watch(self) -> None:
+        try:
+            self._look_after_hub()
+        except MemoryError as error:
+            self._set_failure(RunError(described(error)))
+
+    def _look_after_hub(self) -> None:
         beat_s, silent_s = self._beat_s, max(self.timeout_s * SILENT_SHARE, self._beat_s * SILENT_BEATS)
         next_beat, in_vain_s = time.monotonic() + beat_s, 0.0
         while True:

@@ -19,7 +19,7 @@ from ClusterShell.Task import task_self
 from ClusterShell.Worker.Ssh import SshClient, WorkerSsh
 
 from railgauge.collectives.launch.hostfile import check_destination
-from railgauge.collectives.launch.launch import program
+from railgauge.collectives.launch.launch import exit_on_signals, program
 from railgauge.topo.errors import UnavailableError, UsageError
 
 logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe is told by what comes of it
@@ -236,7 +236,8 @@ def converse(
     hold_stdin: bool = False,
     grace_s: float | None = None,
 ) -> None:
-    """Run each host's command (from `ssh_command`) until all have ended; an exception ends the connections.
+    """Run each host's command (from `ssh_command`) until all have ended; an exception ends the connections, and so do
+    SIGTERM and SIGHUP.
 
     Args:
         commands: by host.
@@ -254,12 +255,13 @@ def converse(
     for stream in ("stdout_msgtree", "stderr_msgtree"):
         task.set_default(stream, False)  # the listener keeps what it wants
     worker = _Worker(commands, listener, timeout_s, grace_s)
-    task.schedule(worker)
-    worker.write(stdin)
-    if not hold_stdin:
-        worker.set_write_eof()
-    listener.began(Line(worker))
-    task.resume()
+    with exit_on_signals():
+        task.schedule(worker)
+        worker.write(stdin)
+        if not hold_stdin:
+            worker.set_write_eof()
+        listener.began(Line(worker))
+        task.resume()
 
 
 def run_on(

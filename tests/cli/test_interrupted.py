@@ -8,6 +8,7 @@ import signal
 import pytest
 from tests.cli.command import railgauge, started
 from tests.cli.test_schemas import check
+from tests.hosts.waiting import until
 
 ENDLESS = {
     "run": ("run", "all_reduce", "-b", "8M", "-e", "8M", "-n", "100000", "-T", "60", "--device", "cpu"),
@@ -96,6 +97,40 @@ def test_other_signals_end_a_job_with_their_status_and_leave_nothing(command, nu
         assert not [pid for pid in ranks if os.path.exists(f"/proc/{pid}")]
 
 
+def both(folder):
+    """What two have written into files there, once they have."""
+    found = [path.read_text().strip() for path in folder.iterdir()]
+    return found if len(found) == 2 and all(found) else []
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return file.read().split()
+
+
+SLOW_SSH = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+echo $$ > "$FOLDER/$1"
+exec sleep 1000
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("what", ["dump", "check"])
+def test_signals_end_what_is_asked_of_a_cluster_and_leave_nothing(tmp_path, what, number):
+    folders = [tmp_path / name for name in ("asked", "temporary")]
+    for folder in folders:
+        folder.mkdir()
+    script = tmp_path / "ssh"
+    script.write_text(SLOW_SSH)
+    script.chmod(0o755)
+    env = {"RAILGAUGE_SSH": str(script), "FOLDER": str(folders[0]), "TMPDIR": str(folders[1])}
+    with started("cluster", what, "-w", "a,b", **env) as process:
+        pids = until(lambda: both(folders[0]))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=50)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in err
+    assert list(folders[1].iterdir()) == []
+    until(lambda: not [pid for pid in pids if os.path.exists(f"/proc/{pid}")])

@@ -106,7 +106,7 @@ class RequestReader:
     @property
     def held(self) -> int:
         """Bytes of requests that are not all there."""
-        return len(self._buffer) + self._size
+        return len(self._buffer) - self._at + self._size
 
     def feed(self, data: bytes) -> None:
         """Take what arrived."""

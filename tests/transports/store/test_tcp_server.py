@@ -75,9 +75,23 @@ def test_a_store_open_to_all_keeps_no_more_than_its_bound(monkeypatch, secret):
                     client.set(f"key {number}", bytes(1 << 18))
         assert (values.held > 2 << 20) == bool(secret)
         store.set("small", "1")
-        store.delete_key("key 0")
-        store.set("small", "1")
         assert store.get("small") == b"1"
+        before = values.held
+        store.set("another", "1")
+        store.set("another", "12345")
+        assert store.delete_key("another")
+        assert values.held == before
+
+
+def test_a_full_store_open_to_all_still_answers(monkeypatch):
+    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 64 << 10)
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
+        with TCPStore("127.0.0.1", store.port, timeout=LONG) as client, contextlib.suppress(PeerLostError):
+            for number in range(200):
+                client.set(f"key {number}", bytes(1000))
+        assert store._server._values.held > 64 << 10
+        assert store.get("key 0") == bytes(1000)
+        assert store.delete_key("key 0")
 
 
 def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_takes(monkeypatch, caplog):
