@@ -29,6 +29,21 @@ def test_the_text_folds_what_is_as_before():
     assert lines[-1].endswith("; worse: none; gone: 1 WARN")
 
 
+def test_what_is_gone_is_told_in_brief_and_what_is_new_with_its_remedy():
+    lines = against("@dgx-h100-port-down", "@dgx-h100-nic-x8").stdout.splitlines()
+    gone = lines.index("gone since @dgx-h100-nic-x8:")
+    assert lines[2].startswith("    remedy: ")
+    assert lines[gone + 2].startswith("unchanged, not counted: ")
+    assert not any(line.startswith(("    effect: ", "    remedy: ")) for line in lines[gone:])
+
+
+def test_what_is_unchanged_is_named_or_counted_and_not_both():
+    same = against("@dgx-h100-port-down", "@dgx-h100-port-down").stdout.splitlines()[-2]
+    assert same.startswith("unchanged, not counted: WARN ib-port-down; INFO ")
+    _, _, counted = same.rpartition("; ")
+    assert {word for word in counted.replace(",", "").split() if word.isupper()} == {"PASS", "UNKNOWN"}
+
+
 def test_the_document_says_since_when_and_what_is_gone():
     document = json.loads(against("@dgx-h100", "@dgx-h100-port-down", "--json").stdout)
     assert document["baseline"] == {"source": "@dgx-h100-port-down", "host": "dgx-h100"}

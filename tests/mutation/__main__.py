@@ -52,8 +52,15 @@ def main() -> int:
 
 def words(mutant: Mutant) -> str:
     """Where it is and what."""
-    was, now = (text if len(text) <= WIDTH else text[: WIDTH - 1] + "…" for text in (mutant.was, mutant.now))
+    differ = (place for place, (one, other) in enumerate(zip(mutant.was, mutant.now, strict=False)) if one != other)
+    begin = max(0, next(differ, 0) - WIDTH // 2)
+    was, now = (_cut(text, begin) for text in (mutant.was, mutant.now))
     return f"{mutant.path}:{mutant.line} {mutant.function}: {was}  ->  {now}"
+
+
+def _cut(text: str, begin: int) -> str:
+    """A window of a text, so that what differs is in it."""
+    return f"{'…' * (begin > 0)}{text[begin : begin + WIDTH]}{'…' * (len(text) > begin + WIDTH)}"
 
 
 def said(verdict: Verdict) -> str:

@@ -142,10 +142,10 @@ def _variants(tree: ast.Module) -> Iterator[tuple[Site, str, ast.AST]]:
 
 def _sites(parent: ast.AST, function: str, outer: ast.AST | None = None) -> Iterator[Site]:
     for field, value in ast.iter_fields(parent):
-        if field in ("annotation", "returns", "bases", "type_params") or _is_for_types(parent, field):
+        if field in ("annotation", "returns", "bases", "type_params"):
             continue
         for place, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if not isinstance(node, ast.AST) or _is_docstring(node) or _is_dataclass(node):
+            if not isinstance(node, ast.AST) or _is_declaration(node):
                 continue
             line = getattr(node, "lineno", getattr(parent, "lineno", 0))
             yield Site(node, parent, field, place, function, line)
@@ -162,17 +162,14 @@ def _inside(node: ast.AST, outer: ast.AST | None, function: str) -> str:
     return f"{function}.{'<locals>.' if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) else ''}{node.name}"
 
 
-def _is_for_types(parent: ast.AST, field: str) -> bool:
-    test = getattr(parent, "test", None)
-    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING" and field in ("test", "body")
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_dataclass(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dataclass"
+def _is_declaration(node: ast.AST) -> bool:
+    """A docstring, what a type checker alone sees, or how a dataclass is made."""
+    match node:
+        case ast.Expr(value=ast.Constant()) | ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+        case ast.Call(func=ast.Name(id="dataclass")):
+            return True
+    return False
 
 
 def _replacements(site: Site) -> Iterator[Variant]:

@@ -136,6 +136,23 @@ def test_findings_come_in_the_order_of_lines_and_the_worst_first(tmp_path):
     assert [(f.id, f.line) for f in found][-2:] == [("numaid-duplicate", 16), ("gpu-numbering", 19)]
 
 
+def test_of_two_gpus_that_differ_neither_has_what_most_have(tmp_path):
+    fewer = SWITCH_LINK.replace('"18"', '"12"')
+    found = findings(tmp_path, changed((LINK0, SWITCH_LINK), (LINK1, fewer)))
+    assert "nvlink-missing" not in {f.id for f in found}
+
+
+@pytest.mark.parametrize(("narrow", "told"), [(1, 1), (2, 0)])
+def test_links_of_half_of_the_gpus_are_not_what_most_have(tmp_path, narrow, told):
+    more = "".join(
+        f'<pci busid="0000:c{number}:00.0" class="0x030200" vendor="0x10de" device="0x2330" '
+        f'link_speed="32.0 GT/s PCIe" link_width="8"><gpu dev="{number}" sm="90" rank="{number}" gdr="1"/></pci>'
+        for number in range(2, 2 + narrow)
+    )
+    found = findings(tmp_path, changed(("  </cpu>\n</system>", f"{more}  </cpu>\n</system>")))
+    assert [f.id for f in found].count("pcie-link-degraded") == told
+
+
 def test_a_subset_of_hybrid_mesh_gpus_misses_no_nvlinks(tmp_path):
     """Two of three GPUs that are wired to each other have more links than the third: that is how DGX-1 is built."""
     third = (

@@ -272,6 +272,15 @@ def test_a_gpu_whose_own_nic_is_gone_is_far_from_the_others():
     assert [(one.level, one.evidence["near_gpus"]) for one in found] == [(Level.WARN, 7)]
 
 
+def test_gpus_are_far_where_more_than_half_have_a_nic_of_their_own():
+    gone = {f"{IB}/mlx5_{number}": None for number in (0, 3, 4, 5)}
+    assert Level.WARN not in levels("gpu-nic-far", case("dgx-h100", files=gone))
+    assert Level.INFO not in levels("gpu-nic-far", case("dgx-h100", files=gone))
+    del gone[f"{IB}/mlx5_5"]
+    found = findings("gpu-nic-far", case("dgx-h100", files=gone))
+    assert [one.evidence["near_gpus"] for one in found] == [5] * 3
+
+
 def test_a_port_that_is_down_is_the_fault_and_not_the_distance():
     assert levels("gpu-nic-far", case("dgx-h100-port-down")) == {Level.INFO}
 
