@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults put into the code on purpose, drawn at random: what do the tests not see?
 
-python -m tests.mutation [--seed S] [--count N] [--budget SECONDS] [--list] FOLDER ...
+python -m tests.mutation [--seed S] [--count N] [--budget SECONDS] [--jobs N] [--list] FOLDER ...
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.mutation.mutants import Mutant, draw
 from tests.mutation.reach import LAYERS, Map
-from tests.mutation.tree import ROOT, Tree
+from tests.mutation.tree import ROOT, Tree, Trees
 from tests.mutation.trial import Verdict, trial
 
 WORK = ROOT / "build" / "mutation"
@@ -32,16 +32,19 @@ def main() -> int:
             print(words(one))
         return 0
     known = equivalent()
-    tree = Tree(WORK / "tree")
+    trees = Trees(WORK, options.jobs)
     survived = 0
     for folder, mutants in drawn.items():
         reach = Map(WORK / "reach.json")
-        reach.ask(tree, folder)
+        reach.ask(trees, folder)
         results = Counter[str]()
+
+        def tried(tree: Tree, mutant: Mutant, reach: Map = reach) -> Verdict:
+            why = known.get(mutant.place)
+            return Verdict("equivalent", why) if why else trial(tree, reach, mutant, budget_s=options.budget)
+
         with (WORK / f"{folder.replace('/', '-')}-{options.seed}.jsonl").open("w", encoding="utf-8") as lines:
-            for number, mutant in enumerate(mutants, 1):
-                why = known.get(mutant.place)
-                verdict = Verdict("equivalent", why) if why else trial(tree, reach, mutant, budget_s=options.budget)
+            for number, (mutant, verdict) in enumerate(zip(mutants, trees.map(tried, mutants), strict=True), 1):
                 results[verdict.result] += 1
                 print(f"{number:3} {verdict.result:10} {words(mutant)}\n{'':15}{said(verdict)}", flush=True)
                 print(json.dumps(asdict(mutant) | asdict(verdict)), file=lines, flush=True)
@@ -87,13 +90,14 @@ def arguments() -> argparse.Namespace:
     add("--seed", type=int, default=random.randrange(10**6), help="of what is drawn (a random one)")
     add("--count", type=int, default=40, help="mutants in each folder (%(default)s)")
     add("--budget", type=float, default=60.0, metavar="SECONDS", help="of tests for one mutant (%(default)g)")
+    add("--jobs", type=int, default=1, metavar="N", help="copies of the tree at work side by side (%(default)s)")
     add("--list", action="store_true", help="print what is drawn, and run nothing")
     options = parser.parse_args()
     options.folders = [folder.strip("/") for folder in options.folders] or [*LAYERS]
     if unknown := [f for f in options.folders if f.split("/")[0] not in LAYERS or not (ROOT / f).is_dir()]:
         parser.error(f"{', '.join(unknown)}: not a folder of the code ({', '.join(LAYERS)}, or one in them)")
-    if options.count < 1 or options.budget <= 0:
-        parser.error("--count is at least 1, --budget more than 0")
+    if min(options.count, options.jobs) < 1 or options.budget <= 0:
+        parser.error("--count and --jobs are at least 1, --budget more than 0")
     return options
 
 

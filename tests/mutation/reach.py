@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.mutation.mutants import Mutant
-from tests.mutation.tree import ROOT, Tree
+from tests.mutation.tree import ROOT, Tree, Trees
 
 LIMIT_S = 120.0
 """For one test file, traced, which takes it about twice its time; what it entered until then counts."""
@@ -38,13 +38,13 @@ class Map:
         kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         self._of = {name: Reach(**one) for name, one in kept.items()}
 
-    def ask(self, tree: Tree, folder: str) -> None:
+    def ask(self, trees: Trees, folder: str) -> None:
         """Run the test files of a folder of the code and of those that build on it, where it is not known yet."""
         names = test_files(folder)
         new = [name for name in names if name not in self._of or self._of[name].digest != digest(name)]
-        for place, name in enumerate(new):
-            print(f"which functions {name} enters: {place + 1} of {len(new)}", flush=True)
-            self._of[name] = traced(tree, name)
+        for place, (name, found) in enumerate(zip(new, trees.map(traced, new), strict=True), 1):
+            print(f"which functions {name} enters: {place} of {len(new)}", flush=True)
+            self._of[name] = found
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps({name: asdict(one) for name, one in self._of.items()}), encoding="utf-8")
         self._of = {name: self._of[name] for name in names}

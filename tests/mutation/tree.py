@@ -8,13 +8,18 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
 
 from tests.mutation.mutants import Mutant, mutated
 
 ROOT = Path(__file__).parents[2]
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 STARTER = """#!{python}
 import sys
 from railgauge.cli.main import main
@@ -99,6 +104,28 @@ class Tree:
         found = subprocess.run(shown, capture_output=True, text=True, check=True, cwd="/").stdout.strip()
         if not Path(found).is_relative_to(source):
             raise RuntimeError(f"tests of the copy would run {found}: they need {source}")
+
+
+class Trees:
+    """So many copies, each at one thing at a time."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count)
+        self._idle = SimpleQueue[Tree]()
+        for tree in self._pool.map(lambda number: Tree(folder / f"tree-{number}"), range(count)):
+            self._idle.put(tree)
+
+    def map(self, task: Callable[[Tree, Given], Result], items: Iterable[Given]) -> Iterator[Result]:
+        """What each item gives in some copy, in the order of the items."""
+
+        def in_one(item: Given) -> Result:
+            tree = self._idle.get()
+            try:
+                return task(tree, item)
+            finally:
+                self._idle.put(tree)
+
+        return self._pool.map(in_one, items)
 
 
 def _copy_files(root: Path) -> None:
