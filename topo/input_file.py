@@ -6,7 +6,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 
 from railgauge.topo.errors import InputError
@@ -63,7 +63,7 @@ def _up_to(most: int, found: Iterator[bytes], why: str, path: str) -> Iterator[b
         yield block
 
 
-def _opened(path: str) -> Iterator[bytes]:
+def _opened(path: str) -> Generator[bytes, None, None]:
     """The blocks of a file. Opened without waiting: a pipe that nobody writes to would keep a plain open for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
