@@ -5,9 +5,7 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
-import math
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from railgauge import __version__
@@ -24,19 +22,8 @@ def document(schema: str, host: str, **content: object) -> dict[str, Any]:
 
 
 def json_text(content: dict[str, Any], indent: int | None = 1) -> str:
-    """The document as text; null for a number that JSON has no spelling of (NaN, Infinity)."""
-    try:
-        return json.dumps(content, indent=indent, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(content), indent=indent, allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """The document as text; ValueError for a number that JSON has no spelling of (NaN, Infinity)."""
+    return json.dumps(content, indent=indent, allow_nan=False)
 
 
 def print_json(content: dict[str, Any]) -> None:
