@@ -147,8 +147,6 @@ def run(
         device = Device.CUDA
     redop, files = parse_outputs(outputs or [], output)
     of_gpus = {"-z": blocking, "-G": cudagraph}
-    if blocking and cudagraph:
-        raise UsageError("-z and -G: the host cannot wait for operations within a CUDA graph; use one of them")
 
     def remarks() -> list[str]:
         return [] if chosen is Engine.NCCL else [*remarks_on(device, register, of_gpus), *without_effect(os.environ)]

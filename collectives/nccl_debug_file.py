@@ -41,7 +41,7 @@ class NcclDebugFile:
             self._own = os.memfd_create("railgauge-nccl-debug")
             self._path = environ["NCCL_DEBUG_FILE"] = f"/proc/self/fd/{self._own}"
             owner = os.getpid()
-            atexit.register(lambda: os.getpid() == owner and self.forward())  # no fork's copy
+            atexit.register(lambda: self.forward() if os.getpid() == owner else None)  # no fork's copy
         if not self._all:
             environ["NCCL_DEBUG"] = "INFO"
             environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)
