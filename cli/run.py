@@ -73,7 +73,15 @@ def run(
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report mean CPU time, with warm-up")] = 0,
     timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
-    blocking: Annotated[int, option(HOW, "-z", "--blocking", help="GPUs only: operations block the host")] = 0,
+    blocking: Annotated[
+        int,
+        option(
+            HOW,
+            "-z",
+            "--blocking",
+            help="1: the host waits for each operation, and times it by its own clock (GPUs only)",
+        ),
+    ] = 0,
     cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
     register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
@@ -134,7 +142,7 @@ def run(
     if chosen is Engine.NCCL:
         check_nccl(
             device,
-            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters, "-z": blocking},
+            {"--tune": tune, "--fault": fault, "--record": record, "--counters": counters},
         )
         device = Device.CUDA
     redop, files = parse_outputs(outputs or [], output)
@@ -182,6 +190,7 @@ def run(
         record=bool(record),
         device=device,
         replays=cudagraph,
+        blocking=bool(blocking),
     )
     asked = Start(
         ranks=ranks,
@@ -208,8 +217,7 @@ def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]
 
     why = None if device == Device.CPU else why_no_gpu()
     if device == Device.CUDA or (device == AUTO and not why):
-        blocking = ["-z is ignored: operations are timed behind one another, by the GPU's clock"] * bool(of_gpus["-z"])
-        return [*["ranks use GPUs"] * (device == AUTO), *blocking]
+        return ["ranks use GPUs"] * (device == AUTO)
     return [*([f"ranks use host memory: {why}"] if why else []), *registered(register), *ignored(of_gpus)]
 
 

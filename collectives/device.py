@@ -67,6 +67,8 @@ def check_on_gpus(job: Job) -> None:
     of_the_host = {"--fault": job.fault, "--counters": job.counters, "--record": job.record}
     if asked := [flag for flag, value in of_the_host.items() if value]:
         raise UsageError(f"{asked[0]} is for ranks in host memory: add --device cpu")
+    if job.blocking and job.replays:
+        raise UsageError("-z and -G: the host cannot wait for operations within a CUDA graph; use one of them")
 
 
 def leave_hung_gpu(status: int) -> None:

@@ -2,6 +2,7 @@
 """What a run needs of a rank that works in the memory of its GPU."""
 
 import functools
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -31,14 +32,15 @@ class GpuBench(Bench):
         largest: int,
         *,
         replays: int = 0,
+        blocking: bool = False,
         allocate: Callable[[int], native.GpuMemory] | None = None,
     ) -> None:
-        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `allocate` takes the
-        memory where the communicator has its own.
+        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `blocking`: the host
+        waits for each of them, and its clock counts. `allocate` takes the memory where the communicator has its own.
         """
         super().__init__(comm.rank, comm.size)
         self._comm = comm
-        self._replays = replays
+        self._replays, self._blocking = replays, blocking
         self._arrays = GpuArrays(comm.device, largest, comm.rank, comm.size, allocate, comm.timeout_s)
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
@@ -46,8 +48,15 @@ class GpuBench(Bench):
         self._comm.running(lambda: self._arrays.fill(case, pattern, in_place=in_place))
 
     def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
-        """As in Bench; by the GPU's clock."""
+        """As in Bench; by the GPU's clock, or by the host's where it waits for each operation."""
         source, destination = self._arrays.pointers(case, in_place=in_place)
+        if self._blocking:
+            for _ in range(ahead):
+                self._comm.repeat(case, source, destination)
+            began = time.perf_counter()
+            for _ in range(times):
+                self._comm.repeat(case, source, destination)
+            return (time.perf_counter() - began) / times
         replays = self._replays if ahead else 0
         return self._comm.repeat(case, source, destination, ahead=ahead, times=times, replays=replays)
 

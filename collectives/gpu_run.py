@@ -41,7 +41,9 @@ class GpuRun:
         )
         if not job.tune:
             allocate = registered(self._comm, job.register)
-            self.bench = GpuBench(self._comm, max(job.sizes), replays=job.replays, allocate=allocate)
+            self.bench = GpuBench(
+                self._comm, max(job.sizes), replays=job.replays, blocking=job.blocking, allocate=allocate
+            )
 
     def remarks(self) -> list[str]:
         """For the head of the table."""

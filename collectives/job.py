@@ -43,6 +43,8 @@ class Job:
     """auto, cpu or cuda (collectives/device.py)."""
     replays: int = 0
     """How often a CUDA graph of all iterations is run; 0: none is made."""
+    blocking: bool = False
+    """Whether the host waits for each operation on a GPU, and times it."""
     tune: bool = False
     """Whether every algorithm is measured for the tuning file, in place of rows."""
     register: int = 0
@@ -69,6 +71,7 @@ class Job:
             "-m": str(self.aggregate),
             "-N": str(self.cycles),
             "-G": str(self.replays),
+            "-z": str(int(self.blocking)),
             "--tune": str(self.tune),
             "-c": str(self.check),
             "-R": str(self.register),

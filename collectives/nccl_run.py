@@ -32,7 +32,9 @@ class NcclRun:
         self._bootstrap = bootstrap
         self._log = process_debug_file(job.graph_file)
         self._comm = NcclCommunicator(bootstrap, device, register=job.register, log=self._log)
-        self.bench = GpuBench(self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.replays)
+        self.bench = GpuBench(
+            self._comm, max(job.sizes), allocate=self._comm.memory, replays=job.replays, blocking=job.blocking
+        )
 
     def facts(self) -> NcclFacts:
         """What this process' NCCL told so far."""

@@ -39,7 +39,8 @@ NB_MODULE(_native, m) {
         object.release();
       },
       "object"_a,
-      "Keep an object with all that it holds until this process ends, without a word about it then.");
+      "Keep an object with all that it holds until this process ends, without a word about it "
+      "then.");
   railgauge::bind_errors(transports);
   railgauge::bind_doorbell(transports);
   railgauge::bind_shm(transports);

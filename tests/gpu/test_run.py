@@ -36,6 +36,20 @@ def test_every_collective_is_verified(fake_gpus, collective):
     assert is_right(got)
 
 
+def test_the_host_waits_for_each_operation(fake_gpus, tmp_path):
+    log = tmp_path / "launches"
+    got = run("-g", "2", "-z", "1", "-n", "30", **fake_gpus(2), FAKE_CUDA_LAUNCHES=str(log))
+    assert is_right(got)
+    under_way = [int(line.split()[3]) for line in log.read_text().splitlines()]
+    assert len(under_way) > 2 * 30
+    assert max(under_way) <= 4  # what it waits for, and marks
+
+
+def test_the_host_cannot_wait_within_a_graph(fake_gpus):
+    result = railgauge("run", "all_reduce", *SMALL, "-g", "2", "-z", "1", "-G", "2", **fake_gpus(2))
+    assert (result.returncode, "-z and -G: the host cannot wait" in result.stderr) == (2, True), result.stderr
+
+
 def test_every_type_is_verified(fake_gpus):
     got = run("-g", "2", "-d", "all", "-b", "1001", "-e", "1001", **fake_gpus(2))
     assert is_right(got)

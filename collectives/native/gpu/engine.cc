@@ -71,7 +71,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
 
 Engine::~Engine() {
   if (const cuda::Closing gpu(gpu_.context()); !gpu) return;  // what follows is gone with it
-  const bool leaves = status()->abort || status()->failed;  // and so do its kernels
+  const bool leaves = status()->abort || status()->failed;    // and so do its kernels
   cuda::await_idle(gpu_.context(), kPatience + (leaves ? 0 : timeout_s_));
 }
 

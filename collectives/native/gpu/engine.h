@@ -123,7 +123,7 @@ class Engine {
   const cuda::Gpu gpu_;
   const int processors_;
   int least_processors_;  // of all ranks' GPUs
-  const bool overlaps_;  // a kernel may be got ready while the one before runs
+  const bool overlaps_;   // a kernel may be got ready while the one before runs
   std::array<std::optional<cuda::Kernels>, kDtypes> kernels_;
   cuda::Memory memory_;  // the kernels' own: a Memory
   cuda::Pinned status_;  // a Status

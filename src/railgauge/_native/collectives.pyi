@@ -220,7 +220,11 @@ class GpuEngine:
 
     def lent(self, rank: int) -> bytes: ...
 
-    def connect(self, lent: Sequence[bytes]) -> None: ...
+    @property
+    def processors(self) -> int: ...
+
+    def connect(self, lent: Sequence[bytes], processors: Sequence[int]) -> None:
+        """Both by rank."""
 
     @property
     def has_windows(self) -> bool:

@@ -11,7 +11,8 @@
 //                         never end; launch:push_sum=hang: those of that name;
 //                         cuMemcpyDtoH_v2=corrupt: a byte of what it copies is another
 //   FAKE_CUDA_PROCESSORS  how many each GPU has, separated by spaces; 16
-//   FAKE_CUDA_LAUNCHES    a file that gets a line of each launch: GPU, kernel, blocks
+//   FAKE_CUDA_LAUNCHES    a file that gets a line of each launch: GPU, kernel, blocks,
+//                         how much was on the stream
 //   FAKE_CUDA_HANG        kernels that never end do once there is no such file
 #pragma once
 
@@ -54,6 +55,8 @@ using Work = std::function<void()>;
 // Put work on a stream, or into the graph that is captured there. Null: the current GPU's default
 // stream.
 Result put(Stream stream, Work work);
+// How much is on a stream.
+std::size_t under_way(Stream stream);
 // Until nothing is under way on the current GPU's default stream.
 Result wait_default();
 // Until nothing is under way on a GPU.

@@ -66,12 +66,12 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
   return kSuccess;
 }
 
-Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned, unsigned, unsigned,
-                      unsigned, Stream stream, void** parameters, void**) {
+Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, unsigned, unsigned,
+                      unsigned, unsigned, Stream stream, void** parameters, void**) {
   if (const std::string file = setting("FAKE_CUDA_LAUNCHES"); !file.empty()) {
-    std::ofstream(file, std::ios::app)
-        << std::to_string(device_of(current_context())) + ' ' + function->name + ' ' +
-               std::to_string(blocks) + '\n';
+    std::ofstream(file, std::ios::app) << std::to_string(device_of(current_context())) + ' ' +
+                                              function->name + ' ' + std::to_string(blocks) + ' ' +
+                                              std::to_string(under_way(stream)) + '\n';
   }
   Result told = fault("cuLaunchKernel");
   if (!told) told = fault(("launch:" + function->name).c_str());
@@ -87,7 +87,8 @@ Result cuLaunchKernel(Function function, unsigned blocks, unsigned, unsigned, un
 
 Result cuLaunchKernelEx(const LaunchConfig* config, Function function, void** parameters,
                         void** extra) {
-  return cuLaunchKernel(function, config->grid[0], 1, 1, 1, 1, 1, 0, config->stream, parameters, extra);
+  return cuLaunchKernel(function, config->grid[0], 1, 1, 1, 1, 1, 0, config->stream, parameters,
+                        extra);
 }
 
 }  // extern "C"

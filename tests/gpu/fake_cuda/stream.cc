@@ -62,9 +62,9 @@ class Queue : public std::enable_shared_from_this<Queue> {
     closed_ = true;
     changed_.notify_all();
   }
-  bool is_idle() {
+  std::size_t length() {
     const std::lock_guard lock(mutex_);
-    return work_.empty();
+    return work_.size();
   }
   void wait() {
     std::unique_lock lock(mutex_);
@@ -192,6 +192,11 @@ Result put(Stream asked, Work work) {
   return kSuccess;
 }
 
+std::size_t under_way(Stream asked) {
+  const Stream stream = resolved(asked);
+  return stream ? stream->queue->length() : 0;
+}
+
 Result wait_default() {
   if (!current_context()) return kInvalidContext;
   default_stream()->queue->wait();
@@ -230,7 +235,7 @@ Result cuStreamQuery(Stream asked) {
   const Stream stream = resolved(asked);
   if (!stream) return kInvalidContext;
   if (stream->is_captured()) return kCaptureUnsupported;
-  return stream->queue->is_idle() ? kSuccess : kNotReady;
+  return stream->queue->length() ? kNotReady : kSuccess;
 }
 
 // Not in driver.h's list, since it is newer than the rest.
