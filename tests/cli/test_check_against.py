@@ -44,6 +44,12 @@ def test_what_is_unchanged_is_named_or_counted_and_not_both():
     assert {word for word in counted.replace(",", "").split() if word.isupper()} == {"PASS", "UNKNOWN"}
 
 
+def test_what_could_not_be_learnt_of_the_baseline_is_told_where_it_is_not_so_of_the_machine_too():
+    said = "@dgx-h100-port-down: RDMA ports that NCCL does not use: mlx5_3:1"
+    assert said in against("@dgx-h100", "@dgx-h100-port-down").stderr
+    assert said not in against("@dgx-h100-port-down", "@dgx-h100-port-down").stderr
+
+
 def test_the_document_says_since_when_and_what_is_gone():
     document = json.loads(against("@dgx-h100", "@dgx-h100-port-down", "--json").stdout)
     assert document["baseline"] == {"source": "@dgx-h100-port-down", "host": "dgx-h100"}

@@ -5,6 +5,7 @@ import pytest
 from tests.cli.command import railgauge
 
 from railgauge.cli import main
+from railgauge.cli.main import dispatch
 
 
 @pytest.mark.parametrize("group", ["topo", "graph"])
@@ -26,3 +27,7 @@ def test_the_first_page_names_what_a_group_has():
     lines = {line.split()[0]: line for line in main.help_text().splitlines() if line.startswith("  ")}
     assert all(name in lines["graph"] for name in ("search", "show", "lint", "join", "predict"))
     assert all(name in lines["topo"] for name in ("pick", "bind"))
+
+
+def test_without_a_command_the_help_is_a_usage_error_and_asked_for_it_is_none():
+    assert [dispatch(args) for args in ([], ["--help"], ["-h"], ["--version"])] == [2, 0, 0, 0]

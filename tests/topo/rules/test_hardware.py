@@ -5,6 +5,7 @@ import pytest
 from tests.topo.rules.cases import IB, PCI, Link, case, findings, levels
 
 from railgauge.topo.findings import Level
+from railgauge.topo.rules.pcie_link_degraded import MOST_PREDICTED
 from railgauge.topo.rules.peers import ports_between
 
 H100_NIC = "0000:18:00.0"
@@ -288,3 +289,10 @@ def test_a_port_that_is_down_is_the_fault_and_not_the_distance():
 @pytest.mark.parametrize("fixture", ["dgx-h100", "pcie-no-switch", "a100-4gpu", "h200nvl"])
 def test_gpus_alike_are_not_far(fixture):
     assert levels("gpu-nic-far", case(fixture)) <= {Level.PASS, Level.INFO}
+
+
+def test_what_narrow_links_cost_is_forecast_for_the_first_few():
+    narrow = {f"{PCI}/{device.bus_id}/current_link_width": "8" for device in case("dgx-h100").inventory.rdma}
+    found = findings("pcie-link-degraded", case("dgx-h100", files=narrow))
+    assert len(found) > MOST_PREDICTED
+    assert ["busbw" in one.effect for one in found] == [place < MOST_PREDICTED for place in range(len(found))]
