@@ -142,4 +142,4 @@ def _place(error: BaseException) -> str:
     if not frames:
         return ""
     folder, name = os.path.split(frames[-1].filename)
-    return f" ({os.path.basename(folder)}/{name}:{frames[-1].lineno})"
+    return f" ({os.path.join(os.path.basename(folder), name)}:{frames[-1].lineno})"

@@ -91,7 +91,7 @@ def test_m_operations_are_timed_for_each_of_n(n, m):
 @pytest.mark.parametrize("kind", [HostBench, GpuBench])
 def test_a_bench_passes_both_on(kind):
     bench = object.__new__(kind)
-    bench._comm, bench._replays, bench._arrays = mock.Mock(), 0, mock.Mock()
+    bench._comm, bench._replays, bench._blocking, bench._arrays = mock.Mock(), 0, False, mock.Mock()
     bench._view = bench._arrays.pointers = lambda case, in_place: (None, None)
     bench.repeat(mock.Mock(), in_place=False, ahead=5, times=7)
     given = bench._comm.repeat.call_args.kwargs

@@ -242,7 +242,7 @@ def test_ctrl_c_while_others_are_awaited_ends_all_that_are_there(interrupted):
     here[interrupted].send_signal(signal.SIGINT)
     errors = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in here]
     assert "KeyboardInterrupt" in errors[interrupted]
-    assert re.search(rf"rank {interrupted}( on \S+)?: KeyboardInterrupt", errors[1 - interrupted])
+    assert re.search(rf"rank {interrupted}( on \S+)?: interrupted", errors[1 - interrupted])
     store.close()
 
 
@@ -252,7 +252,7 @@ def test_an_exception_while_connecting_ends_the_others_at_once():
     processes = [start(url, 0, 2), start(url, 1, 2, program=failing)]
     other, own = [process.communicate(timeout=HANGS_AFTER_S)[1] for process in processes]
     assert "ZeroDivisionError: division by zero" in own
-    assert "rank 1: ZeroDivisionError: division by zero" in other
+    assert "rank 1: unexpected ZeroDivisionError: division by zero" in other
 
 
 def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_this_rank_leaves(monkeypatch):

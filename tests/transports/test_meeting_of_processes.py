@@ -19,7 +19,7 @@ from railgauge.transports.store.file_store import FileStore
 
 @pytest.mark.parametrize(
     ("number", "problem"),
-    [(signal.SIGKILL, r"rank 1 on \S+ is gone: its process ended"), (signal.SIGINT, "rank 1: KeyboardInterrupt")],
+    [(signal.SIGKILL, r"rank 1 on \S+ is gone: its process ended"), (signal.SIGINT, "rank 1: interrupted")],
 )
 def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number, problem):
     path = tmp_path / "store"

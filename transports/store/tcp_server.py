@@ -210,6 +210,7 @@ class StoreServer:
                     self._drop(client)
                     return
                 client.reader.feed(data if client.proved else self._prove(client, data))
+                self._count(client, before)  # before any of it is kept
             self._answer(client)
             self._count(client, before)
             if client.reader.opened:
