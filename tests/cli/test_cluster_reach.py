@@ -15,6 +15,9 @@ from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
 from tests.patience import HANGS_AFTER_S
 
+from railgauge.cli.cluster.reach import try_reach
+from railgauge.topo.fleet.endpoints import Endpoint
+
 RAILS = (1, 2, 3, 4, 5)
 TRIED = ("ports-blocked", "rail-unreachable", "mtu-mismatch", "rp-filter-strict")
 NODES = "rg-node[1-3]"
@@ -126,6 +129,17 @@ def test_a_node_that_dies_meanwhile_is_named_and_nothing_is_left(hosts, environ)
     assert not told(document, "WARN", "FAIL")
     assert {row["nodes"] for row in document["reach"]} == {"rg-node[1-2]"}
     assert not any(hosts.pids(host) for host in range(3))
+
+
+def test_nodes_that_end_before_they_try_are_named_with_the_reason(tmp_path, monkeypatch):
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\necho "no module named railgauge" >&2\nexit 3\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("RAILGAUGE_SSH", str(ssh))
+    nodes = {name: (Endpoint(interface="eth0", address="10.0.0.1", uses=()),) for name in ("gpu1", "gpu2")}
+    reach = try_reach({name: name for name in nodes}, nodes, frozenset(), HANGS_AFTER_S, lambda done: None)
+    words = "railgauge ended there with status 3: no module named railgauge"
+    assert reach.silent == {"gpu1": words, "gpu2": words}
 
 
 def kill_once_it_tries(hosts, host):
