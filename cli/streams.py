@@ -60,5 +60,4 @@ def show_progress(text: str) -> None:
     """Put a text in place of the last one on stderr, where that is a terminal; "" clears it."""
     if sys.stderr.isatty():
         raw = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
-        raw.write(START_OF_LINE + inline(text))
-        raw.flush()
+        raw.write(START_OF_LINE + inline(text))  # stderr is flushed at a carriage return

@@ -118,7 +118,7 @@ def paths(
 
 def plain_paths(system: System) -> Paths:
     """All paths as the wires are, before NCCL's changes: what `nvidia-smi topo -m` speaks of."""
-    table = RouteTable(system)
+    table = RouteTable(system, nvb=NO_LEVELS.nvb)
     return Paths(system, ((table, peer_rules(table, NO_LEVELS, frozenset())),), NO_LEVELS)
 
 

@@ -15,7 +15,7 @@ class RouteTable:
     `relays` names the GPU that a PXN route goes over.
     """
 
-    def __init__(self, system: System, *, nvb: bool = True) -> None:
+    def __init__(self, system: System, *, nvb: bool) -> None:
         wires = Wires(system, nvb=nvb)
         self.gpus, self.nets, self.cpus = system.gpus, system.nets, system.kind(NodeKind.CPU)
         self.cards = system.kind(NodeKind.DEV)

@@ -2,10 +2,19 @@
 """railgauge cluster check on captures: findings with their nodes, folded, and the exit status."""
 
 import json
+import re
+from pathlib import Path
+from unittest import mock
 
-from tests.cli.command import railgauge
+import pytest
+from tests.cli.command import in_process, railgauge
 from tests.cli.test_schemas import check
 from tests.topo.fleet.fleets import usual, write
+
+from railgauge.cli.cluster.gather import Limits
+from railgauge.topo.errors import UnavailableError
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 
 
 def test_check_names_the_nodes_and_ends_with_the_status_of_findings(tmp_path):
@@ -21,6 +30,14 @@ def test_check_names_the_nodes_and_ends_with_the_status_of_findings(tmp_path):
     document = json.loads(only.stdout)
     check("findings", document)
     assert {(one["id"], one["host"]) for one in document["findings"]} == {("nodes-differ", "gpu4")}
+
+
+@pytest.mark.parametrize("answer", ["check", "dump"])
+def test_nodes_are_given_the_time_that_is_documented(answer):
+    seconds, at_a_time = re.search(r"`--timeout (\d+)`, `--fanout (\d+)`", PAGE.read_text()).groups()
+    with mock.patch("railgauge.cli.cluster.gathered_files.gathered_files", side_effect=UnavailableError("no")) as asked:
+        assert in_process("cluster", answer, "-w", "gpu1").returncode == 3
+    assert asked.call_args.args[-1] == Limits(timeout_s=float(seconds), fanout=int(at_a_time))
 
 
 def test_check_of_nothing_readable_is_bad_input(tmp_path):

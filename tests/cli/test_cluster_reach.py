@@ -15,6 +15,9 @@ from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
 from tests.patience import HANGS_AFTER_S
 
+from railgauge.cli.cluster.reach import try_reach
+from railgauge.topo.fleet.endpoints import Endpoint
+
 RAILS = (1, 2, 3, 4, 5)
 TRIED = ("ports-blocked", "rail-unreachable", "mtu-mismatch", "rp-filter-strict")
 NODES = "rg-node[1-3]"
@@ -126,6 +129,32 @@ def test_a_node_that_dies_meanwhile_is_named_and_nothing_is_left(hosts, environ)
     assert not told(document, "WARN", "FAIL")
     assert {row["nodes"] for row in document["reach"]} == {"rg-node[1-2]"}
     assert not any(hosts.pids(host) for host in range(3))
+
+
+STAND_IN = """\
+#!/bin/sh
+case "$*" in *gone*) echo "no module named railgauge" >&2; exit 3;; esac
+read task
+echo '{"ports": [1]}'
+read others
+echo '{"failures": [], "untried": [], "filtered": 0}'
+cat
+"""
+"""In place of ssh: a node that reaches all others, or one that has no railgauge."""
+
+
+@pytest.mark.parametrize("gone", [set(), {"gone1"}, {"gone1", "gone2"}])
+def test_nodes_that_end_before_they_try_are_named_with_the_reason_and_the_others_go_on(tmp_path, monkeypatch, gone):
+    ssh = tmp_path / "ssh"
+    ssh.write_text(STAND_IN)
+    ssh.chmod(0o755)
+    monkeypatch.setenv("RAILGAUGE_SSH", str(ssh))
+    there, done = {"gpu1", "gpu2"}, []
+    nodes = {name: (Endpoint(interface="eth0", address="10.0.0.1", uses=()),) for name in there | gone}
+    reach = try_reach({name: name for name in nodes}, nodes, frozenset(), HANGS_AFTER_S, done.append)
+    assert reach.silent == dict.fromkeys(gone, "railgauge ended there with status 3: no module named railgauge")
+    assert reach.filtered == dict.fromkeys(there, 0)
+    assert (reach.failures, reach.untried, done) == ((), frozenset(), [1, 1])
 
 
 def kill_once_it_tries(hosts, host):

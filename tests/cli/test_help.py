@@ -2,7 +2,7 @@
 """Help by either flag, and the exit status that no answer has."""
 
 import pytest
-from tests.cli.command import railgauge
+from tests.cli.command import in_process, railgauge
 
 from railgauge.cli import main
 from railgauge.cli.main import dispatch
@@ -14,6 +14,13 @@ def test_h_is_help(group, below):
     short, long = railgauge(group, *below, "-h"), railgauge(group, *below, "--help")
     assert (short.returncode, short.stdout) == (0, long.stdout)
     assert "Usage:" in short.stdout
+
+
+@pytest.mark.parametrize("command", main.COMMANDS)
+def test_no_command_offers_to_change_the_shell(command):
+    help_text = in_process(command, "--help").stdout
+    assert "--help" in help_text
+    assert "completion" not in help_text
 
 
 def test_an_error_of_railgauge_itself_is_no_finding(monkeypatch, capsys):

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """How answers leave: links, devices, pipes, full disks, interrupted writes, and numbers that JSON has not."""
 
+import io
 import os
 import shlex
 import subprocess
+import sys
 
 import pytest
 from tests.cli.command import command
 from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli import output
+from railgauge.cli.findings_output import print_findings
 from railgauge.cli.output import write_text
+from railgauge.cli.run_list import list_all
 from railgauge.topo import output_file
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.findings import Finding, Level
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path):
@@ -90,3 +95,37 @@ def test_stdout_by_its_name_is_added_to(tmp_path):
 def test_a_number_that_json_has_no_spelling_of_is_never_written():
     with pytest.raises(ValueError, match="JSON"):
         output.json_text({"gb_per_s": float("inf")})
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What a print shows on a stdout of that kind."""
+
+    def show(out, call):
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setattr(sys, "stdout", out)
+        call()
+        return out.getvalue()
+
+    return show
+
+
+def test_the_level_of_a_finding_has_its_colour_on_a_terminal_alone(shown):
+    found = [Finding(id="x", level=Level.FAIL, subject="GPU0", message="GPU0 is lost")]
+    assert shown(io.StringIO(), lambda: print_findings(found)) == "FAIL x: GPU0 is lost\n1 FAIL\n"
+    assert shown(Terminal(), lambda: print_findings(found)) == "\x1b[1;31mFAIL\x1b[0m x: GPU0 is lost\n1 FAIL\n"
+
+
+def test_each_part_of_the_list_has_a_bold_heading_on_a_terminal_alone(shown):
+    plain = shown(io.StringIO(), lambda: list_all(as_json=False))
+    assert "\x1b" not in plain
+    bold = shown(Terminal(), lambda: list_all(as_json=False))
+    for heading in ("What runs here", "How", "Types and the operators that reduce them", "Devices and transports"):
+        assert f"\n{heading}" in f"\n{plain}"
+        assert any(heading in part.partition("\x1b[0m")[0] for part in bold.split("\x1b[1m"))

@@ -106,6 +106,16 @@ def test_the_flags_reach_the_job():
     assert (job.iterations, job.aggregate, job.warmup, job.average, job.check) == (5, 3, 7, 3, 2)
 
 
+def test_without_flags_a_run_is_as_nccl_tests_has_it():
+    """The defaults in its README: 20 timed iterations, 1 before, one size of 32 MiB, checked, the ranks' average."""
+    with mock.patch("railgauge.cli.run.start", return_value=0) as start:
+        done = in_process("run", "all_reduce", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    job = start.call_args.args[0]
+    assert (job.iterations, job.aggregate, job.warmup, job.average, job.check) == (20, 1, 1, 1, 1)
+    assert (job.sizes, job.cycles) == ((32 << 20,), 1)
+
+
 @pytest.mark.parametrize("collective", [Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL])
 @pytest.mark.parametrize("element", [1, 2, 4, 8])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 7])

@@ -50,7 +50,7 @@ def loads(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
 
 def overloaded(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
     """The links on which the channels of a graph put more than they carry, the fullest first."""
-    slack = ROUNDING * max(1, len(graph.channels))
+    slack = ROUNDING * len(graph.channels)
     return tuple(load for load in loads(group, graph) if load.gb_per_s > load.link.gb_per_s + slack)
 
 

@@ -2,6 +2,7 @@
 """Pairs of GPUs that may not read or write each other's memory."""
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.model import PATH_TYPES, Node
@@ -22,16 +23,14 @@ BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, told
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    known = {gpu.index: gpu for gpu in case.inventory.gpus} if case.inventory else {}
-    if not any(gpu.p2p for gpu in known.values()):
-        yield RULE.unknown(case.host, "NVML was not asked for peer access")
+    gpus = case.inventory.gpus if case.inventory else ()
+    answers = {(gpu.index, other): (read, write) for gpu in gpus for other, read, write in gpu.p2p}
     denied: dict[tuple[Level, int | None], list[tuple[Gpu, Gpu]]] = {}
-    for gpu in known.values():
-        for other, read, write in gpu.p2p:
-            status = read if read != OK else write
-            if status != OK and other in known and gpu.index < other:
-                key = _level(case, gpu, known[other], status), status
-                denied.setdefault(key, []).append((gpu, known[other]))
+    for one, other in combinations(gpus, 2):
+        read, write = answers.get((one.index, other.index), (None, None))
+        status = read if read != OK else write
+        if status != OK:
+            denied.setdefault((_level(case, one, other, status), status), []).append((one, other))
     for (level, status), pairs in denied.items():
         yield _finding(level, status, pairs)
 
@@ -54,6 +53,8 @@ def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> 
 
 def _level(case: Case, one: Gpu, other: Gpu, status: int | None) -> Level:
     """A fault only where data-centre GPUs are joined by NVLink or below one switch, and no guest hides the way."""
+    if status is None:
+        return Level.UNKNOWN
     guest = bool(case.inventory and case.inventory.host.virtual)
     if any(word in (gpu.name or "").lower() for gpu in (one, other) for word in BY_DESIGN) or one.mig or other.mig:
         return Level.INFO

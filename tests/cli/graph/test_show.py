@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from tests.cli.command import in_process as railgauge
+from tests.topo.lint.topology_text import changed
 
 
 def test_text_tells_channels_and_the_fullest_links():
@@ -55,6 +56,33 @@ def test_a_file_that_nccl_cannot_load_is_refused(tmp_path):
     done = railgauge("graph", "show", str(path), "--from", "@h200x4")
     assert (done.returncode, done.stdout) == (5, "")
     assert f"{path}:2: pattern is 77" in done.stderr
+
+
+def nics(*options):
+    """The numbers of the NICs by which the ring's channels leave; none within one node."""
+    done = railgauge("graph", "show", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    ring = json.loads(done.stdout)["graphs"]["ring"]
+    return {nic for channel in ring["channels"] for nic in channel["nets"]}
+
+
+@pytest.fixture
+def two_ports(tmp_path):
+    """A machine with one NIC of two ports, 0 and 2, and another of one."""
+    second = '<net name="mlx5_2" dev="2" speed="400000" port="2" guid="0x1" maxconn="131072" gdr="1"/>'
+    path = tmp_path / "topo.xml"
+    path.write_text(changed(('<net name="mlx5_0"', f'{second}<net name="mlx5_0"')))
+    return str(path)
+
+
+def test_channels_leave_by_nics_where_several_nodes_take_part(two_ports):
+    assert nics("--from", two_ports) == nics("--from", two_ports, "--nodes", "1") == set()
+    assert nics("--from", two_ports, "--nodes", "2")
+
+
+def test_ports_of_one_card_are_one_nic_only_where_it_is_asked_for(two_ports):
+    assert nics("--from", two_ports, "--nodes", "2") <= {0, 1, 2}
+    assert 3 in nics("--from", two_ports, "--nodes", "2", "--merge-nics")
 
 
 def test_an_unknown_suffix_is_a_usage_error(tmp_path):

@@ -81,7 +81,17 @@ def test_a_log_from_stdin_has_its_verdict_on_top():
         "RDMA is used between nodes (sides of connections: NET/IB 1); GPUDirect RDMA is not used"
     )
     assert "channel 0: 0 -> 1 [send] via NET/IB/0, no GDR" in result.stdout
-    assert "WARN peermem-missing" in result.stdout
+    assert "\nWARN peermem-missing: GPUDirect RDMA is not used on a" in result.stdout
+    assert "\n    remedy: " in result.stdout
+    assert result.stdout.endswith("\n1 WARN\n")
+
+
+def test_a_log_without_findings_ends_with_what_it_says(tmp_path):
+    path = tmp_path / "log.txt"
+    path.write_text("a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 - Init COMPLETE\n")
+    shown = in_process("log", "explain", str(path)).stdout
+    assert "nodes\n  a" in shown
+    assert "nothing found" not in shown
 
 
 def test_logs_of_several_ranks_are_one(tmp_path):

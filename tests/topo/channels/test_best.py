@@ -11,9 +11,11 @@ from tests.topo.small_machines import SWITCHED, gpu, machine, machines, nic, nvl
 from railgauge.topo.channels import Policy, search
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
+from railgauge.topo.machine import load_machine
 from railgauge.topo.overhead import taken
 from railgauge.topo.paths import paths
 from railgauge.topo.settings.steering import Steering
+from railgauge.topo.system import build_system
 
 SLACK = 1e-4
 
@@ -87,6 +89,13 @@ def test_a_gain_says_what_nccl_lacked():
     assert ring.bound.gb_per_s == pytest.approx(370.8)
     assert ring.bound.why.startswith("NVLinks of GPU/0-")
     assert "its table of speeds has nothing between" in ring.difference
+
+
+def test_a_gain_by_another_number_of_channels_says_why_nccl_kept_its_own():
+    """Four A100 that NVLinks join each to each: NCCL's 12 rings carry 240 GB/s, as 24 do."""
+    ring = search(build_system(load_machine("@a100-4gpu").topology)).ring
+    assert ring.difference.startswith("NCCL uses 12 x 20 GB/s: ring and tree run on one number of channels, and ")
+    assert "; 24 x 10 fit in " in ring.difference
 
 
 def test_one_gpu_has_no_bound():

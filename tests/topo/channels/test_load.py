@@ -10,7 +10,7 @@ from tests.topo.small_machines import SWITCHED, gpu, machine, nic, switch
 from railgauge.topo.channels import Policy, search
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel
 from railgauge.topo.channels.group import group_of
-from railgauge.topo.channels.load import is_open, loads, steps
+from railgauge.topo.channels.load import is_open, loads, overloaded, steps
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.model import LinkKind
@@ -45,6 +45,14 @@ def test_the_pattern_says_from_where_a_channel_leaves(pattern, out):
     assert up == pytest.approx(out)
     assert found["PCI/0-10000", "DEV/0-11000"] == pytest.approx(12)
     assert found["NIC/0-13000", "NET/0-0"] == pytest.approx(12)
+
+
+def test_a_thousandth_for_each_channel_is_rounding_and_more_is_a_load_too_much():
+    full = next(link.gb_per_s for link in PAIR.links_of("DEV/0-11000") if link.kind is LinkKind.NVL)
+    for over, ends in ((0.0009, set()), (0.002, {"DEV/0-11000", "DEV/0-12000", "NVS/0-0"})):
+        one = graph(RING, [Channel(ranks=(0, 1))] * 4, speed=full / 4 + over)
+        found = overloaded(grouped(PAIR), one)
+        assert {load.link.source for load in found} == ends
 
 
 def test_the_fullest_link_comes_first():

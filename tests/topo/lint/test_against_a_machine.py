@@ -108,6 +108,12 @@ def test_what_nccl_asks_the_machine_for_or_nobody_needs_is_no_difference(tmp_pat
     assert not {f.id for f in found} & {"net-differs", "gpu-differs"}
 
 
+@pytest.mark.parametrize("attribute", ['sm="90"', 'dev="0"', 'gdr="1"'])
+def test_what_the_machine_does_not_tell_of_a_gpu_is_no_difference(tmp_path, attribute):
+    silent = Machine(topology=xml.loads(changed((attribute, ""))))
+    assert "gpu-differs" not in {f.id for f in findings(tmp_path, HEALTHY, silent)}
+
+
 def test_what_the_machine_does_not_tell_of_a_nic_is_unknown(tmp_path):
     """The virtio interface of the recorded machine has no speed; NCCL counts 10 Gb/s."""
     machine = load_machine("@h200x4")

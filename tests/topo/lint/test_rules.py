@@ -153,6 +153,19 @@ def test_links_of_half_of_the_gpus_are_not_what_most_have(tmp_path, narrow, told
     assert [f.id for f in found].count("pcie-link-degraded") == told
 
 
+def test_nvlinks_to_a_gpu_that_is_not_there_are_told_at_the_first_and_counted_together(tmp_path):
+    away = LINK0.replace("0000:81:00.0", "0000:c1:00.0"), LINK1.replace("0000:11:00.0", "0000:C1:00.0")
+    [found] = [f for f in findings(tmp_path, changed((LINK0, away[0]), (LINK1, away[1]))) if "unknown" in f.id]
+    assert (found.line, found.subject, found.evidence["lines"]) == (6, "0000:c1:00.0", [6, 20])
+    assert found.message.startswith("8 NVLinks end at 0000:c1:00.0")
+
+
+def test_a_slow_link_has_its_figures_in_the_evidence(tmp_path):
+    [found] = [f for f in findings(tmp_path, changed(*nic0("8"))) if f.id == "pcie-link-degraded"]
+    width, speeds = found.evidence["link_width"], (found.evidence["gb_per_s"], found.evidence["full_gb_per_s"])
+    assert (width, speeds) == ("8", (24.0, 50.0))
+
+
 def test_a_subset_of_hybrid_mesh_gpus_misses_no_nvlinks(tmp_path):
     """Two of three GPUs that are wired to each other have more links than the third: that is how DGX-1 is built."""
     third = (

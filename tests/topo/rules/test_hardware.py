@@ -211,6 +211,15 @@ def test_peer_access(fixture, facts, level):
     assert levels("p2p-unsupported", case(fixture, facts=facts)) == {level}
 
 
+def test_peer_access_that_nvml_did_not_tell_of_one_gpu_is_unknown_and_no_pass():
+    [found] = findings("p2p-unsupported", case("dgx-h100", facts={"nvml.gpus.2.p2p": None}))
+    assert (found.level, found.evidence["pairs"]) == (Level.UNKNOWN, [f"GPU2-GPU{other}" for other in range(3, 8)])
+
+
+def test_peer_access_is_known_from_the_first_gpu_of_each_pair():
+    assert levels("p2p-unsupported", case("dgx-h100", facts={"nvml.gpus.7.p2p": None})) == {Level.PASS}
+
+
 def test_two_gpus_with_one_uuid():
     plain = case("dgx-h100")
     uuid = plain.inventory.gpus[0].uuid

@@ -156,6 +156,12 @@ def test_no_module_is_missed_where_no_nic_is_near_enough():
     assert worst("peermem-missing", far) == worst("dmabuf-unsupported", far) == "INFO"
 
 
+@pytest.mark.parametrize(("chosen", "level"), [("=mlx5_0", "WARN"), ("=mlx5_4,mlx5_5", "INFO")])
+def test_no_module_is_missed_where_only_nics_are_near_that_nccl_does_not_use(chosen, level):
+    one = case("dgx-a100-no-peermem", settings={"NCCL_IB_HCA": chosen})
+    assert worst("peermem-missing", one) == worst("dmabuf-unsupported", one) == level
+
+
 @pytest.mark.parametrize(
     ("files", "facts", "missing", "provider"),
     [

@@ -2,7 +2,9 @@
 """Rules about limits, shared memory and settings: each fires on its fault, is silent without, and knows its limits."""
 
 import pytest
-from tests.topo.rules.cases import case, levels, worst
+from tests.topo.rules.cases import case, findings, levels, worst
+
+from railgauge.topo.rules.shm_too_small import SEGMENT_BYTES
 
 MIB, GB = 1 << 20, 10**9
 BLIND = "dgx-h100"
@@ -83,6 +85,11 @@ def test_system_calls_about_numa(error, fixture, level):
 )
 def test_room_in_shared_memory_is_held_against_what_rings_take(fixture, free, level):
     assert worst("shm-too-small", case(fixture, facts=memory(free))) == level
+
+
+def test_the_channels_that_the_room_is_reckoned_for_are_in_the_evidence():
+    [found] = findings("shm-too-small", case("consumer-2x5090", facts=memory(20 * MIB)))
+    assert found.evidence["need_bytes"] == 2 * found.evidence["channels"] * SEGMENT_BYTES
 
 
 def segment(held, size=5 * MIB, age=3600):

@@ -67,6 +67,15 @@ def test_the_real_children_always_answer():
     assert {"gpu_direct_rdma", "error"} & live_cuda().keys()
 
 
+@pytest.mark.parametrize(("answer", "kind"), [(0, "gpu"), (1, "cpu"), (2, "switch"), (255, None), (None, None)])
+def test_the_other_end_of_an_nvlink_is_named_by_nvmls_number(answer, kind):
+    assert [one.remote_kind for one in read_links([{"type": answer}])] == [kind]
+
+
+def test_the_other_end_of_an_nvlink_is_unknown_where_nvml_was_not_asked():
+    assert [one.remote_kind for one in read_links([{}])] == [None]
+
+
 def link(remote: str, **changes: int) -> dict[str, object]:
     return {"state": 1, "p2p": 1, "remote": remote, **changes}
 

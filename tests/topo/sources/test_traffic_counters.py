@@ -199,3 +199,11 @@ def test_the_child_asks_for_fields_of_links_and_takes_each_value_by_its_type(mon
 
 def test_the_real_child_always_answers():
     assert {"gpus", "error"} & gpu_counters.live_gpu_counters().keys()
+
+
+def test_what_the_child_prints_is_the_answer(tmp_path, monkeypatch):
+    (tmp_path / "pynvml.py").write_text(
+        "NVMLError, nvmlInit, nvmlDeviceGetCount = Exception, lambda: None, lambda: 0\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert gpu_counters.live_gpu_counters() == {"gpus": []}
