@@ -51,6 +51,22 @@ def test_a_driver_or_context_that_is_gone_ends_no_program(fake_gpus, result):
     assert told(fake_gpus, program) == "goes on\n"
 
 
+def test_a_communicator_that_is_closed_is_asked_no_more(fake_gpus):
+    program = """
+        from tests.gpu.on_gpu import connected
+        from tests.transports.ranks import on_ranks
+
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            before = len(bootstrap.standings())
+            comm.close()
+            return before, len(bootstrap.standings())
+
+        print(on_ranks(2, part, 30))
+        """
+    assert told(fake_gpus, program) == "[(1, 0), (1, 0)]\n"
+
+
 HUNG = """
     import os, threading
     from railgauge._native import collectives as native
