@@ -137,7 +137,6 @@ class GpuCommunicator(Collectives):
         told = group.all_gather([self._engine.processors, lent])
         boxes, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
         self._together(lambda: self._engine.connect(boxes, processors))
-        self._doorbells: list[Doorbell] = []
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None
         self._leaving: dict[int, str] = {}
@@ -339,10 +338,11 @@ class GpuCommunicator(Collectives):
         """Connect what goes between nodes, and have the boxes carried over it."""
         if not wires:
             return
+        doorbells: list[Doorbell] = []
         lanes: list[tuple[Connector, dict[Wire, End]]] = []
         for _ in range(min(self._group.all_gather(lanes_of(self.peers, self.rank)))):
-            self._doorbells.append(Doorbell())
-            self._connectors.append(Connector(self._group, self._doorbells[-1], None, network))
+            doorbells.append(Doorbell())
+            self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
             lanes.append((self._connectors[-1], dict(ends)))
         slots = self._slots = Slots(self._engine, self.device, self.rank, lanes, self.plan.direct[self.rank])
@@ -354,7 +354,7 @@ class GpuCommunicator(Collectives):
                 to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
                 arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
                 self._engine.carry(lane, rank, to, arriving, slots.flush(lane, rank, self.timeout_s))
-        self._engine.start(self._doorbells)
+        self._engine.start(doorbells)
         for wire in reversed(list(lanes[0][1])):
             incoming = wire.target == self.rank
             names = self._arriving if incoming else self._leaving
@@ -373,8 +373,7 @@ class GpuCommunicator(Collectives):
 
     def _abort(self) -> None:
         self._engine.abort()
-        for doorbell, connector in zip(self._doorbells, self._connectors, strict=False):
-            doorbell.abort()
+        for connector in self._connectors:
             connector.abort()
 
     def _call(self, collective: int, source: Any, destination: Any, op: int, root: int, async_op: bool) -> Any:

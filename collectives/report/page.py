@@ -34,7 +34,7 @@ def dumps(chart: Chart, document: RunDocument) -> str:
         f"<h2>Connections</h2>\n{_table(CONNECTION, _connections(document))}" if document.connections else "",
         "</body></html>\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(parts)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens when ranks do not do the same: deadlines, blame, stalls."""
 
+import contextlib
+import os
 import threading
 import time
 
@@ -121,6 +123,46 @@ def test_a_connection_that_ends_names_the_rank_behind_it():
         return caught.value.rank
 
     assert on_ranks(3, body, timeout_s=FAR_S) == [1, 1, 1]
+
+
+def test_a_rank_that_stops_waiting_lets_go_of_its_peers():
+    def body(bootstrap):
+        comm = over_rings(bootstrap, [[0, 1]], "NET/Socket")
+        if bootstrap.rank == 1:
+            bootstrap.abort()
+            return bootstrap.wait_for_failure(RunError("nothing"), limit_s=HANGS_AFTER_S).rank
+        with pytest.raises(PeerLostError, match=r"rank 1 .*(closed the connection|connection broke)") as caught:
+            comm.all_reduce(np.ones(8, np.float32))
+        return caught.value.rank
+
+    assert on_ranks(2, body) == [1, 1]
+
+
+def sockets():
+    """Those that this process has open, by their inodes."""
+    names = set()
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # it is closed by now
+            names.add(os.readlink(f"/proc/self/fd/{number}"))
+    return {name for name in names if name.startswith("socket:")}
+
+
+def test_a_communicator_that_is_closed_has_no_connection_open():
+    def body(bootstrap):
+        def now():
+            bootstrap.barrier()
+            found = sockets()
+            bootstrap.barrier()
+            return found
+
+        before = now()
+        comm = over_rings(bootstrap, [[0, 1]], "NET/Socket")
+        connected = now() - before
+        comm.close()
+        return len(connected), len(connected & now())
+
+    for connected, left in on_ranks(2, body):
+        assert connected > 0 == left
 
 
 def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are():

@@ -2,6 +2,7 @@
 """The flight record: what the engine keeps, the document, and the text made from it."""
 
 import json
+import re
 from importlib import resources
 
 import numpy as np
@@ -123,6 +124,11 @@ def test_the_text_says_who_waits_for_whom_and_what_came_before():
     assert "rank 3  could not be reached" in text
     assert "#40  01:46:40.000  broadcast of 64 float, root 0, by ring: rank 2 done in 12.5 us" in text
     assert "#41  01:46:40.000  all_reduce of 1024 float, sum, by ring: ranks 0 and 1 not" in text
+
+
+def test_of_operations_that_were_not_timed_the_text_gives_no_time():
+    text = record_text(make_record({0: [called("barrier", 5, took_us=0.0)]}, 1, None, "gpu-01", ["run"]))
+    assert re.search(r"#5 .*: rank 0 done$", text, re.MULTILINE), text
 
 
 @pytest.mark.parametrize(

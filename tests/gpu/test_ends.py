@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is left of GPUs that are gone or not done when a program lets go of them."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,49 @@ def test_a_driver_or_context_that_is_gone_ends_no_program(fake_gpus, result):
         print("goes on")
         """
     assert told(fake_gpus, program) == "goes on\n"
+
+
+def test_a_communicator_that_is_closed_is_asked_no_more(fake_gpus):
+    program = """
+        from tests.gpu.on_gpu import connected
+        from tests.transports.ranks import on_ranks
+
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            before = len(bootstrap.standings())
+            comm.close()
+            return before, len(bootstrap.standings())
+
+        print(on_ranks(2, part, 30))
+        """
+    assert told(fake_gpus, program) == "[(1, 0), (1, 0)]\n"
+
+
+def test_a_rank_that_stops_waiting_lets_go_of_its_peers_on_other_hosts(fake_gpus):
+    """Rank 1 says nothing: rank 0 sees that the connections are closed."""
+    program = """
+        from tests.gpu.on_gpu import connected
+        from tests.patience import FAR_S
+        from tests.transports.ranks import on_ranks
+        from railgauge.collectives.dtype import Dtype
+        from railgauge.topo.errors import RunError
+
+        def part(bootstrap):
+            comm = connected(bootstrap, 2)
+            array = comm.allocate(256, Dtype.FLOAT)
+            bootstrap.barrier()
+            if bootstrap.rank == 1:
+                bootstrap.abort()
+                return bootstrap.wait_for_failure(RunError("nothing"), limit_s=FAR_S)
+            try:
+                comm.all_reduce(array)
+                comm.synchronize()
+            except RunError as error:
+                return error
+
+        print(*set(map(str, on_ranks(2, part, FAR_S))), sep="\\n")
+        """
+    assert re.fullmatch(r"rank 0: rank 1 .*(closed the connection|connection broke).*\n", told(fake_gpus, program))
 
 
 HUNG = """

@@ -29,7 +29,7 @@ def at(
 
 def called(collective: str, number: int, **others: object) -> Standing:
     """A rank that has come out of an operation."""
-    return at(collective, number, -1, took_us=12.5, **others)  # type: ignore[arg-type]
+    return at(collective, number, -1, **{"took_us": 12.5} | others)  # type: ignore[arg-type]
 
 
 def idle() -> Standing:

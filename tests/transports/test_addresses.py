@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How addresses are written, and reached from here."""
 
+import ctypes
+import errno
+import os
+from types import SimpleNamespace
+
 import pytest
 
-from railgauge.transports.addresses import from_here, host_and_port
+from railgauge.topo.errors import UnavailableError
+from railgauge.transports import addresses
+from railgauge.transports.addresses import from_here, host_and_port, local_addresses
 
 
 @pytest.mark.parametrize(
@@ -28,3 +35,16 @@ def test_ipv6_has_brackets_before_a_port(host, text):
 )
 def test_a_link_local_address_has_the_scope_of_our_interface(address, reached):
     assert from_here(address, "ib0") == reached
+
+
+def test_a_sandbox_that_shows_no_interfaces_is_an_error(monkeypatch):
+    def refused(_first):
+        ctypes.set_errno(errno.EACCES)
+        return -1
+
+    libc = SimpleNamespace(getifaddrs=refused, freeifaddrs=lambda _first: None)
+    monkeypatch.setattr(addresses.ctypes, "CDLL", lambda *_names, **_how: libc)
+    with pytest.raises(
+        UnavailableError, match=f"interfaces of this host cannot be listed: {os.strerror(errno.EACCES)}"
+    ):
+        local_addresses()

@@ -23,7 +23,16 @@ from railgauge.topo.errors import MismatchError, PeerLostError, RunError
 from railgauge.transports import hub, meeting, vain_waits
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Bootstrap, Watch
-from railgauge.transports.frame import MAX_PAYLOAD, Contribution, Kind, pack, pack_contribution
+from railgauge.transports.frame import (
+    FROM_HUB,
+    MAX_PAYLOAD,
+    Contribution,
+    FrameReader,
+    Kind,
+    pack,
+    pack_contribution,
+    receive,
+)
 from railgauge.transports.handshake import HUB, authenticate
 from railgauge.transports.hub_place import HubPlace
 from railgauge.transports.store.hash_store import HashStore
@@ -166,6 +175,20 @@ def test_a_rank_that_waits_for_one_that_has_left_is_told_long_before_the_timeout
     first, _, third = on_ranks(3, body, timeout_s=60)
     assert first == third
     assert re.search(r"rank 1 on \S+ left while others wait for it: ranks 0 and 2 wait in all_reduce #7", first)
+
+
+def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
+    monkeypatch.setattr(hub, "BEATS_PER_TIMEOUT", 200)
+    one = meet_on(HashStore(), 0, 1)
+    with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
+        authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
+        rank.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here"}))
+        reader, heard = FrameReader(FROM_HUB), []
+        while heard.count(Kind.BEAT) < 5:
+            heard += [kind for kind, _, _ in receive(rank, reader)]
+        rank.sendall(pack(Kind.BYE))
+        assert set(heard) == {Kind.WELCOME, Kind.BEAT}
+    one.close()
 
 
 def test_ranks_that_go_on_after_one_has_left_are_left_alone(monkeypatch):

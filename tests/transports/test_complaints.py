@@ -17,3 +17,11 @@ def test_so_many_are_logged_of_an_hour_and_the_last_says_so(caplog, monkeypatch)
     now[0] += PERIOD_S + 1
     strangers.log("stranger of another hour")
     assert caplog.messages == ["railgauge: stranger of another hour"]
+
+
+def test_the_first_who_were_refused_are_kept_by_host_and_reason():
+    strangers = Complaints("railgauge.test")
+    for number in range(5 * MOST):
+        for port in (1, 2):
+            strangers.refuse("refused", f"10.0.0.{number}:{port}", "it said too little")
+    assert list(strangers.refused) == [f"10.0.0.{number}, it said too little" for number in range(MOST)]

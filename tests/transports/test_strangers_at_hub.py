@@ -72,6 +72,19 @@ def test_silent_strangers_on_every_place_keep_no_rank_out(monkeypatch, caplog):
     assert "had proved nothing when there was no room for others" in caplog.text
 
 
+def test_strangers_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
+    monkeypatch.setattr(hub, "MOST_STRANGERS", 20)
+    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+    members = in_threads(2, meeting.join)
+    with contextlib.ExitStack() as stack:
+        address = (meeting.place.address, meeting.place.port)
+        strangers = [stack.enter_context(socket.create_connection(address, HANGS_AFTER_S)) for _ in range(100)]
+        assert strangers[0].recv(1) == b""  # there was no room for all
+    assert in_threads(2, lambda rank: members[rank].all_gather(rank)) == [[0, 1]] * 2
+    for each in (*members, meeting):
+        each.close()
+
+
 CROWDED = """
 import resource, socket, threading
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

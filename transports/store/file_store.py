@@ -32,7 +32,7 @@ NO_FILE = "is no regular file: a store takes one of its own"
 
 
 class FileStore(ValuesStore):
-    """The names and places of torch.distributed.FileStore; `world_size` processes use the file, -1: any number.
+    """The names and places of torch.distributed.FileStore; `world_size` processes use the file; 0 or -1: any number.
 
     Raises:
         InputError: the file cannot be opened, belongs to somebody else, or is no store.

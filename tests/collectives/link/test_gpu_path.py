@@ -32,6 +32,29 @@ def test_paths_with_their_nvlinks(fixture, pair, path, label, through_host):
     assert paths.through_host(*pair) == through_host
 
 
+TWO_HOSTS = """<system version="1">
+<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143" host_hash="0x1">
+<pci busid="0000:10:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+<gpu dev="0" sm="90" rank="0"/>
+</pci>
+</cpu>
+<cpu numaid="0" affinity="3" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143" host_hash="0x2">
+<pci busid="0000:20:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+<gpu dev="1" sm="90" rank="1"/>
+</pci>
+</cpu>
+</system>
+"""
+
+
+def test_gpus_that_no_wire_joins_have_an_unknown_path(tmp_path):
+    file = tmp_path / "two-hosts.xml"
+    file.write_text(TWO_HOSTS)
+    path = GpuPaths(load_machine(str(file)), ["0000:10:00.0", "0000:20:00.0"], {}).peer(0, 1)
+    assert path == GpuPath(type=None, nvlinks=None, gb_per_s=None)
+    assert path.label == "an unknown path"
+
+
 def test_gpus_are_in_the_order_in_which_they_are_given():
     machine = load_machine("@dgx-1v")
     bus_ids = [gpu.bus_id or "" for gpu in build_system(machine.topology).gpus]

@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 
 from railgauge.collectives.link.again import MOST_SAMPLES, again, is_clear
-from railgauge.collectives.link.odd import LEAST_SAMPLES, Judged, odd_ones
+from railgauge.collectives.link.odd import LEAST_SAMPLES, Judged, Odd, odd_ones
 
 DRAWS = 30
 """Of each kind of disturbance and fault; a longer run of thousands of each found no wrong name either."""
@@ -127,6 +127,12 @@ def test_what_was_measured_once_is_never_named():
             made.measure(pair)
         named = [odd.ranks for odd in odd_ones(made.samples).odd]
         assert named == ([(0, 1)] if times == LEAST_SAMPLES else [])
+
+
+def test_a_link_that_is_named_is_not_measured_again_beside_the_unsure():
+    judged = Judged([Odd((1, 3), ((3, 1),), 4.0, 10.0)], unsure=[(0, 2)], faster=[], sees_below=0.9)
+    more = again(judged, dict.fromkeys(combinations(range(5), 2), LEAST_SAMPLES))
+    assert more == {(0, 2), (0, 1), (0, 3), (0, 4), (1, 2), (1, 4), (2, 3)}
 
 
 def test_it_ends_where_nothing_can_be_told():

@@ -67,6 +67,12 @@ def test_ports_of_one_card_are_one_nic_after_all_ports(tree, monkeypatch):
     assert named(tree, {"NCCL_IB_HCA": "rxe1"}) == [(0, "rxe1")]
 
 
+def test_a_port_goes_by_the_interface_that_has_its_gid(tree, monkeypatch):
+    roce(tree, "mlx5_0", gids={3: (gids()[3][0], gids()[3][1], "eth0.100")})
+    listed(monkeypatch, "mlx5_0")
+    assert found(tree).devices[0].ports[0].netdev == "eth0.100"
+
+
 def test_infiniband_is_addressed_by_its_lid(tree, monkeypatch):
     tree.device("mlx5_0", "0000:18:00.0")
     tree.port("mlx5_0", gids={0: ("fe80:0000:0000:0000:946d:ae03:0090:7832", None, None)})

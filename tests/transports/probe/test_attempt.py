@@ -5,17 +5,21 @@ import errno
 import select
 import socket
 import threading
+import time
 
 import pytest
+from tests.patience import HANGS_AFTER_S
 
 from railgauge.topo.fleet.endpoints import Endpoint
 from railgauge.topo.fleet.reach import Hint, Stage
 from railgauge.transports import tcp
+from railgauge.transports.handshake import authenticate
+from railgauge.transports.probe import answering as answering_module
 from railgauge.transports.probe import attempt as module
 from railgauge.transports.probe import hints
 from railgauge.transports.probe.answering import Answering
 from railgauge.transports.probe.attempt import Attempt
-from railgauge.transports.probe.greeting import DATA
+from railgauge.transports.probe.greeting import DATA, LENGTH, PROBE
 from railgauge.transports.probe.rounds import opponents
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
@@ -45,6 +49,14 @@ def test_another_node_and_another_program_are_strangers(port):
     other = tried(port, target="gpu3")
     assert (other.stage, other.hint, other.answered_by) == (Stage.GREETING, Hint.STRANGER, "gpu2")
     assert tried(port, secret=b"another").hint is Hint.STRANGER
+
+
+def test_a_node_that_is_slow_to_speak_is_waited_for_while_others_are_answered(port, monkeypatch):
+    monkeypatch.setattr(answering_module, "GREETING_S", HANGS_AFTER_S)
+    with socket.create_connection((THERE, port)) as slow:
+        assert [tried(port) for _ in range(3)] == [None] * 3
+        authenticate(slow, b"secret", PROBE, deadline=time.monotonic() + HANGS_AFTER_S)
+        assert slow.recv(len("gpu2") + LENGTH.size).endswith(b"gpu2")
 
 
 def test_a_port_without_a_listener_refuses():

@@ -114,6 +114,13 @@ def test_a_process_too_many_is_refused(path):
         FileStore(path, 2)
 
 
+@pytest.mark.parametrize("world_size", [-1, 0])
+def test_without_a_world_any_number_have_the_file_open(path, world_size):
+    with FileStore(path, world_size) as first, FileStore(path, world_size) as second:
+        first.set("key", "there")
+        assert second.get("key") == b"there"
+
+
 def test_a_store_that_is_let_go_is_left(path):
     store = FileStore(path)
     store.set("a", "1")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PMIx with a real Open MPI, and what is done where its library cannot be had."""
 
+import contextlib
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +14,9 @@ from tests.collectives.launch.peers import AS_ROOT, launch, peer
 from tests.collectives.launch.remote_agent import remote_agent
 from tests.hosts.netns import make_hosts
 from tests.patience import HANGS_AFTER_S
+from tests.transports.ranks import in_threads
 
-from railgauge.topo.errors import UnavailableError
+from railgauge.topo.errors import RunError, UnavailableError
 from railgauge.transports.store import pmix_library, pmix_store
 from railgauge.transports.store.file_store import FileStore
 from railgauge.transports.store.pmix_library import open_library
@@ -58,6 +61,60 @@ def test_open_mpi_lets_ranks_of_two_hosts_meet(tmp_path):
         names = [hosts.names[0]] * 2 + [hosts.names[1]] * 2
     assert got.returncode == 0, got.stderr
     assert sorted(got.stdout.splitlines()) == [f"{p} PMIxStore {names} waited 0.2 s" for p in range(4)]
+
+
+class FakeLibrary:
+    """A libpmix that keeps what is published, and knows when two threads are in it at a time."""
+
+    process = pmix_library.Process(b"job@1")
+
+    def __init__(self):
+        self.kept = {}
+        self.crowded = False
+        self._two = threading.Barrier(2)
+
+    def publish(self, key, text):
+        self._enter()
+        self.kept[key] = text
+
+    def lookup(self, key, _timeout_s):
+        self._enter()
+        return self.kept.get(key)
+
+    def _enter(self):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self._two.wait(0.2)
+            self.crowded = True
+
+
+def test_threads_are_in_the_library_one_at_a_time(monkeypatch):
+    library = FakeLibrary()
+    monkeypatch.setattr(pmix_store, "open_library", lambda: library)
+    with open_pmix(2, SOON, {}) as store:
+        in_threads(2, lambda number: store.set(f"at/{number}", "here"))
+        assert in_threads(2, lambda number: store.get(f"at/{number}")) == [b"here"] * 2
+    assert library.kept == {f"job@1/at/{number}": b"here".hex() for number in range(2)}
+    assert not library.crowded
+
+
+class Refusing:
+    """What ctypes loads: a libpmix whose server takes nothing."""
+
+    def __init__(self, _path):
+        self.PMIx_Init = lambda *_: 0
+        self.PMIx_Publish = self.PMIx_Lookup = lambda *_: -25
+        self.PMIx_Error_string = lambda _: b"PMIX_ERR_UNREACH"
+        self.PMIx_Finalize = self.PMIx_Get = self.free = lambda *_: 0
+
+
+def test_an_error_of_the_library_has_its_words_and_its_path(monkeypatch):
+    monkeypatch.setattr(pmix_library.ctypes, "CDLL", Refusing)
+    library = pmix_library.Library("/launcher/libpmix.so.2")
+    with pytest.raises(RunError) as caught:
+        library.publish("a", "here")
+    assert str(caught.value) == "PMIx_Publish of a failed: PMIX_ERR_UNREACH (-25), /launcher/libpmix.so.2"
+    with pytest.raises(RunError, match=r"^PMIx_Lookup of a failed: PMIX_ERR_UNREACH \(-25\)"):
+        library.lookup("a", 1)
 
 
 @pytest.fixture
