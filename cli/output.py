@@ -5,6 +5,7 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
+import signal
 import time
 from typing import Any
 
@@ -27,8 +28,13 @@ def json_text(content: dict[str, Any], indent: int | None = 1) -> str:
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """One JSON document on stdout."""
-    print(json_text(content))
+    """One JSON document on stdout, whole: Ctrl-C while it is written would leave a part of it, and is ignored."""
+    text = json_text(content)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        print(text, flush=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def write_text(path: str, text: str) -> None:

@@ -133,7 +133,7 @@ def _pour(descriptor: int, data: bytes) -> None:
 
 
 def _replace(path: str, data: bytes, old: os.stat_result | None) -> None:
-    part = f"{path}.{secrets.token_hex(4)}.part"
+    part = os.path.join(os.path.dirname(path), f".railgauge-{secrets.token_hex(8)}.part")
     mode = 0o600 if old else NEW_FILE
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
         try:

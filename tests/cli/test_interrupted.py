@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C with --json: 130, and one document that says so, whoever of a job hears it."""
 
+import fcntl
 import json
 import os
 import signal
+import termios
 
 import pytest
 from tests.cli.command import railgauge, started
@@ -43,6 +45,29 @@ def test_run_says_that_it_was_interrupted(to, ranks):
     assert document["ranks"] == 2
     assert "Traceback" not in err
     check("run", document)
+
+
+def unread(pipe):
+    """How many bytes wait in it."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), "little")
+
+
+def test_a_document_that_is_on_its_way_stays_whole():
+    with started("gdr", "check", "--from", "@dgx-2", "--no-transfer", "--json") as process:
+        room = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+        until(lambda: unread(process.stdout) == room)
+        os.kill(process.pid, signal.SIGINT)
+        until(lambda: not pending(process.pid, signal.SIGINT))
+        out, err = process.communicate(timeout=50)
+    assert len(json.loads(out)["findings"]) == 160, err
+    assert process.returncode == 0
+
+
+def pending(process, number):
+    """Whether a signal waits for this process."""
+    with open(f"/proc/{process}/status") as status:
+        held = dict(line.split(":\t") for line in status if line.startswith(("SigPnd", "ShdPnd")))
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in held.values())
 
 
 @pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["launcher", "terminal"])

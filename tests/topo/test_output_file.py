@@ -36,6 +36,13 @@ def test_a_file_keeps_its_mode(tmp_path, mode):
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", mode)
 
 
+def test_a_name_may_be_as_long_as_the_system_has_them(tmp_path):
+    path = tmp_path / ("x" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    for data in (b"old", b"new"):
+        write_file(str(path), data)
+        assert path.read_bytes() == data
+
+
 def test_a_new_file_has_the_mode_of_the_umask(tmp_path):
     before = os.umask(0o027)
     try:

@@ -6,10 +6,12 @@ An id is that of the rule that finds the cause on a machine, where there is one.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from railgauge.topo.file_rule import guarded
 from railgauge.topo.findings import LEVELS, Finding, Level
+from railgauge.topo.logs.catalogue import OTHERS
 from railgauge.topo.logs.connections import GDR, Traffic, transport
 from railgauge.topo.logs.log import Log
 from railgauge.topo.rules.rules import RULES
@@ -34,19 +36,20 @@ HEALTH = ("bandwidth is degraded", "a route is recovering", "a route is unhealth
 
 
 def oddities(log: Log, network: Counter[Traffic], rdma: str) -> tuple[Finding, ...]:
-    """The findings, the worst first."""
-    found = (
-        *_errors(log),
-        *_sockets(log, rdma),
-        *_gdr(log, network),
-        *_shared_memory(log),
-        *_settings(log),
-        *_interfaces(log),
-        *_channels(log),
-        *_differences(log),
-        *_machine(log),
-        *_outputs(log),
+    """The findings, the worst first. A look that fails by itself is UNKNOWN under the first id that it could give."""
+    looks: tuple[tuple[str, Callable[[], Iterable[Finding]]], ...] = (
+        (OTHERS, lambda: _errors(log)),
+        ("verbs-device-missing", lambda: _sockets(log, rdma)),
+        ("peermem-missing", lambda: _gdr(log, network)),
+        ("p2p-unsupported", lambda: _shared_memory(log)),
+        ("conf-file-forgotten", lambda: _settings(log)),
+        ("socket-ifname-virtual", lambda: _interfaces(log)),
+        ("nvlink-missing", lambda: _channels(log)),
+        ("nodes-differ", lambda: _differences(log)),
+        ("pcie-bridge-bogus", lambda: _machine(log)),
+        ("collective-mismatch", lambda: _outputs(log)),
     )
+    found = [finding for identifier, look in looks for finding in guarded(identifier, "the log", look)]
     return tuple(sorted(found, key=lambda finding: -LEVELS.index(finding.level)))
 
 

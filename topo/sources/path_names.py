@@ -4,8 +4,10 @@
 import re
 from collections.abc import Callable
 
-SYSTEM = re.compile(r"/(?:sys|proc|dev)(?:/|$)|/(?:var/)?run/nvidia-topologyd(?:/|$)|/etc/ufw(?:/|$)")
-"""Where the kernel and programs name things, and users do not."""
+SYSTEM = re.compile(
+    r"/(?:sys|proc|dev(?!/(?:shm|hugepages|mqueue)/))(?:/|$)|/(?:var/)?run/nvidia-topologyd(?:/|$)|/etc/ufw(?:/|$)"
+)
+"""Where the kernel and programs name things, and users do not, as they do in /dev/shm."""
 NAMES = r"(?:/[\w.%@+~-]+)+/?"
 PATH = re.compile(rf"(?<![\w./~<-])~?{NAMES}|(?<=\w)/(?:home|users?|data|scratch|mnt|lustre|gpfs|nfs|srv|tmp){NAMES}")
 """A path in a text. Right behind a word, as in -I/home/alice, it begins with a folder that has those of users."""
@@ -16,8 +18,8 @@ ORDINARY = frozenset(
     home users user root data scratch lustre gpfs nfs mnt media opt usr local lib lib64 libexec bin sbin share
     var run tmp etc srv shared cluster nccl cuda nvidia hpcx venv python site-packages dist-packages hostname
     os-release conf config env envs log logs cache topo topology graph graphs system plugin plugins
-    x86_64-linux-gnu aarch64-linux-gnu xml txt json yaml yml log so sock out err gz zst lib libnccl
-    libnccl-net libnccl-tuner libnccl-profiler libibverbs libcuda libcudart libnvidia-ml libmlx5 librdmacm
+    dev shm hugepages mqueue x86_64-linux-gnu aarch64-linux-gnu xml txt json yaml yml log so sock out err gz zst lib
+    libnccl libnccl-net libnccl-tuner libnccl-profiler libibverbs libcuda libcudart libnvidia-ml libmlx5 librdmacm
     """,
     )
 )

@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from tests.cli.command import clean_environment, command, in_process, run
 
+from railgauge.topo.logs import oddities
+
 NO_GDR = "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
 FULL_SHM = "a:1:1 [0] shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n"
 
@@ -115,3 +117,18 @@ def test_json_of_a_container_is_no_flight_record(tmp_path):
     path = tmp_path / "log.txt"
     path.write_text('{"log":"' + NO_GDR.strip() + '\\n","stream":"stdout"}\n')
     assert in_process("log", "explain", str(path)).stdout.startswith("RDMA is used")
+
+
+@pytest.mark.parametrize("look", ["_errors", "_sockets", "_gdr", "_settings", "_channels", "_machine", "_outputs"])
+def test_a_look_that_fails_by_itself_leaves_the_others_their_say(tmp_path, monkeypatch, look):
+    path = tmp_path / "log.txt"
+    path.write_text(NO_GDR + FULL_SHM)
+    before = json.loads(in_process("log", "explain", str(path), "--json").stdout)
+    monkeypatch.setattr(oddities, look, lambda *_: {}["colour"])
+    result = in_process("log", "explain", str(path), "--json")
+    found = json.loads(result.stdout)["findings"]
+    assert (result.returncode, [one["level"] for one in found].count("UNKNOWN")) == (70, 1)
+    assert "an error of railgauge itself: unexpected KeyError: 'colour'" in result.stderr
+    others = [one for one in found if one["level"] != "UNKNOWN"]
+    assert others == [one for one in before["findings"] if one in others]
+    assert others

@@ -39,6 +39,7 @@ SETTINGS = {
     "NCCL_IB_TIMEOUT": "22",
     "NCCL_ALGO": "Ring,Tree",
     "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": "/home/users2/mallory/dump_",
+    "NCCL_GRAPH_DUMP_FILE": "/dev/shm/walterwhite.xml",
     "UCX_NET_DEVICES": "mlx5_0:1",
 }
 CONFIGURATION = """\
@@ -78,6 +79,7 @@ SECRETS = (
     *("p4ssw0rd", "acmecorp", "acmeplugin", "s3cr3t", "4711471147114711", "alice", "opensesame", "vault.corp"),
     *("querysecret", "mallory", "correcthorse", "tr0ub4dor", "saltsalt", "otherhead", "ghp_abc", "hf_zyx"),
     *("bobthebuilder", "akiaabc", "tok-zebra", "between-the-lines", "carol", "swordfish", "proxyhost", "blackbird"),
+    "walterwhite",
 )
 NEVER = ("CorrectHorse", "Tr0ub4dor", "saltsalt", "hf_zyx", "bobthebuilder", "AKIAABC", "between-the-lines")
 """What no capture has, redacted or not."""
