@@ -25,8 +25,8 @@ RegisteredArguments Engine::registered_arguments(const Operation& o) const {
   }
   a.windows = windows_.on_gpu();
   // A rank that has no such array is not asked for it.
-  if (o.source) a.source = *windows_.find(o.source);
-  if (o.destination) a.destination = *windows_.find(o.destination);
+  if (o.source) a.source = *windows_.source(o);
+  if (o.destination) a.destination = *windows_.destination(o);
   return a;
 }
 
