@@ -133,7 +133,8 @@ LENT = """
 
     SHM = 3  # Via.SHM
     PLACE, SHARED = slice(24, 32), slice(104, 200)  # Lent (native/gpu/peer_memory.h)
-    engines = [native.GpuEngine(rank, rank, [0, SHM] if rank == 0 else [SHM, 0], (1, 4096, 1, 1), 1.0) for rank in (0, 1)]
+    VIAS = [0, SHM], [SHM, 0]
+    engines = [native.GpuEngine(rank, rank, VIAS[rank], (1, 4096, 1, 1), 1.0) for rank in (0, 1)]
 
     def connect(part, value):
         lent = bytearray(engines[1].lent(0))
