@@ -34,7 +34,7 @@ from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.registered import Registered
 from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.errors import Error, RunError, UnavailableError, UsageError
+from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector, End
@@ -238,6 +238,7 @@ class GpuCommunicator(Collectives):
 
         Raises:
             UnavailableError: on any rank, there is not so much left.
+            MismatchError: ranks take different sizes.
             RunError: a rank was lost meanwhile.
         """
         shape = (shape,) if isinstance(shape, int) else shape
@@ -304,8 +305,12 @@ class GpuCommunicator(Collectives):
         if not self.maps_all:
             return None
         lent = self._together(lambda: [self._engine.lend_window(rank, pointer).hex() for rank in range(self.size)])
-        told = [bytes.fromhex(one[self.rank]) for one in self._group.all_gather(lent)]
-        return self._together(lambda: self._engine.open_window(pointer, size, symmetric, told))
+        told = self._group.all_gather([size, lent])
+        for rank, (bytes_, _) in enumerate(told):
+            if symmetric and bytes_ != told[0][0]:
+                raise MismatchError(f"symmetric memory: rank {rank} takes {bytes_} bytes, rank 0 {told[0][0]}")
+        theirs = [bytes.fromhex(one[self.rank]) for _, one in told]
+        return self._together(lambda: self._engine.open_window(pointer, size, symmetric, theirs))
 
     def _close(self, window: int) -> None:
         """Unregister memory; when this returns, nobody maps it any more."""

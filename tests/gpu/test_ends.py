@@ -141,3 +141,67 @@ def test_a_gpu_that_is_done_late_gives_memory_back_again(fake_gpus, tmp_path):
                 take(0)
         """)
     assert told(fake_gpus, program, memory=1 << 30, FAKE_CUDA_HANG=str(file)) == 2 * "not done\nTrue\n"
+
+
+def test_a_wait_that_takes_too_long_sees_when_the_gpu_is_done(fake_gpus, tmp_path):
+    file = tmp_path / "hang"
+    file.touch()
+    program = textwrap.dedent(HUNG).split("def hang")[0] + textwrap.dedent("""
+        engine = native.GpuEngine(0, 0, [0], (1, 4096, 1, 1), 0.1)
+        os.environ["FAKE_CUDA_FAULTS"] = "cuLaunchKernel=hang"
+        memory = native.GpuMemory(0, 4096)
+        patterns = native.GpuPatterns(0, 60.0)
+        fill = lambda: patterns.fill(native.Pattern(2, 7, 0, 1), 0, memory.pointer, 512)
+        filling = threading.Thread(target=fill)
+        filling.start()
+        while True:
+            mark = engine.mark(0)
+            try:
+                engine.wait(mark)
+            except RunError:
+                break
+        print(native.a_gpu_hangs())
+        os.remove(os.environ["FAKE_CUDA_HANG"])
+        while native.a_gpu_hangs():
+            pass
+        filling.join()
+        print("done")
+        """)
+    assert told(fake_gpus, program, FAKE_CUDA_HANG=str(file)) == "True\ndone\n"
+
+
+LENT = """
+    import struct
+    from railgauge._native import collectives as native
+    from railgauge.topo.errors import Error
+
+    SHM = 3  # Via.SHM
+    PLACE, SHARED = slice(24, 32), slice(104, 200)  # Lent (native/gpu/peer_memory.h)
+    VIAS = [0, SHM], [SHM, 0]
+    engines = [native.GpuEngine(rank, rank, VIAS[rank], (1, 4096, 1, 1), 1.0) for rank in (0, 1)]
+
+    def connect(part, value):
+        lent = bytearray(engines[1].lent(0))
+        lent[part] = value
+        try:
+            engines[0].connect([engines[0].lent(0), bytes(lent)], [1, 1])
+        except Error as error:
+            return str(error)
+    """
+
+
+def test_a_place_beyond_what_is_lent_is_refused(fake_gpus):
+    program = textwrap.dedent(LENT) + textwrap.dedent("""
+        for place in (1 << 20, 1 << 63, (1 << 64) - 128, 64):
+            print(connect(PLACE, struct.pack("=Q", place)))
+        print(connect(PLACE, bytes(8)))
+        """)
+    refused = "rank 1 lends a place that its shared memory does not have\n"
+    assert told(fake_gpus, program) == 4 * refused + "None\n"
+
+
+def test_a_name_of_shared_memory_has_an_end(fake_gpus):
+    program = textwrap.dedent(LENT) + textwrap.dedent("""
+        print(connect(SHARED, 96 * b"x"))
+        """)
+    assert told(fake_gpus, program).count("x") == 95

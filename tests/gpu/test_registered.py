@@ -114,6 +114,49 @@ def test_other_places_of_symmetric_memory_are_an_error(fake_gpus):
     assert "passed another place of its symmetric memory" in told(fake_gpus, program)
 
 
+def test_symmetric_memory_is_of_one_size(fake_gpus):
+    program = """
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            try:
+                comm.allocate(4 + comm.rank, Dtype.FLOAT)
+            except Error as error:
+                return type(error).__name__, str(error)
+
+        on_two(part)
+        """
+    wanted = ("MismatchError", "symmetric memory: rank 1 takes 20 bytes, rank 0 16")
+    assert told(fake_gpus, program) == 2 * f"{wanted}\n"
+
+
+@pytest.mark.parametrize(
+    ("registered", "beyond"), [("source", 0), ("source", 4), ("destination", 0), ("destination", 4)]
+)
+def test_an_array_that_goes_beyond_what_is_registered_is_not(fake_gpus, registered, beyond):
+    program = f"""
+        def part(bootstrap):
+            comm = connected(bootstrap)
+            memory = {{name: native.GpuMemory(comm.device, 1 << 16) for name in ("source", "destination")}}
+            needs = {{"source": 64, "destination": 128}}
+            for name, one in memory.items():
+                comm._open(one.pointer, needs[name] - ({beyond} if name == "{registered}" else 0), symmetric=True)
+            number, at = NUMBERS[Collective.ALL_GATHER], [one.pointer for one in memory.values()]
+            refused = []
+            for way in (5, 6):
+                try:
+                    comm._engine.run(number, *at, 16, int(Dtype.FLOAT), 0, 0, 0, way)
+                    comm.synchronize()
+                except Error as error:
+                    refused.append(str(error))
+            comm.close()
+            return refused
+
+        on_two(part)
+        """
+    refused = ["these arrays are not registered memory", "the copy engine takes moves within symmetric memory"]
+    assert told(fake_gpus, program) == 2 * f"{refused if beyond else []}\n"
+
+
 def test_without_p2p_nothing_is_mapped_and_all_goes_on(fake_gpus):
     program = """
         def part(bootstrap):

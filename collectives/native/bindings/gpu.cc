@@ -267,7 +267,7 @@ void bind_gpu(nb::module_& m) {
           [](const Engine& engine, std::uintptr_t stream) {
             return engine.mark(reinterpret_cast<cuda::Stream>(stream));
           },
-          "stream"_a,
+          "stream"_a, nb::keep_alive<0, 1>(),
           "A mark behind all that is on a stream by now; None where that is captured into a graph.")
       .def("wait", &Engine::await, "mark"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Wait until a mark of this engine has come.")

@@ -59,6 +59,12 @@ Courier::~Courier() {
   thread_.join();
 }
 
+void Courier::fail(int rank, const char* problem) {
+  problem_ = problem;
+  failed_.store(true, std::memory_order_release);
+  store(status_->failed, 1 + rank);
+}
+
 void Courier::run() {
   using Clock = std::chrono::steady_clock;
   auto moved = Clock::now();
@@ -74,11 +80,9 @@ void Courier::run() {
       }
       if (any || woken_.exchange(false, std::memory_order_relaxed)) moved = Clock::now();
     } catch (const PeerLost& lost) {
-      problem_ = lost.what();
-      return store(status_->failed, 1 + lost.rank());
+      return fail(lost.rank(), lost.what());
     } catch (const std::exception& error) {
-      problem_ = error.what();
-      return store(status_->failed, 1 + std::max(rank, 0));
+      return fail(std::max(rank, 0), error.what());
     }
     if (Clock::now() - moved < patience) {
       Waiting::relax();

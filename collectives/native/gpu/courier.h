@@ -41,8 +41,10 @@ class Courier {
   ~Courier();
   // An operation has begun.
   void wake() { woken_.store(true, std::memory_order_relaxed); }
-  // What went wrong; empty: nothing. Valid once `status` tells of a failure.
-  const std::string& problem() const { return problem_; }
+  // What went wrong; empty: nothing yet. For any thread: `status` may tell of another's failure.
+  std::string problem() const {
+    return failed_.load(std::memory_order_acquire) ? problem_ : std::string();
+  }
 
  private:
   // One way of a box, for one block.
@@ -57,6 +59,7 @@ class Courier {
   };
 
   void run();
+  void fail(int rank, const char* problem);
   bool carry_all();
   bool carry(Stream& stream);
   bool deliver(Route& route, Receiver& from);
@@ -69,9 +72,9 @@ class Courier {
   std::vector<Stream> streams_;  // by route, kind and block
   std::shared_ptr<Doorbell> doorbell_;
   Status* status_;
-  int of_kind_;  // streams, of one route
-  std::string problem_;
-  std::atomic<bool> stop_{false}, woken_{false};
+  int of_kind_;          // streams, of one route
+  std::string problem_;  // written once, before `failed_`
+  std::atomic<bool> stop_{false}, woken_{false}, failed_{false};
   std::thread thread_;
 };
 

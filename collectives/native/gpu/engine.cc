@@ -330,6 +330,8 @@ void Engine::check() const {
   if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was told to stop");
 }
 
+void Engine::abort() { std::atomic_ref(status()->abort).store(1, std::memory_order_release); }
+
 void Engine::synchronize(cuda::Stream stream) const {
   const cuda::Current current(gpu_.context());
   cuda::await(gpu_.context(), stream, timeout_s_ + kPatience, "waiting for a stream");
@@ -345,6 +347,7 @@ std::unique_ptr<cuda::Mark> Engine::mark(cuda::Stream stream) const {
 }
 
 void Engine::await(const cuda::Mark& mark) const {
+  const cuda::Current current(gpu_.context());
   mark.await(timeout_s_ + kPatience);
   check();
 }

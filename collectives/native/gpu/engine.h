@@ -77,7 +77,7 @@ class Engine {
   // abort().
   void check() const;
   // Let all kernels leave that wait.
-  void abort() { status()->abort = 1; }
+  void abort();
   // Until all that is on a stream is done. Error (kTimeout): not within the timeout.
   void synchronize(cuda::Stream stream) const;
   // A mark behind all that is on a stream by now; null where that is captured into a graph.

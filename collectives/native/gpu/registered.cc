@@ -25,8 +25,8 @@ RegisteredArguments Engine::registered_arguments(const Operation& o) const {
   }
   a.windows = windows_.on_gpu();
   // A rank that has no such array is not asked for it.
-  if (o.source) a.source = *windows_.find(o.source);
-  if (o.destination) a.destination = *windows_.find(o.destination);
+  if (o.source) a.source = *windows_.source(o);
+  if (o.destination) a.destination = *windows_.destination(o);
   return a;
 }
 
@@ -42,7 +42,10 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   launch(operation, Way::kRegistered, blocks, kThreads, stream, &arguments);
 }
 
-// Ranks meet before, when all destinations may be written, and after. Copies between GPUs are on a
+// Ranks meet before, when all destinations may be written, and after. A meeting that fails does not
+// keep the copies behind it from being made: whether it does is known on the GPU alone, and copy
+// engines ask nothing. They stay within the peers' windows, which are as long as this rank's, where
+// its destination lies as a whole; check() then tells of the failure. Copies between GPUs are on a
 // stream of their own: on the default one they would wait for all that runs on either GPU.
 void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   if (!windows_.can_copy(operation))

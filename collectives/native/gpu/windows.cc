@@ -72,22 +72,32 @@ bool Windows::have(const Operation& o) const {
   if (opened_.empty() || (!o.source && !o.destination)) return false;
   // In one step the root's links would carry everything to each.
   if (o.collective == Collective::kBroadcast && via_.size() > 2) return false;
-  return (!o.source || find(o.source)) && (!o.destination || find(o.destination));
+  return (!o.source || source(o)) && (!o.destination || destination(o));
 }
 
 bool Windows::can_copy(const Operation& o) const {
   // Of these, ranks have no destination, or the root has another place for it in place.
   const bool of_root = o.collective == Collective::kGather || o.collective == Collective::kScatter;
   if (o.reduces() || of_root || !o.destination || !have(o)) return false;
-  return opened_[find(o.destination)->window].symmetric;
+  return opened_[destination(o)->window].symmetric;
 }
 
-std::optional<Place> Windows::find(const void* array) const {
-  const auto* data = static_cast<const std::byte*>(array);
+std::optional<Place> Windows::source(const Operation& o) const {
+  const int ranks = static_cast<int>(via_.size());
+  return find(o.source, o.extent(rank_, ranks).source * o.element_bytes());
+}
+
+std::optional<Place> Windows::destination(const Operation& o) const {
+  const int ranks = static_cast<int>(via_.size());
+  return find(o.destination, o.extent(rank_, ranks).destination * o.element_bytes());
+}
+
+std::optional<Place> Windows::find(const std::byte* data, std::size_t bytes) const {
   for (std::size_t window = 0; window < opened_.size(); ++window) {
     const Opened& one = opened_[window];
-    if (one.data && data >= one.data && data < one.data + one.bytes)
-      return Place{window, static_cast<std::size_t>(data - one.data)};
+    if (!one.data || data < one.data || data >= one.data + one.bytes) continue;
+    const std::size_t at = data - one.data;
+    if (bytes <= one.bytes - at) return Place{window, at};
   }
   return {};
 }

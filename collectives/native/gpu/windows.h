@@ -36,8 +36,10 @@ class Windows {
   bool have(const Operation& operation) const;
   // Whether the copy engine can run it.
   bool can_copy(const Operation& operation) const;
-  // Where an array lies; nothing where it is in no window.
-  std::optional<Place> find(const void* array) const;
+  // Where an operation's arrays lie; nothing where one has none, or it is not in a window as a
+  // whole: peers write what lies there.
+  std::optional<Place> source(const Operation& operation) const;
+  std::optional<Place> destination(const Operation& operation) const;
   // Of another rank's memory.
   char* begin(const Place& place, int rank) const { return opened_[place.window].at.begin[rank]; }
   // All of them, as kernels see them.
@@ -51,6 +53,8 @@ class Windows {
     Window at{};
     std::vector<Lent> lent;
   };
+
+  std::optional<Place> find(const std::byte* array, std::size_t bytes) const;
 
   const cuda::Driver& cuda_ = cuda::Driver::get();
   PeerMemory& peers_;

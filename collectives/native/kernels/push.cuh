@@ -100,6 +100,8 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
   const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
   const std::uint32_t received = attends ? give[mine].received() : 0;
   const std::uint32_t sent = shares ? share[mine].sent() : 0;
+  // One thread sees to it that senders have read what results overwrite.
+  const std::uint32_t overwritten = mine == a.rank && shared.overwrites ? result.chunks() : 0;
   std::uint32_t most = result.chunks();
   for (int peer = 0; peer < a.ranks; ++peer) {
     if (peer != a.rank)
@@ -111,8 +113,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
                passes_on = shares && number < result.chunks();
     bool fine = !takes_in || give[mine].await_message(received + number, a.number[mine], patience);
     if (passes_on) fine = fine && share[mine].await_room(sent + number, a.number[mine], patience);
-    if (mine == a.rank && shared.overwrites && number < result.chunks())
-      fine = await_here(&shared.given, number + 1, patience);
+    if (number < overwritten) fine = await_here(&shared.given, number + 1, patience);
     if (!all_go_on(crew, fine, shared.stops[1])) return;
     if (number < result.chunks()) {
       const T* inputs[kMostRanks];

@@ -71,7 +71,7 @@ class Registered {
     __threadfence_system();
     const Place from = Place::of(words[0]), to = Place::of(words[1]);
     if (a_.symmetric && words[1] != a_.destination.word()) {
-      a_.base.status->elsewhere = 1 + peer;
+      store_relaxed(&a_.base.status->elsewhere, 1u + peer);
       return false;
     }
     source = a_.windows[from.window].begin[peer] + from.at;

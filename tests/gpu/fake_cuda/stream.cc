@@ -249,6 +249,7 @@ Result cuCtxRecordEvent(Context context, Event event) {
 }
 
 Result cuEventCreate(Event* event, unsigned) {
+  if (!current_context()) return kInvalidContext;
   *event = new CUevent_st;
   return kSuccess;
 }
