@@ -15,15 +15,18 @@ from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult, directions
 from railgauge.collectives.link.link_text import lines
-from railgauge.topo.errors import Error, described, status_of
+from railgauge.topo.errors import INTERNAL, Error, described, status_of
+from railgauge.topo.file_rule import guarded
 from railgauge.topo.findings import Finding, at_or_above
+from railgauge.topo.link_rules import SLOW_LINK
 
 
 def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:
     """Print and write what was measured; return the exit status."""
-    findings = judge(result)
+    findings = guarded(SLOW_LINK.id, "all", lambda: judge(result))
+    broken = next((one.message for one in findings if one.error), None)
     unmet = [] if error else unmet_demands(result, answer.min_gb_per_s)
-    result.error = described(error) if error else "; ".join(unmet) or None
+    result.error = described(error) if error else "; ".join(unmet) or broken
     content = document("link", socket.gethostname(), command=command_line(), **result.content(findings))
     saved = True
     for path in answer.files:
@@ -40,6 +43,8 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
     if result.error:
         tell(f"railgauge link: {result.error}")
     found = FOUND if at_or_above(findings, answer.fail_on) else 0
+    if broken:
+        return INTERNAL
     return 4 if unmet else status_of(error) or (0 if saved else 3) or found
 
 

@@ -72,3 +72,16 @@ def test_one_rule_gives_the_status_of_every_error():
 def test_an_error_without_a_place_is_described_all_the_same():
     assert described(KeyError("x")) == "unexpected KeyError: 'x'"
     assert described(MemoryError()) == "out of memory"
+
+
+def test_an_error_of_the_judge_leaves_what_was_measured(tmp_path):
+    module = "railgauge.collectives.link.judgement"
+    text = f"import {module} as judgement\n\ndef judge(_):\n    raise KeyError('colour')\n\njudgement.judge = judge\n"
+    (tmp_path / "sitecustomize.py").write_text(text)
+    result = railgauge("link", "-b", "64K", "--device", "cpu", "--ranks", "3", "--json", PYTHONPATH=str(tmp_path))
+    document = json.loads(result.stdout)
+    assert (result.returncode, document["status"]) == (70, "failed"), result.stderr
+    assert {(one["from"], one["to"]) for one in document["links"]} >= {(0, 1), (1, 2), (2, 0)}
+    assert [one["level"] for one in document["findings"]] == ["UNKNOWN"]
+    assert "unexpected KeyError: 'colour'" in document["error"]
+    assert "unexpected KeyError: 'colour'" in result.stderr

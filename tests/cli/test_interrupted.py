@@ -47,6 +47,36 @@ def test_run_says_that_it_was_interrupted(to, ranks):
     check("run", document)
 
 
+SECOND_SIZE = """\
+import os
+import pathlib
+from railgauge.collectives.measure import Meter
+
+measured, sizes = Meter.row, []
+
+def row(*args, **named):
+    sizes.append(args)
+    if len(sizes) == 2 and os.environ.get("RANK") == "0":
+        pathlib.Path({sign!r}).touch()
+    return measured(*args, **named)
+
+Meter.row = row
+"""
+
+
+def test_sizes_that_were_finished_are_in_the_document(tmp_path):
+    sign = tmp_path / "second"
+    (tmp_path / "sitecustomize.py").write_text(SECOND_SIZE.format(sign=str(sign)))
+    sizes = ("-b", "1K", "-e", "64M", "-f", "65536", "-n", "10000", "-T", "60", "--device", "cpu", "--ranks", "2")
+    with started("run", "all_reduce", *sizes, "--json", PYTHONPATH=str(tmp_path)) as process:
+        until(sign.exists)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=50)
+    document = json.loads(out)
+    assert (process.returncode, document["status"], len(document["rows"])) == (130, "interrupted", 1), err
+    assert document["rows"][0]["bytes"] == 1024
+
+
 def unread(pipe):
     """How many bytes wait in it."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), "little")
