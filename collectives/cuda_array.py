@@ -32,6 +32,11 @@ class CudaArray:
     count: int
     dtype: Dtype
 
+    def overlaps(self, other: "CudaArray") -> bool:
+        """Whether there is memory that both have."""
+        ends = (one.pointer + one.count * one.dtype.bytes for one in (self, other))
+        return max(self.pointer, other.pointer) < min(ends)
+
 
 def is_on_gpu(array: Any) -> bool:
     """Whether an array's data is in the memory of a GPU."""

@@ -405,8 +405,13 @@ class GpuCommunicator(Collectives):
                 raise UsageError(f"{what}: the {which} has {array.count} elements, and needs {wanted}")
         if needs.source and needs.destination and source.dtype is not destination.dtype:
             raise UsageError(f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays are of one type")
-        if what not in IN_PLACE and source.pointer == destination.pointer:
+        if not (needs.source and needs.destination and source.overlaps(destination)):
+            return
+        if what not in IN_PLACE:
             raise UsageError(f"{what} cannot be run in place")
+        apart = (needs.source_at - needs.destination_at) * source.dtype.bytes
+        if source.pointer - destination.pointer != apart:
+            raise UsageError(f"{what}: source and destination overlap, and not as they may in place")
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool
@@ -414,6 +419,8 @@ class GpuCommunicator(Collectives):
         from_, to = cuda_array(source), cuda_array(destination)
         if from_.dtype is not to.dtype:
             raise UsageError(f"alltoallv: {from_.dtype.label} and {to.dtype.label}: both arrays are of one type")
+        if from_.overlaps(to):
+            raise UsageError("alltoallv: source and destination overlap")
         for which, array, counts in (("source", from_, send_counts), ("destination", to, recv_counts)):
             if len(counts) != self.size or min(counts) < 0 or sum(counts) != array.count:
                 raise UsageError(

@@ -26,7 +26,9 @@ Capture capture_of(Stream stream);
 // comes after the turn that was put last before it, and has one record behind its last turn, so
 // that what is put after a replay comes after that. The record is a leaf of the graph, which
 // moves from turn to turn: a record between two turns costs 3 us each (2 x H200, 1 KiB
-// all_reduces in a graph: 5.5 us, 2.6 without). For one thread, in the GPU's context.
+// all_reduces in a graph: 5.5 us, 2.6 without). When two captures are open at once and turns
+// alternate between them, each graph keeps the order of its own turns on one stream only.
+// For one thread, in the GPU's context.
 class Turns {
  public:
   // On a context's GPU. Error (kSystem): no event can be had.
