@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from railgauge.cli.findings_output import leave_if_failed
 from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, open_machine
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UnavailableError, UsageError
@@ -47,6 +48,7 @@ def env(
         print_json(document("env", machine.host, known=recorded.inventory.settings is not None, **content))
     else:
         _print(judged, now, known=recorded.inventory.settings is not None)
+    leave_if_failed([one.failure for one in judged if one.failure])
 
 
 def _setting(text: str) -> "Setting":

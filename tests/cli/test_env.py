@@ -2,6 +2,7 @@
 """`env` tells each setting's origin, what it comes to on a machine, and what it is worth."""
 
 import json
+from unittest import mock
 
 import pytest
 from tests.cli.command import in_process as railgauge
@@ -56,3 +57,19 @@ def test_a_topology_file_has_no_settings(tmp_path):
     file.write_text('<system version="1"><cpu numaid="0" arch="x86_64" affinity="1"/></system>')
     result = railgauge("env", "--from", str(file))
     assert (result.returncode, result.stdout) == (3, "")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_setting_that_cannot_be_judged_costs_its_own_verdict_alone(form):
+    broken = mock.patch("railgauge.topo.environment.judgement.is_default", side_effect=ZeroDivisionError("a trial"))
+    with broken:
+        asked = ("--set", "NCCL_BUFFSIZE=65536", "--set", "NCCL_IB_TIMEOUT=40")
+        result = railgauge("env", "--from", MIXED, *asked, *form)
+    assert result.returncode == 70
+    assert "unexpected ZeroDivisionError: a trial" in result.stderr
+    assert "NCCL_BUFFSIZE" in result.stderr
+    if form:
+        verdicts = {one["name"]: one["verdict"] for one in json.loads(result.stdout)["settings"]}
+        assert verdicts == verdicts | {"NCCL_BUFFSIZE": "unknown", "NCCL_IB_TIMEOUT": "harmful"}
+    else:
+        assert "NCCL_IB_TIMEOUT=40" in result.stdout

@@ -8,6 +8,8 @@ from typing import Any
 from railgauge.topo.environment.other_programs import judged_other
 from railgauge.topo.environment.selection import Selection, select
 from railgauge.topo.environment.verdict import Opinion, Verdict
+from railgauge.topo.errors import Error
+from railgauge.topo.file_rule import failed
 from railgauge.topo.findings import Finding, Level
 from railgauge.topo.rules import (
     conf_file_forgotten,
@@ -44,11 +46,14 @@ UNIT_US = 4.096  # of NCCL_IB_TIMEOUT: IBTA 9.9.2.1.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A setting and what is said of it. without: what holds if it is not set; "" where it does not matter."""
+    """A setting and what is said of it. without: what holds if it is not set; "" where it does not matter. failure:
+    UNKNOWN with the error, where railgauge itself failed to judge it.
+    """
 
     setting: Setting
     opinion: Opinion
     without: str
+    failure: Finding | None = None
 
     def record(self) -> dict[str, Any]:
         """The setting in a railgauge/env/1 document."""
@@ -72,8 +77,15 @@ def judge(case: Case, setting: Setting) -> Judgement:
     now = select(case, case.settings)
     rest = {name: value for name, value in case.settings.items() if name != setting.name}
     other = select(case, rest)
-    opinion = _opinion(case, setting, now, other)
-    return Judgement(setting=setting, opinion=opinion, without=_without(setting, other))
+    failure = None
+    try:
+        opinion = _opinion(case, setting, now, other)
+    except Error:
+        raise
+    except Exception as error:
+        failure = failed(setting.name, case.host, error)
+        opinion = Opinion(verdict=Verdict.UNKNOWN, why=failure.message)
+    return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
 
 
 def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 
 from railgauge.topo.errors import AuthenticationError, Error, UsageError
+from railgauge.topo.sources.printable import inline
 from railgauge.transports import handshake, tcp
 from railgauge.transports.addresses import host_and_port, with_scope
 from railgauge.transports.complaints import Complaints
@@ -281,7 +282,7 @@ def main() -> int:
         secret = job_secret(os.environ)
         server = StoreServer(listen(arguments.host, arguments.port), secret)
     except Error as error:
-        print(f"tcp_server: {error}", file=sys.stderr)
+        print(inline(f"tcp_server: {error}"), file=sys.stderr)
         return error.exit_status
     signal.signal(signal.SIGINT, lambda *_: server.ring())
     server.start()
