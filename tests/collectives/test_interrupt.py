@@ -62,4 +62,4 @@ def test_ctrl_c_among_many_operations_ends_all():
     errors = errors_of(ranks)
     assert errors[0].rstrip().endswith("KeyboardInterrupt")
     assert "rank 0" in errors[1]
-    assert "KeyboardInterrupt" in errors[1]
+    assert "interrupted" in errors[1]
