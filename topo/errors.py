@@ -24,7 +24,7 @@ import traceback
 INTERNAL = 70
 """EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is."""
 INTERRUPTED = "interrupted"
-"""What is told of Ctrl-C, and the status of a document that it cut short."""
+"""How Ctrl-C is reported, and the status of a document that it cut short."""
 NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # of Python's threading, of C++'s
 WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
 """What the system answers to a call that makes no sense, or what Python raises by itself: no refusal of the system."""

@@ -59,7 +59,7 @@ def die_with_parent() -> None:
 
 def hear_interrupts_once() -> None:
     """Have Ctrl-C raise KeyboardInterrupt once in what a launcher of ours started: it passes on what the terminal has
-    sent to all, and how far a run came is told meanwhile.
+    sent to all, and how far a run came is reported meanwhile.
     """
 
     def hear(_number: int, _frame: object) -> None:
