@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An error of railgauge itself ends every command with 70, whichever rank it comes to, and says where it was."""
+"""An error of railgauge itself ends every command with 70, on whichever rank it happens, and names the place."""
 
 import errno
 import json

@@ -20,7 +20,7 @@ OUT, IN = (0.002, 0.004, 0.009), (0.020, 0.040, 0.090)
 
 
 class Timed(Bench):
-    """Takes as long as it is told, and notes how often it was asked to run."""
+    """Takes the time that it is given, and counts how often it was asked to run."""
 
     def __init__(self, rank=0, size=3):
         super().__init__(rank, size)

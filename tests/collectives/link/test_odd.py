@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is slow in simulated measurements: the one that was made slow and nobody else, whatever disturbs them; where
-that cannot be told, it is said. What is measured again is simulated too, up to the bound.
+that is not decided, UNKNOWN. What is measured again is simulated too, up to the bound.
 """
 
 import random
