@@ -19,7 +19,7 @@ from railgauge.cli.machine_options import (
 )
 from railgauge.cli.output import print_json
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.topo.machine import Machine
@@ -56,9 +56,9 @@ def check(
 ) -> None:
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
     from railgauge.cli.check_file import Answer, check_suffix, findings_document, write_findings
-    from railgauge.topo.rules.case import Case
-    from railgauge.topo.rules.rules import check as findings_of
-    from railgauge.topo.rules.rules import chosen
+    from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.findings.node.rules import check as findings_of
+    from railgauge.topo.findings.node.rules import chosen
 
     if output is not None:
         if as_json:
@@ -71,7 +71,7 @@ def check(
     baseline, compared = None, None
     if against is not None:
         from railgauge.cli.check_against import load_baseline, print_compared
-        from railgauge.topo.rules.since import compare
+        from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
     case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
@@ -94,7 +94,7 @@ def check(
 
 def _opened(source: str | None, gpus: str | None, topo_file: str | None) -> "Machine":
     """The machine; without its topology file where that is invalid, which a rule then tells."""
-    from railgauge.topo.sources.nccl_topo_file import SETTING
+    from railgauge.topo.facts.sources.nccl_topo_file import SETTING
 
     try:
         return open_machine(source, gpus, topo_file=topo_file)

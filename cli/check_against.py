@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from railgauge.cli.findings_output import ids_of, summary, tell_folded
 from railgauge.cli.machine_options import print_warnings, source_of
-from railgauge.topo.findings import Finding, Level, Since
+from railgauge.topo.findings.finding import Finding, Level, Since
+from railgauge.topo.findings.node import findings_file
+from railgauge.topo.findings.node.baseline import Baseline
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.findings.node.rules import check
+from railgauge.topo.findings.node.since import Compared
 from railgauge.topo.machine import Machine, load_machine
-from railgauge.topo.rules import findings_file
-from railgauge.topo.rules.baseline import Baseline
-from railgauge.topo.rules.case import Case
-from railgauge.topo.rules.rule import Rule
-from railgauge.topo.rules.rules import check
-from railgauge.topo.rules.since import Compared
 
 TOLD = (Level.FAIL, Level.WARN, Level.INFO)
 SINCE = {

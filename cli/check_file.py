@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.findings import Finding
-from railgauge.topo.rules.case import Case
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.node.case import Case
 
 if TYPE_CHECKING:
-    from railgauge.topo.rules.since import Compared
+    from railgauge.topo.findings.node.since import Compared
 
 SUFFIXES = (".html", ".json", ".prom")
 

@@ -11,9 +11,9 @@ from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
-    from railgauge.topo.environment.judgement import Judgement
-    from railgauge.topo.environment.selection import Selection
-    from railgauge.topo.sources.nccl_settings import Setting
+    from railgauge.topo.facts.sources.nccl_settings import Setting
+    from railgauge.topo.findings.settings.judgement import Judgement
+    from railgauge.topo.findings.settings.selection import Selection
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
@@ -28,9 +28,9 @@ def env(
     as_json: Json = False,
 ) -> None:
     """Show NCCL's settings, where they are from, what they come to on this machine, and what they are worth."""
-    from railgauge.topo.environment.judgement import judge
-    from railgauge.topo.environment.selection import select
-    from railgauge.topo.rules.case import Case
+    from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.findings.settings.judgement import judge
+    from railgauge.topo.findings.settings.selection import select
 
     given = tuple(_setting(text) for text in asked or ())
     machine = open_machine(source)
@@ -52,7 +52,7 @@ def env(
 
 
 def _setting(text: str) -> "Setting":
-    from railgauge.topo.sources.nccl_settings import ASKED, Setting
+    from railgauge.topo.facts.sources.nccl_settings import ASKED, Setting
 
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -61,7 +61,7 @@ def _setting(text: str) -> "Setting":
 
 
 def _print(judged: "list[Judgement]", now: "Selection", *, known: bool) -> None:
-    from railgauge.topo.environment.verdict import Verdict
+    from railgauge.topo.findings.settings.verdict import Verdict
 
     for one in judged:
         finding = f" [{one.opinion.finding}]" if one.opinion.finding else ""

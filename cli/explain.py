@@ -14,7 +14,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 @app.command()
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
     """Explain a finding."""
-    from railgauge.topo.rules.explanation import explanation, known
+    from railgauge.topo.findings.node.explanation import explanation, known
 
     if name not in known():
         raise UsageError(f"there is no finding {name!r}; there are: {', '.join(known())}")

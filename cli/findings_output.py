@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from railgauge.topo.errors import INTERNAL
-from railgauge.topo.findings import ORDER, Finding, Level, at_or_above
-from railgauge.topo.sources.printable import inline
+from railgauge.topo.findings.finding import ORDER, Finding, Level, at_or_above
+from railgauge.topo.values.printable import inline
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 

@@ -12,7 +12,7 @@ def tell(command: str, args: list[str]) -> None:
     if command in ("check", "gdr") or (command, args[0]) == ("cluster", "check"):
         print_json(document("findings", "", status=INTERRUPTED, findings=[]))
     elif (command, args[0]) == ("cluster", "dump"):
-        from railgauge.topo.fleet.comparison import compare
+        from railgauge.topo.findings.cluster.comparison import compare
         from railgauge.topo.render.fleet_json import report_document
 
         print_json(document("cluster", "", status=INTERRUPTED, **report_document(compare([], []))))

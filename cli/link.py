@@ -33,7 +33,7 @@ from railgauge.collectives.device import AUTO
 from railgauge.collectives.launch.launch import NAMES
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 app = typer.Typer(
     add_completion=False,

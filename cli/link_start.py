@@ -14,7 +14,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.topo.errors import INTERRUPTED, RunError, UsageError, described, status_of
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.collectives.link.process import Taken

@@ -14,7 +14,7 @@ from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.machine import Machine
-    from railgauge.topo.model import System
+    from railgauge.topo.nccl.graph.model import System
 
 
 class Device(StrEnum):
@@ -58,7 +58,7 @@ def open_machine(
 ) -> "Machine":
     """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt."""
     from railgauge.topo.machine import load_machine
-    from railgauge.topo.merged_nics import merge_nics
+    from railgauge.topo.nccl.detect.merged_nics import merge_nics
 
     machine = load_machine(source, gpus=gpu_list(gpus), topo_file=topo_file, environment=environment)
     if merged:
@@ -93,7 +93,7 @@ def open_system(machine: "Machine", ranks: int | None, device: Device) -> "Syste
 
     UsageError when they contradict the machine, UnavailableError for --device cuda where there is no GPU.
     """
-    from railgauge.topo.system import build_system
+    from railgauge.topo.nccl.graph.system import build_system
 
     gpus = len(machine.topology.gpus)
     if device is Device.CPU and ranks is None:
@@ -116,7 +116,7 @@ def settings_in_force(
 
     `names`: those that the command goes by (all that steer channels, unless given).
     """
-    from railgauge.topo.settings.steering import MEANING, in_force, parse_settings
+    from railgauge.topo.nccl.settings.steering import MEANING, in_force, parse_settings
 
     known = MEANING if names is None else names
     chosen = parse_settings(settings or [], known)

@@ -12,8 +12,8 @@ from typing import Any
 from railgauge import __version__
 from railgauge.cli.streams import tell
 from railgauge.topo.errors import UsageError
-from railgauge.topo.output_file import write_file
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.files.output_file import write_file
+from railgauge.topo.values.printable import printable
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from railgauge.collectives.launch.launch import Ended, Launch, launcher
 from railgauge.collectives.launch.place import BY_HAND, Place, check_world, find_place, tasks_of_allocation
 from railgauge.collectives.launch.tether import command_line, is_launched, is_tethered
 from railgauge.topo.errors import INTERRUPTED, PeerLostError, RunError, UsageError
-from railgauge.topo.host_ranks import MAX_RANKS
+from railgauge.topo.nccl.graph.host_ranks import MAX_RANKS
 
 if TYPE_CHECKING:
     from railgauge.collectives.launch.hostfile import Host

@@ -25,8 +25,8 @@ from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.sizes import parse_size, scan
 from railgauge.collectives.without_effect import without_effect
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.fault import parse_fault
 
 app = typer.Typer(

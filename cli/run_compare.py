@@ -12,8 +12,8 @@ from railgauge.collectives import result_file
 from railgauge.collectives.comparison import Compared, Comparison, compare
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.table import number
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 FACTS = ("ranks", "nodes", "device")
 """What two results should share for their speeds to be compared."""

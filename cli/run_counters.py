@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 
 from railgauge.cli.findings_output import print_folded
-from railgauge.topo.counters.passage import Passage
-from railgauge.topo.counters.rules import findings
-from railgauge.topo.counters.traffic_elsewhere import RULE
 from railgauge.topo.errors import INTERNAL
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
+from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.rules import findings
+from railgauge.topo.findings.traffic.traffic_elsewhere import RULE
 from railgauge.topo.render.passage_text import passage_lines
 
 

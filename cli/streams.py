@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from io import TextIOWrapper
 from typing import Any, TextIO
 
-from railgauge.topo.sources.printable import inline, printable
+from railgauge.topo.values.printable import inline, printable
 
 INDENTED = "\n  "
 """How the lines of an error with several of them begin."""

@@ -8,7 +8,7 @@ from typing import Literal
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook
 from rich.segment import Segment
 
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.values.printable import printable
 
 
 def console(width: int | None = None, *, stderr: bool = False) -> Console:

@@ -8,7 +8,7 @@ from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.verification import Verdict
-from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 
 
 @dataclass(frozen=True, slots=True)

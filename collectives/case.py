@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import REDUCING, ROOTED, bytes_of, extent
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

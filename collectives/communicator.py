@@ -23,8 +23,8 @@ from railgauge.collectives.tuning_file import Timed, times_by_collective
 from railgauge.collectives.waiting import spin_s
 from railgauge.collectives.work import Work, WorkQueue
 from railgauge.collectives.zero_copy import zero_copy_sizes
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End

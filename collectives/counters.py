@@ -9,13 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from railgauge.topo.counters.account import MEMORY, account
-from railgauge.topo.counters.counted import Planned
-from railgauge.topo.counters.passage import Passage
-from railgauge.topo.counters.read import read_counters
+from railgauge.topo.facts.sources.gpu_counters import TIMEOUT_S
+from railgauge.topo.facts.sources.link_counters import LinkCounters, Way
+from railgauge.topo.findings.traffic.account import MEMORY, account
+from railgauge.topo.findings.traffic.counted import Planned
+from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.read import read_counters
 from railgauge.topo.machine import live_reader
-from railgauge.topo.sources.gpu_counters import TIMEOUT_S
-from railgauge.topo.sources.link_counters import LinkCounters, Way
 from railgauge.transports.connect import End
 from railgauge.transports.group import Group
 from railgauge.transports.interface import usable_interfaces

@@ -16,9 +16,9 @@ from railgauge.collectives.measure import Row
 from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.table import average_busbw
 from railgauge.collectives.tuning_file import Timed
-from railgauge.topo.counters.passage import Passage
-from railgauge.topo.counters.rules import findings
 from railgauge.topo.errors import RunError, verdict_of
+from railgauge.topo.findings.traffic.passage import Passage
+from railgauge.topo.findings.traffic.rules import findings
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
 

@@ -6,7 +6,7 @@ Counts are NCCL's (`operation.extent`).
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 
 @dataclass(frozen=True, slots=True)

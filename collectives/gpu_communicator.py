@@ -33,8 +33,8 @@ from railgauge.collectives.gpu_way import (
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.registered import Registered
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector, End

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.collectives.node import Direct
-from railgauge.topo.busid import to_number
-from railgauge.topo.dev_number import dev_number
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.model import Node, NodeKind, System
-from railgauge.topo.paths import Paths, paths
-from railgauge.topo.settings.flush import read_flush
-from railgauge.topo.settings.levels import read_levels
-from railgauge.topo.subset import with_gpus
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import Topology
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
+from railgauge.topo.nccl.graph.subset import with_gpus
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import Paths, paths
+from railgauge.topo.nccl.settings.flush import read_flush
+from railgauge.topo.nccl.settings.levels import read_levels
+from railgauge.topo.values.busid import to_number
+from railgauge.topo.xml.topology import Topology
 
 NVLINK = "NVL"
 """The type of a path by NVLink, through a switch or not."""

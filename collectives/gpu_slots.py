@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from railgauge._native import collectives as native
 from railgauge._native import transports
 from railgauge.collectives.node import Direct
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group
 from railgauge.transports.ib.connect import IbEnds

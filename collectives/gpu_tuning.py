@@ -16,8 +16,8 @@ from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.gpu_way import Launch, Via
 from railgauge.collectives.operation import count_of
 from railgauge.collectives.tuning_file import Timed, TuningPlace, measured_for
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_choice import quickest
 from railgauge.transports.bootstrap import Bootstrap
 

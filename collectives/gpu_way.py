@@ -7,9 +7,9 @@ from enum import IntEnum
 
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Plan
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.settings.algorithms import read_allowed
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithms import read_allowed
+from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import SHM

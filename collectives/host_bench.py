@@ -11,7 +11,7 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_cost import host_cost
 
 

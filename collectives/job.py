@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.engine import Engine
 from railgauge.collectives.operation import REDUCING, ROOTED
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.fault import Fault
 
 

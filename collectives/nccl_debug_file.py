@@ -14,7 +14,7 @@ import sys
 from collections.abc import MutableMapping
 
 from railgauge.collectives.bench import Ran
-from railgauge.topo.logs.log import Log
+from railgauge.topo.jobs.logs.log import Log
 from railgauge.transports.nccl_log import expand
 
 SUBSYSTEMS = "INIT,GRAPH,ENV"

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from railgauge.topo.logs.log import Log
+    from railgauge.topo.jobs.logs.log import Log
 
 RINGS, TREES = 0, 1
 """Numbers of NCCL's graphs (graph->id)."""

@@ -6,11 +6,11 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.channels import Graphs
+from railgauge.topo.channels import Graphs, graph_file
 from railgauge.topo.errors import RunError
-from railgauge.topo.model import System
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.xml import topology_file
 from railgauge.transports.shape import read_json
 
 MOST_BYTES = 64 << 20
@@ -75,8 +75,8 @@ class Node:
     def plan(self) -> tuple[str, System, Graphs]:
         """What joining takes: name, System and graphs."""
         host_ranks = None if self.gpus else self.ranks
-        system = build_system(xml.loads(self.topology, self.name), host_ranks=host_ranks)
-        return self.name, system, graph_xml.loads(self.graphs, system, self.name)
+        system = build_system(topology_file.loads(self.topology, self.name), host_ranks=host_ranks)
+        return self.name, system, graph_file.loads(self.graphs, system, self.name)
 
     def device(self, dev: int) -> int:
         """The network's device for a NIC by dev number; the first one where the topology names none of the host's."""

@@ -13,17 +13,17 @@ from typing import TypeAlias
 
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import Node
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.channels import Graphs, search
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.element import Element
+from railgauge.topo.channels import Graphs, graph_file, search
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.files.output_file import write_file
 from railgauge.topo.machine import Machine, load_machine
-from railgauge.topo.merged_nics import merge_nics
-from railgauge.topo.model import System
-from railgauge.topo.output_file import write_file
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import Topology
+from railgauge.topo.nccl.detect.merged_nics import merge_nics
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import Topology
 from railgauge.transports.ib.device import IbDevice
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.nccl_log import NcclLog
@@ -38,13 +38,13 @@ def detect_node(
     name: str,
     ranks: int,
     nodes: int,
-    graph_file: str | None,
+    graph_path: str | None,
     log: NcclLog,
     environ: Mapping[str, str],
     gpus: Sequence[str] = (),
     network: Network = SOCKETS,
 ) -> Node:
-    """Detect this machine as one of `nodes` for `ranks` ranks, over `graph_file`'s channels where it is given.
+    """Detect this machine as one of `nodes` for `ranks` ranks, over `graph_path`'s channels where it is given.
 
     `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
 
@@ -54,14 +54,14 @@ def detect_node(
     """
     carriers = _carriers(network, environ) if nodes > 1 else []
     topology, system = _machine(None if gpus else ranks, gpus, carriers, log, environ)
-    graph_file = graph_file or _named(environ, "NCCL_GRAPH_FILE", log)
-    graphs = graph_xml.load(graph_file, system) if graph_file else search(system, nodes=nodes)
+    graph_path = graph_path or _named(environ, "NCCL_GRAPH_FILE", log)
+    graphs = graph_file.load(graph_path, system) if graph_path else search(system, nodes=nodes)
     links = gpu_links(system, environ)
     node = Node(
         name=name,
         ranks=ranks,
-        topology=xml.dumps(topology),
-        graphs=graph_xml.dumps(graphs, system),
+        topology=topology_file.dumps(topology),
+        graphs=graph_file.dumps(graphs, system),
         cpus=[list(rank.cpus) for rank in (near_cpus(system) if gpus else system.ranks)],
         gpus=list(gpus),
         p2p=links.p2p,

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 NUMBERS = {
     collective: number

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from railgauge import __version__
 from railgauge.topo.errors import InputError
-from railgauge.topo.json_value import json_value
+from railgauge.topo.files.json_value import json_value
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.standing import BlockedOn, Operation, Standing, standing_of
 

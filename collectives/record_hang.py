@@ -4,8 +4,8 @@
 import time
 
 from railgauge.collectives.record import parse_record
-from railgauge.topo.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.jobs.hang.model import JOB, Call, Communicator, Scene, State, Status, Track
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.group import WORLD
 from railgauge.transports.picture import Scene as Picture
 from railgauge.transports.picture import draw

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from railgauge.collectives.record import Record
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.picture import Scene, describe, details, draw, name_operation, parting
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from railgauge.collectives.document import SCHEMA, RunDocument
 from railgauge.topo.errors import InputError
-from railgauge.topo.input_file import read_bytes
-from railgauge.topo.sources.printable import all_printable
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.values.printable import all_printable
 
 MOST_BYTES = 256 << 20
 JSON_NAMES = {"from_rank": "from", "to_rank": "to"}

@@ -37,8 +37,8 @@ from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
-from railgauge.topo.counters.passage import Passage
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
+from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog

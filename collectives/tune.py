@@ -14,8 +14,8 @@ from railgauge.collectives.operation import bytes_of, count_of
 from railgauge.collectives.plan import Plan
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.collectives.tuning_file import Timed
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer

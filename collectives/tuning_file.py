@@ -17,12 +17,12 @@ from typing import Any
 
 from railgauge import __version__
 from railgauge.collectives.tuning import Setting
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import InputError, RunError, UnavailableError
-from railgauge.topo.input_file import read_bytes
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.cpuinfo import CPUINFO, first_processor
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.host_choice import Times
-from railgauge.topo.sources.cpuinfo import CPUINFO, first_processor
-from railgauge.topo.sources.reader import LiveReader
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_SOCKET

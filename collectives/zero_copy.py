@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.tuning import Setting, usable_for
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.host_cost import ON_BOARDS
-from railgauge.topo.settings.algorithms import read_allowed
 
 NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10

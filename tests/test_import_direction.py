@@ -142,7 +142,7 @@ BAD = {
 }
 
 GOOD = {
-    "cli/a.py": "import railgauge.topo.xml\nfrom railgauge.collectives import plan\n",
+    "cli/a.py": "import railgauge.topo.xml.topology_file\nfrom railgauge.collectives import plan\n",
     "collectives/a.py": "from railgauge import _native\n_native.transports.open()\n",
     "transports/a.py": '"""What railgauge.collectives uses."""\nfrom railgauge.topo import model\n',
     "topo/a.py": 'import os\nfrom . import model\nfiles("railgauge.fixtures")\n',

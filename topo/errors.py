@@ -137,7 +137,7 @@ def _lacks(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The line that raised it, such as " (topo/paths.py:33)"; "" where that is not known."""
+    """The line that raised it, such as " (topo/nccl/paths/paths.py:33)"; "" where that is not known."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from railgauge.topo import xml
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.input_file import read_bytes
-from railgauge.topo.remarks import remarks
-from railgauge.topo.scan import scan
-from railgauge.topo.sources.capture import Capture, CaptureReader, loads
-from railgauge.topo.sources.compression import MAX_TOTAL, is_archive
-from railgauge.topo.sources.gdr import DRIVER
-from railgauge.topo.sources.host_identity import host_name
-from railgauge.topo.sources.reader import LiveReader, Reader
-from railgauge.topo.sources.sysfs_infiniband import CLASS as INFINIBAND
-from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
-from railgauge.topo.topology import Topology
+from railgauge.topo.facts.capture import Capture, CaptureReader, loads
+from railgauge.topo.facts.reader import LiveReader, Reader
+from railgauge.topo.facts.sources.gdr import DRIVER
+from railgauge.topo.facts.sources.host_identity import host_name
+from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
+from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
+from railgauge.topo.files.compression import MAX_TOTAL, is_archive
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.graph.remarks import remarks
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.topology import Topology
 
 if TYPE_CHECKING:
-    from railgauge.topo.inventory import Inventory
+    from railgauge.topo.facts.inventory import Inventory
 
 DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
 DESCRIPTION = "machine.toml"
@@ -43,7 +43,7 @@ class Machine:
 
     def inventory(self) -> "Inventory | None":
         """Read what there is to know beyond the topology; None for a topology file."""
-        from railgauge.topo.inventory import take_inventory
+        from railgauge.topo.facts.inventory import take_inventory
 
         return take_inventory(self.reader) if self.reader else None
 
@@ -68,11 +68,11 @@ def load_machine(
     path = fixture_path(source[1:]) if source is not None and source.startswith("@") else source
     reader, data = (live_reader(root), b"") if path is None else _recorded(path)
     if reader is not None:
-        file = xml.load(topo_file) if topo_file is not None else None
+        file = topology_file.load(topo_file) if topo_file is not None else None
         return _scanned(reader, environment if path is None else {}, gpus, file)
     if gpus is not None or topo_file is not None:
         raise UsageError("--gpus and --topo-file are for a machine or a capture; a topology XML is taken whole")
-    topology = xml.loads(data, path)
+    topology = topology_file.loads(data, path)
     if not topology.cpus:
         raise InputError("holds no <cpu>: every device hangs below one", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
@@ -81,12 +81,12 @@ def load_machine(
 def _recorded(path: str) -> tuple[Reader | None, bytes]:
     """The reader of a recorded or described machine; None, and what the file holds, when it is something else."""
     if os.path.isdir(path):
-        from railgauge.topo.sources.foreign_tree import tree_reader
+        from railgauge.topo.facts.foreign_tree import tree_reader
 
         return tree_reader(path), b""
     data = read_bytes(path, MAX_TOTAL)
     if path.endswith(".toml"):
-        from railgauge.topo.description.build import build
+        from railgauge.topo.facts.described.build import build
 
         return CaptureReader(build(data, path)), b""
     return (CaptureReader(loads(data, path)), b"") if is_archive(data) else (None, data)
@@ -113,9 +113,9 @@ def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
 
     No setting of the environment applies, so that every GPU and every interface is in it, used or not.
     """
-    from railgauge.topo.evidence import Evidence
-    from railgauge.topo.inventory import take_inventory
-    from railgauge.topo.sources.recording import RecordingReader
+    from railgauge.topo.facts.evidence import Evidence
+    from railgauge.topo.facts.inventory import take_inventory
+    from railgauge.topo.facts.recording import RecordingReader
 
     reader = RecordingReader(live_reader(root))
     machine = recorded(reader)
@@ -126,17 +126,17 @@ def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
 
 def live_reader(root: str = "/") -> LiveReader:
     """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
-    from railgauge.topo.sources.affinity import live_affinity
-    from railgauge.topo.sources.cuda import live_cuda
-    from railgauge.topo.sources.fabric_manager import live_fabric_manager
-    from railgauge.topo.sources.gpu_counters import live_gpu_counters
-    from railgauge.topo.sources.interfaces import live_interfaces
-    from railgauge.topo.sources.nccl_settings import live_settings
-    from railgauge.topo.sources.nvml import live_nvml
-    from railgauge.topo.sources.pci_config import live_pci_config
-    from railgauge.topo.sources.process import live_process
-    from railgauge.topo.sources.shared_memory import live_shared_memory
-    from railgauge.topo.sources.verbs import live_verbs
+    from railgauge.topo.facts.sources.affinity import live_affinity
+    from railgauge.topo.facts.sources.cuda import live_cuda
+    from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
+    from railgauge.topo.facts.sources.gpu_counters import live_gpu_counters
+    from railgauge.topo.facts.sources.interfaces import live_interfaces
+    from railgauge.topo.facts.sources.nccl_settings import live_settings
+    from railgauge.topo.facts.sources.nvml import live_nvml
+    from railgauge.topo.facts.sources.pci_config import live_pci_config
+    from railgauge.topo.facts.sources.process import live_process
+    from railgauge.topo.facts.sources.shared_memory import live_shared_memory
+    from railgauge.topo.facts.sources.verbs import live_verbs
 
     if root.rstrip("/"):
         return LiveReader(root)

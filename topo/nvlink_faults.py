@@ -3,11 +3,11 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.bandwidth import nvlink_count
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.pci_class import NVSWITCH
-from railgauge.topo.sources.nvml import Gpu
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.pci_class import NVSWITCH
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ is the only description of the letters. Levels are those of the XML, before NCCL
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.element import Element
-from railgauge.topo.fusion import in_fused_order
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.topology import Topology, host_of
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import Topology, host_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

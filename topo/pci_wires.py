@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo import bandwidth
-from railgauge.topo.element import Element
-from railgauge.topo.inventory import Inventory
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
+from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.pci_place import numbered_cpus
-from railgauge.topo.sources.pci_functions import PciFunction, best_link, degraded
-from railgauge.topo.topology import Topology
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import Topology
 
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}  # GT/s: PCI Express base specifications 1.0 to 6.0
 SPEED = re.compile(r"\s*(\d+(?:\.\d+)?) GT/s")

@@ -6,8 +6,8 @@ import os
 import platform
 from collections.abc import Iterable
 
-from railgauge.topo.cpuset import to_list
 from railgauge.topo.errors import UnavailableError
+from railgauge.topo.values.cpuset import to_list
 
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237, "ppc64le": 261}  # its number among system calls; libc has no function
 MPOL_PREFERRED = 1  # linux/mempolicy.h: other nodes when this one is full

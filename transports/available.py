@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import Error
-from railgauge.topo.sources.process import live_process
-from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_pci import gpu_bus_ids
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.process import live_process
+from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.transports.ib.device import find_devices
 from railgauge.transports.interface import usable_interfaces
 from railgauge.transports.peer import this_peer

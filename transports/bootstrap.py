@@ -20,7 +20,7 @@ from typing import Any
 
 from railgauge._native.transports import keep
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError, described
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.forked import leave_to_parent
 from railgauge.transports.frame import (

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from railgauge.topo.errors import AuthenticationError
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
 from railgauge.transports.failure import Failure, Verdict, judge

@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import asdict, dataclass, field
 
 from railgauge.topo.errors import RunError
-from railgauge.topo.sources.printable import all_printable, one_line
+from railgauge.topo.values.printable import all_printable, one_line
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.shape import fits, read_json
 

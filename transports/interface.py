@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.settings.interfaces import DEFAULTS, MAX_INTERFACES, choose
+from railgauge.topo.nccl.settings.interfaces import DEFAULTS, MAX_INTERFACES, choose
 from railgauge.transports.addresses import Address, local_addresses
 
 REASONS = {

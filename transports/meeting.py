@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from railgauge.topo.errors import Error, PeerLostError, RunError, UsageError, WaitTimeoutError, described
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.hub import Hub

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from typing import TextIO
 
-from railgauge.topo.sources.printable import inline
+from railgauge.topo.values.printable import inline
 
 SUBSYSTEMS = ("INIT", "COLL", "P2P", "SHM", "NET", "GRAPH", "TUNING", "ENV", "ALLOC", "CALL", "PROXY", "NVLS",
               "BOOTSTRAP", "REG", "PROFILE", "RAS")  # fmt: skip

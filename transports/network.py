@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.settings.gid import check_gid_settings
-from railgauge.topo.settings.hca import plugin_off
-from railgauge.topo.settings.ib_connection import read_ib_connection
-from railgauge.topo.sources.process import live_process
-from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.process import live_process
+from railgauge.topo.nccl.settings.gid import check_gid_settings
+from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.ib_connection import read_ib_connection
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.ib.device import Found, IbDevice, find_devices
 from railgauge.transports.ib.route import why_unreached

@@ -9,10 +9,10 @@ from typing import Any
 
 from railgauge import __version__
 from railgauge.topo.errors import MismatchError
-from railgauge.topo.settings.agreement import compared
-from railgauge.topo.sources.host_identity import BOOT_ID, host_hash, nccl_hash
-from railgauge.topo.sources.printable import all_printable
-from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.host_identity import BOOT_ID, host_hash, nccl_hash
+from railgauge.topo.nccl.settings.agreement import compared
+from railgauge.topo.values.printable import all_printable
 from railgauge.transports.shape import fits
 
 SHM_FOLDER = "/dev/shm"

@@ -5,9 +5,9 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from railgauge.topo.busid import to_number
 from railgauge.topo.errors import MismatchError, UsageError
-from railgauge.topo.settings.agreement import BETTER_ALIKE, ON_ALL_RANKS, ON_ONE_HOST, WHAT_THEY_DO
+from railgauge.topo.nccl.settings.agreement import BETTER_ALIKE, ON_ALL_RANKS, ON_ONE_HOST, WHAT_THEY_DO
+from railgauge.topo.values.busid import to_number
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from railgauge.topo.sources.printable import one_line
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits, chain
 from railgauge.transports.group import WORLD
 from railgauge.transports.rank_names import name_ranks

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.peer import Peer
 
 SHM = "SHM"

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.parameter import parameter
 
 SLOTS = 4
 SLOT_BYTES = 256 << 10

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from railgauge.topo.settings.parameter import parameter
+from railgauge.topo.nccl.settings.parameter import parameter
 
 MOST_SOCKETS = 64
 MOST_THREADS = 16

@@ -21,9 +21,9 @@ from benchmarks.cluster.made_up import CUT, ODD, folder_of, name
 from benchmarks.environments import FOLDER
 from benchmarks.host_collectives.peers import default_program
 
-from railgauge.topo.fleet.comparison import compare
-from railgauge.topo.fleet.folder import node_files, read_files
-from railgauge.topo.fleet.node import read_node
+from railgauge.topo.findings.cluster.comparison import compare
+from railgauge.topo.findings.cluster.folder import node_files, read_files
+from railgauge.topo.findings.cluster.node import read_node
 
 NODES = 1000
 BOUND_S = {"dump": 10.0, "check": 20.0}

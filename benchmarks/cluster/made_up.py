@@ -11,7 +11,7 @@ from pathlib import Path
 
 from railgauge.fixtures.__main__ import load
 from railgauge.fixtures.fleet import member
-from railgauge.topo.sources.capture import Capture, dumps
+from railgauge.topo.facts.capture import Capture, dumps
 
 CPUINFO = "/proc/cpuinfo"
 PROCESSORS = 224

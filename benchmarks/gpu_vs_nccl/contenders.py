@@ -17,7 +17,7 @@ from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.nccl_communicator import NcclCommunicator
 from railgauge.collectives.operation import IN_PLACE, count_of
 from railgauge.collectives.plan import make_plan
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS

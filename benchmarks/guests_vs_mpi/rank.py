@@ -21,7 +21,7 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.host_bench import HostBench
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 DEVICE, INTERFACE = "rxe0", "rail0"
 ITERATIONS = {8: 200, 1 << 10: 200, 64 << 10: 40, 1 << 20: 6, 8 << 20: 2}

@@ -21,11 +21,11 @@ from benchmarks.environments import FOLDER
 from benchmarks.nccl_graph import log
 from benchmarks.nccl_graph.graphs import graphs_of
 
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.algorithm import Collective
-from railgauge.topo.channels import Graphs
+from railgauge.topo.channels import Graphs, graph_file
 from railgauge.topo.machine import load_machine
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.xml import topology_file
 
 SIZES = (8, 64 << 10, 2 << 20, 32 << 20, 512 << 20)
 SCRIPT = pathlib.Path(__file__).with_name("all_reduce.py")
@@ -62,13 +62,13 @@ def measure(gpus: int, turns: int, torch: str) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         topo = pathlib.Path(folder, "topo.xml")
-        topo.write_text(xml.dumps(found.topology))
+        topo.write_text(topology_file.dumps(found.topology))
         for turn in range(turns):
             for name, graph in graphs.items():
                 environment = {}
                 if graph is not None:
                     file = pathlib.Path(folder, "graph.xml")
-                    file.write_text(graph_xml.dumps(graph, system))
+                    file.write_text(graph_file.dumps(graph, system))
                     environment = {"NCCL_TOPO_FILE": str(topo), "NCCL_GRAPH_FILE": str(file)}
                 ran = run(gpus, environment, torch, pathlib.Path(folder))
                 lines.append({"kind": "sample", "gpus": gpus, "graph": name, "turn": turn} | judged(ran, graph))

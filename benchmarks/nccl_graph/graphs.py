@@ -5,7 +5,7 @@ import itertools
 from dataclasses import replace
 
 from railgauge.topo.channels import Channel, Graphs, Policy, search
-from railgauge.topo.model import System
+from railgauge.topo.nccl.graph.model import System
 
 FOREIGN_CHANNELS = {2: 7}  # of two GPUs, whose only ring NCCL knows too: an odd number of channels shows
 CHANNELS = 12

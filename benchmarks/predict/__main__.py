@@ -13,17 +13,17 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.channels import Policy, search
-from railgauge.topo.fabric import Fabric, Kind
+from railgauge.topo.compare.what_if import edited
 from railgauge.topo.machine import load_machine
-from railgauge.topo.paths import paths
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
+from railgauge.topo.nccl.settings.steering import parse_settings, read_steering
+from railgauge.topo.predict.fabric import Fabric, Kind
 from railgauge.topo.predict.forecast import Forecast, forecast
 from railgauge.topo.predict.plan import Plan
-from railgauge.topo.settings.algorithms import read_allowed
-from railgauge.topo.settings.steering import parse_settings, read_steering
-from railgauge.topo.system import build_system
-from railgauge.topo.what_if import edited
 
 MEASURED = pathlib.Path(__file__).with_name("measured.jsonl")
 SMALL = 1 << 20  # below it times are mostly latency

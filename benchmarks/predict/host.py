@@ -27,7 +27,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.collectives.tune import SIZES, tune
 from railgauge.collectives.tuning import Setting
 from railgauge.collectives.tuning_file import Timed
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.host_cost import host_cost
 from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.transports.nccl_log import NcclLog

@@ -28,7 +28,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.operation import NUMBERS, count_of
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.zero_copy import NEVER
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer

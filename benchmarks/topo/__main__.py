@@ -24,9 +24,9 @@ from benchmarks.host_collectives.peers import default_program
 from benchmarks.topo.machines import domain_72, node_16
 from benchmarks.topo.trees import write_both
 
-from railgauge.topo import xml
-from railgauge.topo.paths import paths
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.xml import topology_file
 
 PYTHON, DUMP, LSTOPO = "python -c pass", "railgauge topo dump --from CAPTURE", "lstopo --of xml"
 GPUS, NICS = 8, 12  # what both have to show of the machine: its GPUs and the ports of its NICs
@@ -101,8 +101,8 @@ def measure_programs(started: dict[str, Program], runs: int) -> Samples:
 def measure_paths(runs: int) -> Samples:
     """All paths of two large machines: from the System to every row of `topo paths`."""
     machines = {
-        "paths of 16 GPUs and 32 NICs": (build_system(xml.loads(node_16())), 48 * (48 + 2 + 1)),
-        "paths of 72 GPUs and 72 NICs": (build_system(xml.loads(domain_72())), 144 * (144 + 36 + 1)),
+        "paths of 16 GPUs and 32 NICs": (build_system(topology_file.loads(node_16())), 48 * (48 + 2 + 1)),
+        "paths of 72 GPUs and 72 NICs": (build_system(topology_file.loads(domain_72())), 144 * (144 + 36 + 1)),
     }
     samples: Samples = {name: [] for name in machines}
     for turn in range(runs + 1):

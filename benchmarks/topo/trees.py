@@ -9,9 +9,9 @@ import pathlib
 import shutil
 from collections.abc import Iterable, Mapping
 
-from railgauge.topo.description.build import build
+from railgauge.topo.facts.capture import Capture, dumps
+from railgauge.topo.facts.described.build import build
 from railgauge.topo.machine import fixture_path
-from railgauge.topo.sources.capture import Capture, dumps
 
 FIXTURE = "dgx-h100"  # 8 GPUs, 10 NICs
 SOCKETS, CORES, THREADS = 2, 56, 2  # of that machine

@@ -14,15 +14,15 @@ from railgauge.cli.findings_output import STYLE, FailOn, leave_if_failed, leave_
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
-    from railgauge.topo.fleet.examination import Examined
-    from railgauge.topo.fleet.folder import NodeFile, Unread
-    from railgauge.topo.fleet.folding import Folded
-    from railgauge.topo.fleet.reach import Reach
-    from railgauge.topo.fleet.report import Report
-    from railgauge.topo.fleet.rules.reachability import Reached
+    from railgauge.topo.findings.cluster.examination import Examined
+    from railgauge.topo.findings.cluster.folder import NodeFile, Unread
+    from railgauge.topo.findings.cluster.folding import Folded
+    from railgauge.topo.findings.cluster.reach import Reach
+    from railgauge.topo.findings.cluster.report import Report
+    from railgauge.topo.findings.cluster.rules.reachability import Reached
 
 
 def check(
@@ -45,12 +45,12 @@ def check(
     from railgauge.cli.cluster.gather import Limits
     from railgauge.cli.cluster.gathered_files import gathered_files
     from railgauge.cli.cluster.nodes import destinations
-    from railgauge.topo.fleet.findings import NODES_DIFFER
-    from railgauge.topo.fleet.folder import CAPTURES, node_files
-    from railgauge.topo.fleet.folding import folded_findings
-    from railgauge.topo.fleet.rules.reachability import TRIED
+    from railgauge.topo.findings.cluster.findings import NODES_DIFFER
+    from railgauge.topo.findings.cluster.folder import CAPTURES, node_files
+    from railgauge.topo.findings.cluster.folding import folded_findings
+    from railgauge.topo.findings.cluster.rules.reachability import TRIED
+    from railgauge.topo.findings.node.rules import chosen
     from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
-    from railgauge.topo.rules.rules import chosen
 
     wanted = {rule.id for rule in chosen(only or (), skip or (), 1)}
     limits = Limits(timeout_s=timeout_s, fanout=fanout)
@@ -83,9 +83,9 @@ def check(
 
 def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report, list[Examined]]":
     from railgauge.cli.cluster.progress import progress
-    from railgauge.topo.fleet.comparison import compare
-    from railgauge.topo.fleet.examination import examine_node
-    from railgauge.topo.fleet.folder import read_files
+    from railgauge.topo.findings.cluster.comparison import compare
+    from railgauge.topo.findings.cluster.examination import examine_node
+    from railgauge.topo.findings.cluster.folder import read_files
 
     with progress("examining nodes", len(files)) as on_read:
         nodes, unread = read_files(files, on_read, examine_node)
@@ -98,13 +98,13 @@ def _reached(
     nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], timeout_s: float
 ) -> "tuple[Reach | None, Reached]":
     """What the nodes find that are asked to try whom they reach; of captures alone nothing is known."""
-    from railgauge.topo.fleet.rules.reachability import judge, not_tried
+    from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
 
     if len(nodes) < 2 or not asked:
         return None, not_tried([node.name for node in nodes])
     from railgauge.cli.cluster.progress import progress
     from railgauge.cli.cluster.reach import try_reach
-    from railgauge.topo.fleet.planned import crossings, planned
+    from railgauge.topo.findings.cluster.planned import crossings, planned
 
     plan = planned(nodes, paths)
     endpoints = {node.name: node.individual.endpoints for node in nodes}

@@ -13,11 +13,11 @@ from railgauge.cli.findings_output import FailOn, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
-    from railgauge.topo.fleet.folder import NodeFile, Unread
-    from railgauge.topo.fleet.report import Report
+    from railgauge.topo.findings.cluster.folder import NodeFile, Unread
+    from railgauge.topo.findings.cluster.report import Report
 
 STYLE = {"group": "bold", "odd": "bold yellow", "split": "yellow", "unread": "bold red"}
 
@@ -44,7 +44,7 @@ def dump(
     """
     from railgauge.cli.cluster.gather import Limits
     from railgauge.cli.cluster.gathered_files import gathered_files
-    from railgauge.topo.fleet.folder import CAPTURES, TOPOLOGY
+    from railgauge.topo.findings.cluster.folder import CAPTURES, TOPOLOGY
 
     with ExitStack() as stack:
         if source is not None:
@@ -64,15 +64,15 @@ def _check_alone(others: object) -> None:
 
 
 def _read(folder: str) -> "Report":
-    from railgauge.topo.fleet.folder import node_files
+    from railgauge.topo.findings.cluster.folder import node_files
 
     return _compared(node_files(folder), [])
 
 
 def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unread]") -> "Report":
     from railgauge.cli.cluster.progress import progress
-    from railgauge.topo.fleet.comparison import compare
-    from railgauge.topo.fleet.folder import read_files
+    from railgauge.topo.findings.cluster.comparison import compare
+    from railgauge.topo.findings.cluster.folder import read_files
 
     with progress("reading nodes", len(files)) as on_read:
         nodes, unread = read_files(files, on_read)
@@ -81,7 +81,7 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
 
 def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
     """Print the report and end; with no node read there was nothing to do, or nothing readable."""
-    from railgauge.topo.fleet.findings import findings
+    from railgauge.topo.findings.cluster.findings import findings
     from railgauge.topo.render.fleet_json import report_document
 
     print_warnings(report.warnings)

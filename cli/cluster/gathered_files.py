@@ -5,8 +5,8 @@ from railgauge.cli.cluster.gather import Limits, gather, make_folder
 from railgauge.cli.cluster.nodes import destinations
 from railgauge.cli.cluster.progress import progress
 from railgauge.cli.machine_options import print_warnings
-from railgauge.topo.fleet.folder import NodeFile, Unread
-from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.findings.cluster.folder import NodeFile, Unread
+from railgauge.topo.values.node_names import folded
 
 
 def gathered_files(

@@ -30,7 +30,7 @@ from railgauge.cli.ranks_command import argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
     from railgauge.collectives.launch.hostfile import Host

@@ -16,9 +16,9 @@ from railgauge.collectives.launch.remote import (
     ssh_command,
     ssh_reason,
 )
-from railgauge.topo.fleet.endpoints import Endpoint
-from railgauge.topo.fleet.reach import Failure, Hint, Rail, Reach, Stage
-from railgauge.topo.sources.printable import all_printable, one_line
+from railgauge.topo.findings.cluster.endpoints import Endpoint
+from railgauge.topo.findings.cluster.reach import Failure, Hint, Rail, Reach, Stage
+from railgauge.topo.values.printable import all_printable, one_line
 from railgauge.transports.secret import new_secret
 from railgauge.transports.shape import read_json
 

@@ -9,13 +9,13 @@ from railgauge.cli.findings_output import FailOn, leave_with
 from railgauge.cli.machine_options import From, Gpus, Json, Set, TopoFile, gpu_list, open_machine
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 if TYPE_CHECKING:
-    from railgauge.topo.gdr.pairs import GdrPair
-    from railgauge.topo.gdr.transfers import Transfer
-    from railgauge.topo.rules.case import Case
-    from railgauge.topo.sources.nccl_settings import Setting
+    from railgauge.topo.facts.sources.nccl_settings import Setting
+    from railgauge.topo.findings.gdr.pairs import GdrPair
+    from railgauge.topo.findings.gdr.transfers import Transfer
+    from railgauge.topo.findings.node.case import Case
 
 
 def check(
@@ -35,11 +35,11 @@ def check(
     By the facts of the machine and NCCL's settings there. The trial has the NIC write into the GPU's memory and send
     from it, within this host, and looks at every byte; --no-transfer leaves it out.
     """
-    from railgauge.topo.gdr.findings import findings
-    from railgauge.topo.gdr.pairs import gdr_pairs
-    from railgauge.topo.gdr.transfers import findings as transfer_findings
+    from railgauge.topo.findings.gdr.findings import findings
+    from railgauge.topo.findings.gdr.pairs import gdr_pairs
+    from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
+    from railgauge.topo.findings.node.case import Case
     from railgauge.topo.render.gdr_text import gdr_lines
-    from railgauge.topo.rules.case import Case
 
     given = _given(settings or [])
     machine = open_machine(source, gpus, topo_file=topo_file)
@@ -60,9 +60,9 @@ def check(
 
 def _given(settings: list[str]) -> "tuple[Setting, ...]":
     """The settings of --set. UsageError for one that has no part in this."""
-    from railgauge.topo.gdr.pairs import MEANING
-    from railgauge.topo.settings.steering import parse_settings
-    from railgauge.topo.sources.nccl_settings import ASKED, Setting
+    from railgauge.topo.facts.sources.nccl_settings import ASKED, Setting
+    from railgauge.topo.findings.gdr.pairs import MEANING
+    from railgauge.topo.nccl.settings.steering import parse_settings
 
     return tuple(
         Setting(name=name, value=value, origin=ASKED) for name, value in parse_settings(settings, MEANING).items()
@@ -71,7 +71,7 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
 
 def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
     """What came of trying each pair on this machine."""
-    from railgauge.topo.gdr.pairs import port_of
+    from railgauge.topo.findings.gdr.pairs import port_of
     from railgauge.transports.ib.gdr_trial import try_gdr
 
     tried: dict[GdrPair, Transfer] = {}
@@ -84,7 +84,7 @@ def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfe
 
 def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":
     """Those that were asked for. UsageError for a name that there is not, or that is no GPU or NIC of a pair."""
-    from railgauge.topo.ends import find_end
+    from railgauge.topo.nccl.graph.ends import find_end
 
     for kind, text in (("gpu", gpu), ("net", nic)):
         if text is None:

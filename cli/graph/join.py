@@ -14,8 +14,8 @@ from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.graph import Graphs
-    from railgauge.topo.model import System
-    from railgauge.topo.settings.steering import Steering
+    from railgauge.topo.nccl.graph.model import System
+    from railgauge.topo.nccl.settings.steering import Steering
 
 REPEATED = re.compile(r"([0-9]{1,9})\*(.+)")
 MOST_NODES = 1024  # their plan holds a step of every rank for every channel
@@ -38,9 +38,9 @@ def join(
 ) -> None:
     """Join the channels of nodes, equal or not, into the rings and trees that all their ranks execute."""
     from railgauge.topo.channels.joined import join as join_nodes
+    from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.joined_json import as_record
     from railgauge.topo.render.joined_text import joined_lines
-    from railgauge.topo.settings.steering import read_steering
 
     names = _names(nodes)
     steering = read_steering(settings_in_force(None if "live" in names else names[0], settings))
@@ -69,8 +69,8 @@ def _searched(
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
     from railgauge.topo.channels import search
-    from railgauge.topo.peer_status import denied_pairs
-    from railgauge.topo.system import build_system
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.graph.system import build_system
 
     machine = open_machine(source_of(name), merged=merged)
     system = build_system(machine.topology)

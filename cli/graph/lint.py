@@ -21,7 +21,7 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.output import document, print_json
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 
 def lint(
@@ -41,10 +41,10 @@ def lint(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong in a graph file, and what its channels would reach."""
-    from railgauge.topo.graph_lint.graph_file import read
-    from railgauge.topo.graph_lint.rules import lint as findings_of
-    from railgauge.topo.peer_status import denied_pairs
-    from railgauge.topo.settings.steering import read_steering
+    from railgauge.topo.findings.graph_file.graph_file import read
+    from railgauge.topo.findings.graph_file.rules import lint as findings_of
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.settings.steering import read_steering
 
     steering = read_steering(settings_in_force(source, settings))
     machine = open_machine(source, gpus, merged=merged)

@@ -24,10 +24,10 @@ from railgauge.cli.machine_options import (
     settings_in_force,
 )
 from railgauge.cli.output import document, print_json
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fabric import HOP_US, RADIX, Fabric, Kind
+from railgauge.topo.nccl.settings.algorithm import Collective
+from railgauge.topo.predict.fabric import HOP_US, RADIX, Fabric, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,12 +95,12 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict time and bandwidth per size, say what limits, and what a change of the machine would do."""
+    from railgauge.topo.compare.what_if import edited, on_gpus
+    from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.comparison import Comparison
     from railgauge.topo.predict.forecast import forecast
     from railgauge.topo.render.predict_json import as_record
     from railgauge.topo.render.predict_text import lines
-    from railgauge.topo.settings.algorithms import read_allowed
-    from railgauge.topo.what_if import edited, on_gpus
 
     if nodes is not None and nodes > MOST_NODES:
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
@@ -151,13 +151,12 @@ class _Shape:
 
     def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "Plan":
         """The plan of a machine: its channels searched, or read from a file."""
-        from railgauge.topo import graph_xml
-        from railgauge.topo.channels import search
+        from railgauge.topo.channels import graph_file, search
         from railgauge.topo.channels.group import group_of
-        from railgauge.topo.paths import paths
-        from railgauge.topo.peer_status import denied_pairs
+        from railgauge.topo.nccl.graph.peer_status import denied_pairs
+        from railgauge.topo.nccl.paths.paths import paths
+        from railgauge.topo.nccl.settings.steering import read_steering
         from railgauge.topo.predict.plan import Plan
-        from railgauge.topo.settings.steering import read_steering
 
         steering = read_steering(self.settings)
         system = open_system(machine, self.ranks, self.device)
@@ -168,7 +167,7 @@ class _Shape:
             graphs = search(system, nodes=nodes, policy=self.policy, steering=steering, p2p=p2p, denied=denied)
         else:
             group = group_of(system, table, nodes)
-            graphs = graph_xml.load(graph, system, group.ranks)
+            graphs = graph_file.load(graph, system, group.ranks)
             nodes = _nodes_of(graphs, self.nodes, graph, alone=not group.leaves)
         return Plan(
             system=system,

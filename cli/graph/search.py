@@ -28,7 +28,7 @@ from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.graph import Graphs
-    from railgauge.topo.model import System
+    from railgauge.topo.nccl.graph.model import System
 
 PICTURES = (".svg", ".dot", ".html")  # of graph show
 
@@ -50,11 +50,11 @@ def search(
     ] = None,
 ) -> None:
     """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE wants them."""
-    from railgauge.topo import graph_xml
+    from railgauge.topo.channels import graph_file
     from railgauge.topo.channels import search as search_graphs
-    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.graph_json import as_record
-    from railgauge.topo.settings.steering import read_steering
 
     if output is not None and output.lower().endswith(PICTURES):
         raise UsageError(f"-o is {output!r}: search writes graph XML or JSON; railgauge graph show draws")
@@ -71,7 +71,7 @@ def search(
     )
     answer = document("graph", machine.host, graphs=as_record(graphs))
     if output is not None:
-        text = json_text(answer) + "\n" if output.endswith(".json") else graph_xml.dumps(graphs, system)
+        text = json_text(answer) + "\n" if output.endswith(".json") else graph_file.dumps(graphs, system)
         write_text(output, text)
     if as_json:
         print_json(answer)

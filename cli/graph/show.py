@@ -65,14 +65,13 @@ def show(
     ] = None,
 ) -> None:
     """Show channels and the load of each link, as text or drawn into the picture of the machine."""
-    from railgauge.topo import graph_xml
-    from railgauge.topo.channels import search
+    from railgauge.topo.channels import graph_file, search
     from railgauge.topo.channels.group import group_of
-    from railgauge.topo.paths import paths
-    from railgauge.topo.peer_status import denied_pairs
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.paths.paths import paths
+    from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.graph_json import as_record
     from railgauge.topo.render.rank_names import rank_lines
-    from railgauge.topo.settings.steering import read_steering
 
     _check_suffix(output)
     steering = read_steering(settings_in_force(source, settings))
@@ -84,7 +83,7 @@ def show(
         count = nodes or 1
         graphs = search(system, nodes=count, policy=policy, steering=steering, p2p=not no_p2p, denied=denied)
     else:
-        graphs = graph_xml.load(file, system, group_of(system, table, 1).ranks)
+        graphs = graph_file.load(file, system, group_of(system, table, 1).ranks)
         count = nodes or (2 if graphs.ring.channels[0].nets else 1)
     if as_json:
         print_json(document("graph", machine.host, graphs=as_record(graphs)))

@@ -12,8 +12,8 @@ from railgauge.cli.findings_output import FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import From, Json, open_machine
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import InputError
-from railgauge.topo.findings import Level
-from railgauge.topo.input_file import blocks
+from railgauge.topo.files.input_file import blocks
+from railgauge.topo.findings.finding import Level
 
 MOST_BYTES = 1 << 30
 """More than the record of 4096 ranks has."""
@@ -69,11 +69,11 @@ def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
 def _log(
     contents: Iterable[Iterable[bytes]], files: list[str], source: str | None, *, as_json: bool, fail_on: Level
 ) -> None:
-    from railgauge.topo.logs.allowed import allowed
-    from railgauge.topo.logs.explanation import record, text
-    from railgauge.topo.logs.log import Log
-    from railgauge.topo.logs.scan import whole_lines
-    from railgauge.topo.logs.verdict import verdict
+    from railgauge.topo.jobs.logs.allowed import allowed
+    from railgauge.topo.jobs.logs.explanation import record, text
+    from railgauge.topo.jobs.logs.log import Log
+    from railgauge.topo.jobs.logs.scan import whole_lines
+    from railgauge.topo.jobs.logs.verdict import verdict
 
     log = Log()
     for content in contents:

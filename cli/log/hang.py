@@ -12,7 +12,7 @@ from railgauge.cli.findings_output import FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import Json, print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 
 MOST = 12  # findings that are shown: of many groups that wait for one rank the first tell enough
 
@@ -39,9 +39,9 @@ def hang(
     """Say which ranks are missing in which operation, and who waits for them."""
     from railgauge.collectives.record import SCHEMA
     from railgauge.collectives.record_hang import read_record
-    from railgauge.topo.hang.explanation import record, text
-    from railgauge.topo.hang.sources import Sources
-    from railgauge.topo.hang.verdict import verdict
+    from railgauge.topo.jobs.hang.explanation import record, text
+    from railgauge.topo.jobs.hang.sources import Sources
+    from railgauge.topo.jobs.hang.verdict import verdict
 
     if not files and not ras:
         raise UsageError("nothing to look at: give what the job left (files, folders, archives), or --ras HOST")
@@ -67,7 +67,7 @@ def hang(
 
 def _ask(add_report: Callable[[bytes, str], None], where: str, again_s: float) -> None:
     """Add what RAS says, and says again after a while: counts that move are those of a job that runs."""
-    from railgauge.topo.hang.ras_client import PORT, ask
+    from railgauge.topo.jobs.hang.ras_client import PORT, ask
 
     try:
         parts = urlsplit(f"//{where}")

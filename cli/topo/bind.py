@@ -11,10 +11,10 @@ from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
-    from railgauge.topo.binding import Binding
+    from railgauge.topo.channels.binding import Binding
+    from railgauge.topo.facts.sources.nvml import Gpu
     from railgauge.topo.machine import Machine
-    from railgauge.topo.model import Node, System
-    from railgauge.topo.sources.nvml import Gpu
+    from railgauge.topo.nccl.graph.model import Node, System
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -31,9 +31,9 @@ def bind(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
 ) -> None:
     """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
-    from railgauge.topo.cpuset import to_list
-    from railgauge.topo.local_rank import local_rank
+    from railgauge.topo.facts.local_rank import local_rank
     from railgauge.topo.placement import bind_cpus, prefer_memory, widen
+    from railgauge.topo.values.cpuset import to_list
 
     local = rank if rank is not None else local_rank(os.environ)
     before = widen()  # a launcher's own binding is what this one replaces
@@ -62,10 +62,10 @@ def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "B
 
     `setting`: CUDA_VISIBLE_DEVICES, None where it hides none.
     """
-    from railgauge.topo.binding import bindings
-    from railgauge.topo.peer_status import denied_pairs
-    from railgauge.topo.sources.sysfs_threads import thread_siblings
-    from railgauge.topo.system import build_system
+    from railgauge.topo.channels.binding import bindings
+    from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.graph.system import build_system
 
     system = build_system(machine.topology)
     gpus = visible_gpus(machine, system, setting)
@@ -80,8 +80,8 @@ def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "B
 
 def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "tuple[Node, ...]":
     """The GPUs that CUDA shows this process, in its order."""
-    from railgauge.topo.settings.visible_devices import visible
-    from railgauge.topo.sources.nvml import read_gpus
+    from railgauge.topo.facts.sources.nvml import read_gpus
+    from railgauge.topo.nccl.settings.visible_devices import visible
 
     if setting is None:
         return system.ranks
@@ -93,7 +93,7 @@ def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "
 
 def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
     """The GPUs of a file by number; it tells no UUIDs."""
-    from railgauge.topo.sources.nvml import Gpu
+    from railgauge.topo.facts.sources.nvml import Gpu
 
     numbered = sorted((gpu.dev or 0, gpu.bus_id or "") for gpu in system.gpus)
     return tuple(
@@ -103,7 +103,7 @@ def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
 
 def described(binding: "Binding", local: int) -> str:
     """What a rank is bound to, in a line."""
-    from railgauge.topo.cpuset import to_list
+    from railgauge.topo.values.cpuset import to_list
 
     if not binding.cpus:
         return f"rank {local}: GPU{binding.gpu.dev}, not bound: the machine does not tell which CPUs are next to it"

@@ -27,8 +27,8 @@ def capture(
     ] = None,
 ) -> None:
     """Keep the raw reads of this machine in one small archive that replays anywhere with --from."""
+    from railgauge.topo.facts.capture import dumps
     from railgauge.topo.machine import record
-    from railgauge.topo.sources.capture import dumps
 
     suffix = archive_suffix(output)
     recorded, warnings = record()
@@ -36,8 +36,8 @@ def capture(
     if redacted or key is not None:
         import secrets
 
-        from railgauge.topo.sources.pseudonym import derived_key
-        from railgauge.topo.sources.redaction import redact
+        from railgauge.topo.facts.redaction.pseudonym import derived_key
+        from railgauge.topo.facts.redaction.redaction import redact
 
         recorded = redact(recorded, derived_key(key) if key is not None else secrets.token_bytes(32))
     write_bytes(output, dumps(recorded, suffix))
@@ -45,7 +45,7 @@ def capture(
 
 def archive_suffix(path: str) -> str:
     """The format that a file's name asks for; a stream (/dev/stdout) is sent .tar.zst. UsageError for others."""
-    from railgauge.topo.sources.compression import WRITERS
+    from railgauge.topo.files.compression import WRITERS
 
     suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
     if suffix is None and _is_terminal(path):

@@ -8,10 +8,10 @@ import typer
 from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
 from railgauge.topo.machine import Machine, is_same_host, load_machine
-from railgauge.topo.sources.printable import inline
+from railgauge.topo.values.printable import inline
 
 if TYPE_CHECKING:
-    from railgauge.topo.diff import Described
+    from railgauge.topo.compare.diff import Described
 
 SIDE = "A capture, a topology XML, @fixture, a folder with sys/ in it, or `live`."
 
@@ -22,7 +22,7 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Say what changed from A to B; the exit status is 0 when nothing did, 1 when something did."""
-    from railgauge.topo import diff as differences
+    from railgauge.topo.compare import diff as differences
 
     before, after = (load_machine(source_of(side), environment={}) for side in (a, b))
     _warn((a, before), (b, after))
@@ -38,7 +38,7 @@ def diff(
 
 
 def _described(machine: Machine) -> "Described":
-    from railgauge.topo.diff import Described
+    from railgauge.topo.compare.diff import Described
 
     return Described(topology=machine.topology, inventory=machine.inventory())
 

@@ -6,18 +6,18 @@ from rich.text import Text
 from rich.tree import Tree
 
 from railgauge.cli.terminal import console
+from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
-from railgauge.topo.input_file import read_bytes
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import NodeKind, System
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
 from railgauge.topo.render.wire_text import nvlinks_text
-from railgauge.topo.smi_matrix import LARGEST, loads
-from railgauge.topo.topology import Topology
+from railgauge.topo.xml.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
 WIDEST = 10_000  # characters of a line: a matrix that is cut to the terminal cannot be read

@@ -16,9 +16,9 @@ def dump(
     output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
 ) -> None:
     """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
-    from railgauge.topo import xml
+    from railgauge.topo.xml import topology_file
 
-    text = xml.dumps(open_machine(source, gpus, topo_file=topo_file).topology)
+    text = topology_file.dumps(open_machine(source, gpus, topo_file=topo_file).topology)
     if output is not None:
         write_text(output, text)
     else:

@@ -9,9 +9,9 @@ import typer
 from railgauge.cli.findings_output import FailOn, leave_with, print_findings
 from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
-from railgauge.topo.findings import Level
+from railgauge.topo.facts.sources.nccl_topo_file import SETTING
+from railgauge.topo.findings.finding import Level
 from railgauge.topo.machine import Machine, load_machine
-from railgauge.topo.sources.nccl_topo_file import SETTING
 
 
 def lint(
@@ -24,8 +24,8 @@ def lint(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong in a topology file, by itself and against the machine it is for."""
-    from railgauge.topo.lint.elements import read
-    from railgauge.topo.lint.rules import lint as findings_of
+    from railgauge.topo.findings.topology_file.elements import read
+    from railgauge.topo.findings.topology_file.rules import lint as findings_of
 
     machine = _machine(source)
     findings = findings_of(read(file, machine))

@@ -10,8 +10,8 @@ from railgauge.cli.machine_options import print_warnings, source_of
 from railgauge.cli.output import write_text
 
 if TYPE_CHECKING:
-    from railgauge.topo.guest.make import Made
     from railgauge.topo.machine import Machine
+    from railgauge.topo.vm.make import Made
 
 SIDE = "a capture, @fixture, topology XML, or live (this machine)."
 
@@ -30,9 +30,9 @@ def make(
     output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
 ) -> None:
     """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the guest's bus ids."""
-    from railgauge.topo.guest.make import make as made_of
-    from railgauge.topo.guest.remarks import remarks
     from railgauge.topo.machine import load_machine
+    from railgauge.topo.vm.make import make as made_of
+    from railgauge.topo.vm.remarks import remarks
 
     there, here = (load_machine(source_of(side), environment={}) for side in (host, guest))
     made = made_of(there, here, pairs or (), cpu_map or ())
@@ -45,7 +45,7 @@ def make(
 
 def _trial(made: "Made", guest: "Machine") -> tuple[str, ...]:
     """What the linter and NCCL's rules make of the file over the guest."""
-    from railgauge.topo.guest.trial import faults, reach, tried
+    from railgauge.topo.vm.trial import faults, reach, tried
 
     found = tuple(f"{fault.level}: {fault.id}: {fault.message}" for fault in faults(made))
     if guest.reader is None:

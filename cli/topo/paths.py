@@ -42,13 +42,13 @@ def paths(
     as_json: Json = False,
 ) -> None:
     """Show how the ends reach each other: type, hops and bandwidth, as NCCL sees it; between two, explain it."""
-    from railgauge.topo.ends import find_end
-    from railgauge.topo.explanation import explain
-    from railgauge.topo.paths import paths as all_paths
-    from railgauge.topo.peer_status import denied_pairs, nvml_tells_peers
+    from railgauge.topo.nccl.graph.ends import find_end
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_tells_peers
+    from railgauge.topo.nccl.paths.explanation import explain
+    from railgauge.topo.nccl.paths.paths import paths as all_paths
+    from railgauge.topo.nccl.settings.levels import MEANING, read_levels
     from railgauge.topo.render.path_json import entry, explained
     from railgauge.topo.render.path_text import describe
-    from railgauge.topo.settings.levels import MEANING, read_levels
 
     if a and not b:
         raise UsageError("give both ends, or none for all pairs")
@@ -76,7 +76,7 @@ def paths(
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
     """The ports of each RDMA device as the kernel numbers them; none for a topology file, which does not tell."""
-    from railgauge.topo.sources.sysfs_infiniband import read_rdma
+    from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 
     devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
     return {device.name: tuple(port.number for port in device.ports) for device in devices}

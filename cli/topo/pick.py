@@ -24,9 +24,9 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import Machine
 
 if TYPE_CHECKING:
-    from railgauge.topo.binding import Binding
-    from railgauge.topo.model import Node, System
-    from railgauge.topo.pick import Pick
+    from railgauge.topo.channels.binding import Binding
+    from railgauge.topo.channels.pick import Pick
+    from railgauge.topo.nccl.graph.model import Node, System
 
 
 class Format(StrEnum):
@@ -64,12 +64,12 @@ def pick(
     ] = None,
 ) -> None:
     """Pick the best GPUs for a job on a shared machine, and the CPUs, memory and NICs of each rank."""
-    from railgauge.topo.binding import bindings
-    from railgauge.topo.peer_status import denied_pairs
-    from railgauge.topo.pick import pick as pick_gpus
-    from railgauge.topo.settings.steering import read_steering
-    from railgauge.topo.sources.sysfs_threads import thread_siblings
-    from railgauge.topo.system import build_system
+    from railgauge.topo.channels.binding import bindings
+    from railgauge.topo.channels.pick import pick as pick_gpus
+    from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+    from railgauge.topo.nccl.graph.system import build_system
+    from railgauge.topo.nccl.settings.steering import read_steering
 
     steering = read_steering(settings_in_force(source, settings))
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
@@ -96,7 +96,7 @@ def pick(
 
 def busy_gpus(system: "System", names: str | None) -> list["Node"]:
     """The GPUs that a list names; UsageError for what is no GPU."""
-    from railgauge.topo.ends import find_end
+    from railgauge.topo.nccl.graph.ends import find_end
 
     parts = [part.strip() for part in (names or "").split(",") if part.strip()]
     found = [find_end(system, f"GPU{part}" if part.isdecimal() else part) for part in parts]

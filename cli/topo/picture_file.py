@@ -6,9 +6,9 @@ from typing import Any
 
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import UsageError
-from railgauge.topo.inventory import Inventory
+from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.machine import Machine
-from railgauge.topo.model import System
+from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render import node_json
 from railgauge.topo.render.matrix import matrix
 from railgauge.topo.render.picture import dot, page, svg

@@ -10,12 +10,12 @@ from railgauge.cli.machine_options import print_warnings
 from railgauge.cli.output import document, print_json
 from railgauge.cli.terminal import console
 from railgauge.topo.errors import UsageError
+from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.sources.nccl_topo_file import SETTING
 from railgauge.topo.machine import Machine
-from railgauge.topo.rdma_survey import RdmaSurvey, survey_rdma
+from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
 from railgauge.topo.render.rdma import Kind, rdma_lines
 from railgauge.topo.render.rdma_document import rdma_document
-from railgauge.topo.sources.nccl_topo_file import SETTING
-from railgauge.topo.sources.reader import Reader
 
 STYLES = {Kind.HEADER: "bold", Kind.USED: "green", Kind.UNUSED: "yellow", Kind.PORT: "bold", Kind.TAKEN: "cyan"}
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from railgauge import __version__
 from railgauge.collectives.launch.place import Place, check_world
 from railgauge.collectives.launch.timeout import check_timeout
-from railgauge.topo.sources.nccl_settings import export_files
+from railgauge.topo.facts.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
 from railgauge.transports.meeting import Meeting, Share, meet
 from railgauge.transports.secret import job_secret

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from railgauge.topo.errors import InputError, UsageError
-from railgauge.topo.fleet.node_names import NAME, unfolded
-from railgauge.topo.input_file import read_bytes
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.values.node_names import NAME, unfolded
 
 MOST_BYTES = 16 << 20
 MOST_HOSTS = 100_000

@@ -19,8 +19,8 @@ from railgauge.collectives.launch import probe
 from railgauge.collectives.launch.launch import Launch
 from railgauge.collectives.launch.remote import MOST_SHOWN, RemoteResult, run_on
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.fleet.node_names import folded
-from railgauge.topo.sources.printable import all_printable
+from railgauge.topo.values.node_names import folded
+from railgauge.topo.values.printable import all_printable
 
 WITHIN_S = 30.0
 FANOUT = 128

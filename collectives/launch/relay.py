@@ -5,7 +5,7 @@ import codecs
 import io
 from typing import TextIO
 
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.values.printable import printable
 
 
 class Relay:

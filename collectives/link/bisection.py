@@ -18,8 +18,8 @@ from railgauge.collectives.dtype import Dtype, PatternKind, Redop
 from railgauge.collectives.link.link_job import AHEAD, LinkJob
 from railgauge.collectives.link.odd import LEAST_LOSS
 from railgauge.collectives.verification import verify
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import VerificationError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.collectives.gpu_links import near_cpus, of_gpus
-from railgauge.topo.bandwidth import nvlink_count
 from railgauge.topo.machine import Machine
-from railgauge.topo.model import Link, LinkKind, NodeKind
-from railgauge.topo.paths import Path, paths
-from railgauge.topo.peer_access import PeerRule
-from railgauge.topo.peer_status import denied_pairs
-from railgauge.topo.settings.levels import read_levels
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.model import Link, LinkKind, NodeKind
+from railgauge.topo.nccl.graph.peer_status import denied_pairs
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import Path, paths
+from railgauge.topo.nccl.paths.peer_access import PeerRule
+from railgauge.topo.nccl.settings.levels import read_levels
 
 NO_P2P = {"NCCL_P2P_DISABLE": "1", "NCCL_NET_DISABLE_INTRA": "1"}
 """Settings under which paths between GPUs go through memory of the host."""

@@ -12,10 +12,10 @@ from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.odd import LEAST_LOSS, LEAST_RANKS, Directed, Judged, Odd, odd_ones
 from railgauge.collectives.link.pair_result import Kind, PairResult, Sample
 from railgauge.collectives.link.tournament import Pair
-from railgauge.topo.findings import Finding, Level
-from railgauge.topo.fleet.node_names import folded
-from railgauge.topo.link_rules import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
-from railgauge.topo.rules.rule import Rule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.link_rules import LINK_LATENCY, NODE_LATENCY, SLOW_LINK, SLOW_NODE
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.values.node_names import folded
 
 FAILS_BELOW = 0.5
 """Of the usual speed: FAIL; what is slow at all: WARN."""

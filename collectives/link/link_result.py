@@ -10,7 +10,7 @@ from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.pair_result import PairResult
 from railgauge.topo.errors import verdict_of
-from railgauge.topo.findings import Finding
+from railgauge.topo.findings.finding import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

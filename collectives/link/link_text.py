@@ -9,9 +9,9 @@ from railgauge.collectives.link.bisection import Bisection
 from railgauge.collectives.link.judgement import kinds
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.pair_result import PairResult, Route
-from railgauge.topo.findings import Finding, Level
-from railgauge.topo.fleet.node_names import folded
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.predict.comparison import size_text
+from railgauge.topo.values.node_names import folded
 
 Line = list[tuple[str, str]]
 """Parts of a line, each with its style in Rich's words; "" for none."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from railgauge.collectives.plan import PLAN_WITHIN_S, nodes_of
 from railgauge.topo.machine import load_machine
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 

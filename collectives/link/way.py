@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_net import read_nic
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.sysfs_net import read_nic
 from railgauge.transports.addresses import local_addresses
 from railgauge.transports.ib.device import IbDevice
 from railgauge.transports.interface import usable_interfaces

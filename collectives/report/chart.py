@@ -15,7 +15,7 @@ from itertools import groupby
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.measure import Row
 from railgauge.collectives.repeated import LEAST_GB_PER_S, WAYS, RowName, by_name, median_busbw, median_us
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.comparison import size_text
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import in_process as railgauge
-from tests.topo.lint.topology_text import HEALTHY
+from tests.topo.findings.topology_file.topology_text import HEALTHY
 
-from railgauge.topo.findings import Finding, Level
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.render.findings_metrics import dumps
-from railgauge.topo.rules.rules import RULES
 
 DOCS = Path(__file__).parents[2] / "docs" / "check.md"
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\} ([0-9.]+)')

@@ -16,7 +16,7 @@ from tests.cli.command import clean_environment, command, in_process, railgauge
 from tests.cli.test_schemas import check
 from tests.hosts.netns import make_hosts
 from tests.hosts.sshd import sshd_on
-from tests.topo.fleet.fleets import changed, usual, write
+from tests.topo.findings.cluster.fleets import changed, usual, write
 
 X8 = '[files]\n"/sys/bus/pci/devices/0000:40:00.0/current_link_width" = "8"'
 FAKE_SSH = """\

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from tests.cli.command import in_process, railgauge
 from tests.cli.test_schemas import check
-from tests.topo.fleet.fleets import usual, write
+from tests.topo.findings.cluster.fleets import usual, write
 
 from railgauge.cli.cluster.gather import Limits
 from railgauge.topo.errors import UnavailableError

@@ -16,7 +16,7 @@ from tests.hosts.netns import make_hosts
 from tests.patience import HANGS_AFTER_S
 
 from railgauge.cli.cluster.reach import try_reach
-from railgauge.topo.fleet.endpoints import Endpoint
+from railgauge.topo.findings.cluster.endpoints import Endpoint
 
 RAILS = (1, 2, 3, 4, 5)
 TRIED = ("ports-blocked", "rail-unreachable", "mtu-mismatch", "rp-filter-strict")

@@ -61,7 +61,9 @@ def test_a_topology_file_has_no_settings(tmp_path):
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_setting_that_cannot_be_judged_costs_its_own_verdict_alone(form):
-    broken = mock.patch("railgauge.topo.environment.judgement.is_default", side_effect=ZeroDivisionError("a trial"))
+    broken = mock.patch(
+        "railgauge.topo.findings.settings.judgement.is_default", side_effect=ZeroDivisionError("a trial")
+    )
     with broken:
         asked = ("--set", "NCCL_BUFFSIZE=65536", "--set", "NCCL_IB_TIMEOUT=40")
         result = railgauge("env", "--from", MIXED, *asked, *form)

@@ -18,10 +18,10 @@ import pytest
 from tests.cli.command import clean_environment, command, in_process, railgauge
 
 from railgauge.fixtures.__main__ import load
+from railgauge.topo.facts.capture import dumps
+from railgauge.topo.facts.sources.host_identity import HOSTNAME
 from railgauge.topo.machine import load_machine
-from railgauge.topo.sources.capture import dumps
-from railgauge.topo.sources.host_identity import HOSTNAME
-from railgauge.topo.sources.printable import CONTROL
+from railgauge.topo.values.printable import CONTROL
 
 FORGED = "FORGED: nothing found"
 HOSTILE = (

@@ -15,9 +15,9 @@ from railgauge.cli import output
 from railgauge.cli.findings_output import print_findings
 from railgauge.cli.output import write_text
 from railgauge.cli.run_list import list_all
-from railgauge.topo import output_file
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.findings import Finding, Level
+from railgauge.topo.files import output_file
+from railgauge.topo.findings.finding import Finding, Level
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path):

@@ -18,8 +18,9 @@ from tests.hosts.netns import Hosts, make_hosts
 from tests.hosts.waiting import until
 from tests.patience import HANGS_AFTER_S
 
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.system import build_system
+from railgauge.topo.channels import graph_file
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.xml import topology_file
 
 ENDLESS = ("-b", "1M", "-e", "1M", "-N", "0", "-c", "0")
 BACKWARDS = """<graphs version="1">
@@ -175,8 +176,8 @@ def test_each_node_dumps_under_its_own_name_what_can_be_read_again(hosts, tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("graph.rg-node1.txt", "graph.rg-node2.txt", "topo.rg-node1.xml", "topo.rg-node2.xml")
     ]
-    system = build_system(xml.load(str(tmp_path / "topo.rg-node2.xml")), host_ranks=2)
-    assert graph_xml.load(str(tmp_path / "graph.rg-node2.txt"), system).ring.channels[0].nets == (0, 0)
+    system = build_system(topology_file.load(str(tmp_path / "topo.rg-node2.xml")), host_ranks=2)
+    assert graph_file.load(str(tmp_path / "graph.rg-node2.txt"), system).ring.channels[0].nets == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.command import document, railgauge, refused, run
 
 from railgauge.collectives.tuning_file import Timed, TuningPlace, this_machine, tuning_document
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.host_choice import chosen, quickest
 from railgauge.topo.predict.host_cost import host_cost
 from railgauge.topo.predict.host_ranks import HostRanks

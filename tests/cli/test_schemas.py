@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import railgauge
-from tests.topo.hang import ras
-from tests.topo.hang.reading import dump, entry, up_to, write_dumps
-from tests.topo.logs.excerpts import LOGS
+from tests.topo.jobs.hang import ras
+from tests.topo.jobs.hang.reading import dump, entry, up_to, write_dumps
+from tests.topo.jobs.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}

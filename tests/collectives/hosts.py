@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.collectives.wiring import everybody
 
 from railgauge.collectives.communicator import Communicator
-from railgauge.topo.algorithm import Algorithm
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import why_not_shm

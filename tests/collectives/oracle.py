@@ -12,7 +12,7 @@ import numpy as np
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 FP8 = ["float8_e4m3fn", "float8_e5m2"]
 DTYPES = ["float16", "bfloat16", *FP8, "float32", "float64", "int8", "uint8", "int32", "uint32", "int64", "uint64"]

@@ -19,8 +19,8 @@ from tests.transports.ranks import on_ranks
 from railgauge._native import collectives, transports
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype, Redop
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import RunError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import Tree
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.store.file_store import FileStore
 
 RUN_BY = {

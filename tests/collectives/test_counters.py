@@ -5,11 +5,11 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from tests.topo.counters.links import link
+from tests.topo.findings.traffic.links import link
 
 from railgauge.collectives import counters
 from railgauge.collectives.counters import Counters
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
 from railgauge.transports.peer import this_peer
 from railgauge.transports.wire import Wire
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from railgauge.collectives.expectation import expected
 from railgauge.collectives.operation import extent
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 RANKS = st.integers(1, 9)
 COUNTS = st.integers(0, 12)

@@ -13,7 +13,7 @@ from railgauge.collectives.gpu_bench import GpuBench
 from railgauge.collectives.host_bench import HostBench
 from railgauge.collectives.measure import Meter
 from railgauge.collectives.operation import count_of
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 OUT, IN = (0.002, 0.004, 0.009), (0.020, 0.040, 0.090)
 """Seconds that each of three ranks takes, out of place and in place."""

@@ -14,8 +14,8 @@ from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
-from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 
 TIMEOUT_S = 2.0
 

@@ -18,7 +18,7 @@ from railgauge.collectives.dtype import Redop
 from railgauge.collectives.record import gather, make_record, parse_record
 from railgauge.collectives.record_text import record_text
 from railgauge.topo.errors import InputError, PeerLostError, RunError
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.values.printable import printable
 
 STANDINGS = st.builds(
     at,

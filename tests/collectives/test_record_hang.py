@@ -5,8 +5,8 @@ import json
 
 from railgauge.collectives.record import SCHEMA, make_record
 from railgauge.collectives.record_hang import read_record
-from railgauge.topo.hang.model import Scene
-from railgauge.topo.hang.verdict import verdict
+from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.verdict import verdict
 from railgauge.transports.standing import BlockedOn, Operation, Standing
 
 

@@ -13,8 +13,8 @@ from tests.transports.ranks import on_ranks
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connections import Connections
 from railgauge.collectives.dtype import Redop
-from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.errors import PeerLostError, RunError, UnavailableError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from railgauge.collectives.device import Device, check_device
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.support import reductions, supported
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.available import Available
 
 HERE = [

@@ -10,7 +10,7 @@ from tests.collectives.results import result, row, timing
 from railgauge.cli.run_output import RunOutput, unmet_demands
 from railgauge.collectives import table
 from railgauge.collectives.measure import Timing
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 JOB = SimpleNamespace(
     collective=Collective.ALL_REDUCE,

@@ -7,7 +7,7 @@ from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.tune import tune
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange

@@ -23,8 +23,8 @@ from railgauge.collectives.tuning_file import (
     tuning_file,
     with_measured,
 )
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import InputError, RunError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.peer import this_peer
 
 HERE = TuningPlace(machine="a machine", ranks=2, nodes=1, cores=2, memories=1)

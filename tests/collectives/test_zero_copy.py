@@ -19,8 +19,8 @@ from railgauge.collectives.communicator import STREAM_BYTES, Communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, IN_WINDOWS_FROM, Sizes
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.store.file_store import FileStore
 
 ARENA_BYTES = 32 << 20

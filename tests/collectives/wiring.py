@@ -4,7 +4,7 @@
 import pytest
 
 from railgauge.collectives.communicator import Communicator
-from railgauge.topo.algorithm import Algorithm
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange

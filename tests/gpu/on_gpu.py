@@ -16,7 +16,7 @@ from railgauge.collectives.gpu_communicator import GpuCommunicator
 from railgauge.collectives.gpu_way import Launch
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS

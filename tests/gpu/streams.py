@@ -20,8 +20,8 @@ from railgauge.collectives import gpu_communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_memory import SymmetricArray
 from railgauge.collectives.gpu_way import Launch
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
 
 COUNT, ROUNDS = 1 << 18, 6

@@ -11,7 +11,7 @@ import pytest
 from tests.gpu.fake_gpus import ROOT
 
 from railgauge.collectives.gpu_tuning import launches
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 
 def tuning_of_two(env: dict[str, str], file: Path, *flags: str) -> dict:

@@ -17,7 +17,7 @@ from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.operation import count_of
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.tuning_file import tuning_document
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS
 from railgauge.transports.peer import this_peer

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from railgauge.topo.inventory import take_inventory
-from railgauge.topo.sources.sysfs_numa import numa_nodes
+from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 
 LSTOPO = "lstopo-no-graphics"
 

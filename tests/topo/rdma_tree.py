@@ -4,8 +4,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, read_rdma
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, read_rdma
 
 ZERO = "0000:0000:0000:0000:0000:0000:0000:0000"
 CARD = {

@@ -3,10 +3,10 @@
 
 from hypothesis import strategies as st
 
-from railgauge.topo import xml
-from railgauge.topo.model import System
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import Topology
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.topology import Topology
 
 FACTS = {
     "GenuineIntel": 'arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"',
@@ -47,7 +47,7 @@ def switch(bus: str, *inside: str, device: str = "") -> str:
 def topology(*cpus: str, vendor: str = "GenuineIntel") -> Topology:
     """One <cpu> for each text of devices, on one host."""
     body = "".join(f'<cpu numaid="{i}" affinity="ff" {FACTS[vendor]}>{inside}</cpu>' for i, inside in enumerate(cpus))
-    return xml.loads(f'<system version="1">{body}</system>')
+    return topology_file.loads(f'<system version="1">{body}</system>')
 
 
 def machine(*cpus: str, vendor: str = "GenuineIntel") -> System:
@@ -59,7 +59,7 @@ def hosts(*inside: str) -> System:
     body = "".join(
         f'<cpu host_hash="0x{i + 1:x}" numaid="0" arch="arm64">{part}</cpu>' for i, part in enumerate(inside)
     )
-    return build_system(xml.loads(f'<system version="1">{body}</system>'))
+    return build_system(topology_file.loads(f'<system version="1">{body}</system>'))
 
 
 @st.composite

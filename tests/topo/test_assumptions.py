@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assumptions are told as such: in remarks, in the tree and in paths."""
 
-from railgauge.topo import xml
-from railgauge.topo.explanation import explain
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import System
-from railgauge.topo.paths import paths
-from railgauge.topo.remarks import remarks
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.graph.remarks import remarks
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.explanation import explain
+from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.render.path_text import describe
 from railgauge.topo.render.tree import Branch, branches
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import NumaNode, Topology
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.topology import NumaNode, Topology
 
 H200 = load_machine("@h200x4")
 
@@ -29,7 +29,7 @@ def test_no_limit_is_no_figure():
 
 
 def host(read_gb_per_s: float | None) -> System:
-    root = xml.loads('<system version="1"><cpu numaid="0" arch="x86_64"/></system>').root
+    root = topology_file.loads('<system version="1"><cpu numaid="0" arch="x86_64"/></system>').root
     numa = (NumaNode(id=0, cpus=(0, 1), read_gb_per_s=read_gb_per_s),)
     return build_system(Topology(root=root, numa=numa), host_ranks=2)
 
@@ -50,7 +50,7 @@ def test_assumed_speeds_of_a_path_are_marked():
 
 def test_what_is_counted_as_something_is_told():
     assert any("counted as 16 lanes: 0000:00:06.0" in warning for warning in H200.warnings)
-    text = xml.dumps(H200.topology).replace('speed="10000"', 'speed="-1"')
-    assert remarks(xml.loads(text))[1:] == ()
-    text = xml.dumps(H200.topology).replace('speed="10000"', 'speed="0"').replace('width="0"', 'width="16"')
-    assert remarks(xml.loads(text)) == ("speed unknown, counted as 10 Gb/s: eth0",)
+    text = topology_file.dumps(H200.topology).replace('speed="10000"', 'speed="-1"')
+    assert remarks(topology_file.loads(text))[1:] == ()
+    text = topology_file.dumps(H200.topology).replace('speed="10000"', 'speed="0"').replace('width="0"', 'width="16"')
+    assert remarks(topology_file.loads(text)) == ("speed unknown, counted as 10 Gb/s: eth0",)

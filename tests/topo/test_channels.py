@@ -5,18 +5,18 @@ import re
 
 import pytest
 
-from railgauge.topo import xml
 from railgauge.topo.channels import search
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.host_ranks import cores_of, shares
 from railgauge.topo.machine import load_machine
-from railgauge.topo.paths import paths
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import NumaNode, Topology
+from railgauge.topo.nccl.graph.host_ranks import cores_of, shares
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.topology import NumaNode, Topology
 
-H200 = xml.dumps(load_machine("@h200x4").topology)
+H200 = topology_file.dumps(load_machine("@h200x4").topology)
 
 
 def total(graph):
@@ -32,13 +32,13 @@ def assert_sound(system, ring, nodes=1):
 
 
 def test_h200x4_ring_is_sound():
-    system = build_system(xml.loads(H200))
+    system = build_system(topology_file.loads(H200))
     assert_sound(system, search(system).ring)
 
 
 def test_a_lost_nvlink_changes_the_answer():
-    whole = search(build_system(xml.loads(H200))).ring
-    system = build_system(xml.loads(H200.replace('count="18"', 'count="17"', 1)))
+    whole = search(build_system(topology_file.loads(H200))).ring
+    system = build_system(topology_file.loads(H200.replace('count="18"', 'count="17"', 1)))
     ring = search(system).ring
     assert_sound(system, ring)
     assert total(ring) < total(whole)
@@ -47,14 +47,14 @@ def test_a_lost_nvlink_changes_the_answer():
 
 def test_a_lost_gpu_changes_the_answer():
     text = re.sub(r' *<pci busid="0000:00:09.0".*?</pci>\n', "", H200, flags=re.DOTALL)
-    system = build_system(xml.loads(text))
+    system = build_system(topology_file.loads(text))
     ring = search(system).ring
     assert_sound(system, ring)
     assert {channel.ranks for channel in ring.channels} == {(0, 1, 2)}
 
 
 def test_no_nvlink_leaves_the_pci_bus():
-    system = build_system(xml.loads(re.sub(r" *<nvlink[^>]*/>\n", "", H200)))
+    system = build_system(topology_file.loads(re.sub(r" *<nvlink[^>]*/>\n", "", H200)))
     ring = search(system).ring
     assert_sound(system, ring)
     assert ring.type_intra == "PHB"
@@ -62,7 +62,7 @@ def test_no_nvlink_leaves_the_pci_bus():
 
 
 def test_several_nodes_go_out_by_the_nic():
-    system = build_system(xml.loads(H200))
+    system = build_system(topology_file.loads(H200))
     ring = search(system, nodes=2).ring
     assert_sound(system, ring, nodes=2)
     assert ring.channels[0].nets == (0, 0)
@@ -71,23 +71,23 @@ def test_several_nodes_go_out_by_the_nic():
 
 def test_ranks_follow_the_rank_attribute():
     text = H200.replace('rank="0"', 'rank="9"').replace('rank="3"', 'rank="0"').replace('rank="9"', 'rank="3"')
-    system = build_system(xml.loads(text))
+    system = build_system(topology_file.loads(text))
     assert [node.dev for node in system.ranks] == [3, 1, 2, 0]
 
 
 def test_ranks_without_sense_follow_the_file():
-    system = build_system(xml.loads(H200.replace('rank="3"', 'rank="7"')))
+    system = build_system(topology_file.loads(H200.replace('rank="3"', 'rank="7"')))
     assert [node.rank for node in system.ranks] == [0, 1, 2, 3]
 
 
 def test_without_gpus_nothing_is_planned_for_them():
-    topology = xml.loads('<system version="1"><cpu numaid="0" arch="x86_64"/></system>')
+    topology = topology_file.loads('<system version="1"><cpu numaid="0" arch="x86_64"/></system>')
     with pytest.raises(UnavailableError, match="--device cpu"):
         search(build_system(topology))
 
 
 def test_without_nic_there_is_one_node():
-    topology = xml.loads(re.sub(r" *<nic>.*?</nic>\n", "", H200, flags=re.DOTALL))
+    topology = topology_file.loads(re.sub(r" *<nic>.*?</nic>\n", "", H200, flags=re.DOTALL))
     with pytest.raises(UnavailableError, match="NIC"):
         search(build_system(topology), nodes=2)
 
@@ -97,7 +97,9 @@ def test_sixteen_gpus_take_less_than_a_second():
     inside = '<gpu dev="{1}" sm="80" rank="{1}" gdr="1">{2}</gpu></pci>'
     for nvlink in ("", '<nvlink target="fffffff:ff:ff.0" count="12" tclass="0x068000"/>'):
         cards = "".join((card + inside).format(i + 1, i, nvlink) for i in range(16))
-        system = build_system(xml.loads(f'<system version="1"><cpu numaid="0" arch="x86_64">{cards}</cpu></system>'))
+        system = build_system(
+            topology_file.loads(f'<system version="1"><cpu numaid="0" arch="x86_64">{cards}</cpu></system>')
+        )
         ring = search(system).ring
         assert_sound(system, ring)
         assert ring.search_ms < 5000  # well below 1 s on an idle core; this one may be shared
@@ -109,7 +111,7 @@ def host(*nodes: int) -> Topology:
         cpus += f'<cpu numaid="{number}" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="143"/>'
         numa.append(NumaNode(id=number, cpus=tuple(range(first, first + cores))))
         first += cores
-    root = xml.loads(f'<system version="1">{cpus}</system>').root
+    root = topology_file.loads(f'<system version="1">{cpus}</system>').root
     return Topology(root=root, numa=tuple(numa))
 
 
@@ -145,7 +147,9 @@ def test_host_ranks_of_a_gpu_machine_leave_the_gpus_alone():
 
 def test_a_numa_node_without_devices_still_seats_ranks():
     topology = host(4, 4)
-    one = xml.loads('<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="175"/></system>')
+    one = topology_file.loads(
+        '<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="175"/></system>'
+    )
     system = build_system(Topology(root=one.root, numa=topology.numa), host_ranks=2)
     assert [node.numa for node in system.ranks] == [0, 1]
     assert paths(system).get("HOST/0-0", "HOST/0-1").gb_per_s <= 16

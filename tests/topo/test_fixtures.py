@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from railgauge.cli.topo.commands import app
-from railgauge.topo import graph_xml, smi_matrix
-from railgauge.topo.channels import Policy, search
-from railgauge.topo.ends import find_end
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.channels import Policy, graph_file, search
+from railgauge.topo.compare import smi_matrix
+from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.sources.pci_functions import degraded
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import PATH_TYPES, NodeKind
-from railgauge.topo.paths import paths
-from railgauge.topo.settings.gid import GidSettings, choose_gid
-from railgauge.topo.sources.pci_functions import degraded
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.ends import find_end
+from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
@@ -68,7 +68,7 @@ def test_paths_are_the_expected_ones(name, expect):
 def test_graphs_are_the_expected_ones(name, expect):
     system = system_of(name)
     graphs = search(system, policy=Policy.NCCL)
-    expect(FIXTURES / name / "expected" / "graph.txt", graph_xml.dumps(graphs, system))
+    expect(FIXTURES / name / "expected" / "graph.txt", graph_file.dumps(graphs, system))
 
 
 @pytest.mark.parametrize(("name", "dump"), [("h200x4", "topo.xml"), ("h200x4", "graph.xml")])

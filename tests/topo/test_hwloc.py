@@ -13,12 +13,12 @@ import pytest
 from tests.topo.hwloc_view import lstopo, numa_cores, ours, theirs
 
 from railgauge.fixtures.__main__ import load
-from railgauge.topo.cpuset import to_list, to_mask
-from railgauge.topo.description.files import unpack
+from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.described.files import unpack
+from railgauge.topo.facts.sources.pci_functions import read_functions
+from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 from railgauge.topo.machine import load_machine
-from railgauge.topo.sources.capture import CaptureReader
-from railgauge.topo.sources.pci_functions import read_functions
-from railgauge.topo.sources.sysfs_numa import numa_nodes
+from railgauge.topo.values.cpuset import to_list, to_mask
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"

@@ -4,10 +4,10 @@
 import pytest
 from tests import golden_answers
 
-from railgauge.topo import xml
-from railgauge.topo.merged_nics import merge_nics
-from railgauge.topo.paths import paths
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.detect.merged_nics import merge_nics
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.xml import topology_file
 
 
 def pytest_generate_tests(metafunc):
@@ -19,7 +19,7 @@ def test_paths_are_those_of_nccl(folder, initial):
     wrong = []
     for path in sorted(folder.glob(f"{initial}*.json")):
         answer = golden_answers.read(path)
-        topology = xml.loads(answer["topo"])
+        topology = topology_file.loads(answer["topo"])
         if "--merge-nics" in answer["options"]:
             topology = merge_nics(topology)
         table = paths(build_system(topology), p2p="--no-nvml-p2p" not in answer["options"])

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.topo import xml
 from railgauge.topo.errors import InputError
-from railgauge.topo.lint.nccl_parser import stumbles
+from railgauge.topo.findings.topology_file.nccl_parser import stumbles
 from railgauge.topo.machine import load_machine
-from railgauge.topo.scan import scan
+from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.xml import topology_file
 
 CASES = json.loads((Path(__file__).parent / "nccl_topo_file.json").read_text())["cases"]
 NOT_XML = ("dup_attr",)  # NCCL keeps both and makes a second <cpu>; here it is an error with its line
@@ -29,8 +29,8 @@ def reader():
 
 
 def made_of(reader, name):
-    file = xml.loads(CASES[name]["file"].encode(), name)
-    return xml.dumps(scan(reader, {}, (0, 1), file).topology)
+    file = topology_file.loads(CASES[name]["file"].encode(), name)
+    return topology_file.dumps(scan(reader, {}, (0, 1), file).topology)
 
 
 @pytest.mark.parametrize("name", LOADED)
@@ -52,4 +52,4 @@ def test_what_nccls_parser_takes_is_not_called_refused(name):
 @pytest.mark.parametrize("name", ["no_version", "version2", "truncated", *NOT_XML])
 def test_what_is_no_topology_is_no_topology_here_either(name):
     with pytest.raises(InputError):
-        xml.loads(CASES[name]["file"].encode(), name)
+        topology_file.loads(CASES[name]["file"].encode(), name)

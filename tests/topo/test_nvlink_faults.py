@@ -7,8 +7,8 @@ import pytest
 from tests.topo.nvlinks_down import with_nvlinks_down
 from tests.topo.small_machines import SWITCHED, gpu, hosts, machine
 
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nvlink_faults import short_of_nvlinks
-from railgauge.topo.system import build_system
 
 
 def texts(loaded, inventory=None):

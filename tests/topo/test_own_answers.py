@@ -7,12 +7,12 @@ from itertools import product
 import pytest
 from tests.golden_answers import OWN
 
-from railgauge.topo import xml
 from railgauge.topo.channels import Policy, search
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import NodeKind
-from railgauge.topo.paths import paths
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.model import NodeKind
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.xml import topology_file
 
 MACHINES = ("consumer-2x5090", "dgx-1v", "dgx-h100", "h200x4", "pcie-no-switch", "power9-ac922")
 ENDS = (NodeKind.GPU, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
@@ -37,7 +37,7 @@ def test_paths_and_graphs_are_as_committed(name, expect):
     pairs = [(pair, found.get(*pair)) for pair in product(starts, ends)]
     rows = [[*pair, path.type, path.hops, round(path.gb_per_s, 3)] for pair, path in pairs if path.type != "DIS"]
     answer = {
-        "topo": xml.dumps(topology),
+        "topo": topology_file.dumps(topology),
         "options": [],
         **{
             mode: {"ok": True, "graphs": graphs_of(search(system, nodes=nodes, policy=Policy.NCCL))}

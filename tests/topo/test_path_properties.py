@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.small_machines import machines
 
-from railgauge.topo.explanation import explain
-from railgauge.topo.model import PATH_TYPES, NodeKind
-from railgauge.topo.paths import paths, plain_paths
+from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
+from railgauge.topo.nccl.paths.explanation import explain
+from railgauge.topo.nccl.paths.paths import paths, plain_paths
+from railgauge.topo.nccl.settings.levels import MEANING, read_levels
 from railgauge.topo.render.path_json import explained
 from railgauge.topo.render.path_text import describe
-from railgauge.topo.settings.levels import MEANING, read_levels
 
 RANK = {name: rank for rank, name in enumerate(PATH_TYPES)}
 SETTINGS = st.dictionaries(

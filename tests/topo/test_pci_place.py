@@ -4,10 +4,10 @@
 import pytest
 from tests.topo.small_machines import gpu, net, nic, switch
 
-from railgauge.topo import xml
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
 from railgauge.topo.pci_place import Place, numbered_cpus, places, relation
+from railgauge.topo.xml import topology_file
 
 
 def place(bus: str, *switches: str, cpu: int = 0, host: int = 0, bridge: str | None = None) -> Place:
@@ -38,7 +38,7 @@ def test_letters(a, b, letters):
 
 def test_places_of_an_xml_have_their_switches_and_no_bridge():
     inside = switch("0000:01:00.0", switch("0000:02:00.0", gpu("0000:03:00.0", 0)), nic("0000:04:00.0", 0)) + net(1)
-    found = places(xml.loads(f'<system version="1"><cpu numaid="0" arch="arm64">{inside}</cpu></system>'))
+    found = places(topology_file.loads(f'<system version="1"><cpu numaid="0" arch="arm64">{inside}</cpu></system>'))
     assert found[0, "0000:03:00.0"].switches == ("0000:01:00.0", "0000:02:00.0")
     assert found[0, "0000:04:00.0"] == place("0000:04:00.0", "0000:01:00.0")
     assert found[0, ""] == place("")
@@ -52,4 +52,4 @@ def test_places_of_a_capture_have_their_host_bridge():
 
 def test_one_host_hash_in_two_spellings_is_one_host():
     text = '<system version="1"><cpu host_hash="0x1" numaid="0"/><cpu host_hash="0x01" numaid="1"/></system>'
-    assert [host for host, _ in numbered_cpus(xml.loads(text))] == [0, 0]
+    assert [host for host, _ in numbered_cpus(topology_file.loads(text))] == [0, 0]

@@ -4,10 +4,10 @@
 import pytest
 from tests.topo.small_machines import C2C, gpu
 
-from railgauge.topo import xml
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
 from railgauge.topo.pci_wires import link_text, pci_wires
+from railgauge.topo.xml import topology_file
 
 IDS = 'vendor="0x15b3" device="0x1017" subsystem_vendor="0x15b3" subsystem_device="0x0008"'
 
@@ -33,7 +33,7 @@ def nic(bus: str, dev: int, lanes: int, mbps: int = 100_000, speed: str = "16.0 
 
 
 def wires_of(inside: str, head: str = ""):
-    return pci_wires(xml.loads(f'<system version="1"><cpu numaid="0">{head}{inside}</cpu></system>'))
+    return pci_wires(topology_file.loads(f'<system version="1"><cpu numaid="0">{head}{inside}</cpu></system>'))
 
 
 def test_a_card_narrower_than_its_twin_is_told():
@@ -66,7 +66,7 @@ def test_a_gpu_with_another_way_to_the_cpu_needs_no_wide_uplink():
 
 def test_hosts_with_the_same_bus_ids_are_kept_apart():
     cpus = "".join(f'<cpu host_hash="0x{i}" numaid="0">{nic("0000:01:00.0", 0, 8 * i)}</cpu>' for i in (1, 2))
-    wires = pci_wires(xml.loads(f'<system version="1">{cpus}</system>'))
+    wires = pci_wires(topology_file.loads(f'<system version="1">{cpus}</system>'))
     assert [wires[host, "0000:01:00.0"].lanes for host in (0, 1)] == [8, 16]
 
 

@@ -4,12 +4,12 @@
 import pytest
 
 from railgauge.fixtures.synthetic import SyntheticMachine
-from railgauge.topo import xml
 from railgauge.topo.errors import Error
 from railgauge.topo.machine import load_machine
-from railgauge.topo.remarks import remarks
-from railgauge.topo.scan import scan
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.graph.remarks import remarks
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.xml import topology_file
 
 GARBAGE = ("", "\x00\x1b[2J", "-1", "9" * 400, "0x", "a" * 300, 'x"/><y', "é\ud7ff")
 
@@ -77,7 +77,9 @@ def scanned(reader):
     """The topology, once it has been through the whole of what a dump does."""
     result = scan(reader, {})
     remarks(result.topology)
-    assert xml.dumps(xml.loads(xml.dumps(result.topology))) == xml.dumps(result.topology)
+    assert topology_file.dumps(topology_file.loads(topology_file.dumps(result.topology))) == topology_file.dumps(
+        result.topology
+    )
     assert len(set(result.warnings)) == len(result.warnings)
     return result.topology
 

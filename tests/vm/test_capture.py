@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import railgauge
 from tests.vm.lab.board import MadeUp, layout
 
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]

@@ -9,8 +9,8 @@ from tests.cli.command import railgauge
 from tests.vm.lab.board import Nic, layout
 from tests.vm.rdma_tools import devinfo, ibstat
 
+from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 from railgauge.topo.machine import load_machine
-from railgauge.topo.sources.sysfs_infiniband import read_rdma
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]
 STATE_NUMBERS = {"ACTIVE": 4}  # enum ibv_port_state

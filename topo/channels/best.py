@@ -12,12 +12,12 @@ from railgauge import _native
 from railgauge.topo.channels.bounds import bound_of
 from railgauge.topo.channels.channel_count import CLOSE, EQUAL, choose, limits_of, most_carrying, shared_counts, total
 from railgauge.topo.channels.connection import unconnected
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.difference import difference
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, TREE, Channel, Graph, Graphs
 from railgauge.topo.channels.nccl import DIGITS, nccl_graphs
 from railgauge.topo.channels.wiring import Wiring
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.model import PATH_TYPES, NodeKind
+from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 
 FREELY, IN_PAIRS = 1, 2  # crossNic of a graph whose channels leave by other NICs than they came in by
 Row = tuple[list[int], int, int]  # a channel of the native searches: GPUs in order, NIC in, NIC out, by number

@@ -4,7 +4,7 @@
 from railgauge import _native
 from railgauge.topo.channels.graph import Bound
 from railgauge.topo.channels.wiring import Wiring
-from railgauge.topo.model import Link, LinkKind, Node
+from railgauge.topo.nccl.graph.model import Link, LinkKind, Node
 
 COUNTS = 1e-3  # a link that makes up less of a bound than this is not worth a word
 NAMED = 3  # links: with more the rest is counted

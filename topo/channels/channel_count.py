@@ -8,8 +8,8 @@ from typing import TypeAlias
 from railgauge import _native
 from railgauge.topo.channels.graph import MAX_CHANNELS
 from railgauge.topo.channels.wiring import Wiring
-from railgauge.topo.host_ranks import CHANNELS_OF_RANK, CORE_GB_PER_S
-from railgauge.topo.model import NodeKind
+from railgauge.topo.nccl.graph.host_ranks import CHANNELS_OF_RANK, CORE_GB_PER_S
+from railgauge.topo.nccl.graph.model import NodeKind
 
 EQUAL = 1e-3  # totals this close are the same
 CLOSE = 5e-2  # trees this close: how the ring chooses among its numbers comes first

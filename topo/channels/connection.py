@@ -6,8 +6,8 @@ from itertools import permutations, product
 from railgauge.topo.channels.bounds import span
 from railgauge.topo.channels.wiring import Wiring
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.model import Node, NodeKind
-from railgauge.topo.path_search import DIS
+from railgauge.topo.nccl.graph.model import Node, NodeKind
+from railgauge.topo.nccl.paths.path_search import DIS
 
 
 def unconnected(wiring: Wiring) -> UnavailableError:

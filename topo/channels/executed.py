@@ -5,7 +5,7 @@ Every channel runs twice, once with each tree of the pair; GPUs since sm 90 that
 twice as often again; NCCL_MAX_NCHANNELS cuts, and NCCL_MIN_NCHANNELS repeats from the first one on.
 """
 
-from railgauge.topo.settings.steering import NCCL_CHANNELS, Steering
+from railgauge.topo.nccl.settings.steering import NCCL_CHANNELS, Steering
 
 DOUBLED_FROM_SM = 90
 DOUBLED_ABOVE = 45.0  # GB/s of a ring within a node

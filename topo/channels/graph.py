@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from railgauge.topo.element import Element
+from railgauge.topo.xml.element import Element
 
 RING, BALANCED_TREE, SPLIT_TREE, TREE, NVLS, COLLNET_DIRECT = 4, 1, 2, 3, 5, 6  # NCCL_TOPO_PATTERN_*
 MAX_CHANNELS = 32  # the most that NCCL's ring and tree use

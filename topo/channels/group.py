@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.model import Node, NodeKind, System
-from railgauge.topo.paths import Paths
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
+from railgauge.topo.nccl.paths.paths import Paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from railgauge.topo.channels.joined_nics import SharedNic, shared_nics
 from railgauge.topo.channels.joined_ring import JoinedRing, join_ring
 from railgauge.topo.channels.joined_tree import JoinedTree, join_trees
 from railgauge.topo.channels.member import Member, seated
-from railgauge.topo.model import PATH_TYPES, System
-from railgauge.topo.settings.steering import Steering
+from railgauge.topo.nccl.graph.model import PATH_TYPES, System
+from railgauge.topo.nccl.settings.steering import Steering
 
 DEFAULTS = Steering()
 

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.joined_ring import JoinedRing
 from railgauge.topo.channels.member import Member
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.model import LinkKind, NodeKind, System
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

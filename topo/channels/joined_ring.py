@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.graph import Channel
 from railgauge.topo.channels.member import Member, edge
-from railgauge.topo.settings.steering import CROSS_IF_BETTER
+from railgauge.topo.nccl.settings.steering import CROSS_IF_BETTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graph
 from railgauge.topo.channels.group import Group
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.overhead import taken
-from railgauge.topo.paths import Paths
+from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.paths.overhead import taken
+from railgauge.topo.nccl.paths.paths import Paths
 
 ROUNDING = 1e-3  # GB/s a channel: NCCL's search rounds to thousandths (SUB_ROUND)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.graph import Channel, Graph, Graphs
 from railgauge.topo.errors import UsageError
-from railgauge.topo.model import System
+from railgauge.topo.nccl.graph.model import System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 
 from railgauge import _native
+from railgauge.topo.channels.dev_number import dev_number
 from railgauge.topo.channels.graph import MAX_CHANNELS, Channel, Graph, Graphs
 from railgauge.topo.channels.wiring import Wiring
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.model import PATH_TYPES
+from railgauge.topo.nccl.graph.model import PATH_TYPES
 
 DIGITS = 4  # after the point: NCCL's speeds are float, and 2.4 is 2.4000000954 there
 

@@ -6,9 +6,9 @@ from railgauge.topo.channels.graph import Graphs, Policy
 from railgauge.topo.channels.nccl import nccl_graphs
 from railgauge.topo.channels.wiring import wire_up
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.model import System
-from railgauge.topo.paths import paths
-from railgauge.topo.settings.steering import Steering
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.steering import Steering
 
 DEFAULTS = Steering()
 MOST_GPUS = 144

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from railgauge import _native
 from railgauge.topo.channels.group import group_of
-from railgauge.topo.model import PATH_TYPES, Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.overhead import REVERSE_SHARE, in_small_packets, reverse_share
-from railgauge.topo.path_search import DIS
-from railgauge.topo.paths import Path, Paths
+from railgauge.topo.nccl.graph.model import PATH_TYPES, Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.paths.overhead import REVERSE_SHARE, in_small_packets, reverse_share
+from railgauge.topo.nccl.paths.path_search import DIS
+from railgauge.topo.nccl.paths.paths import Path, Paths
 
 REVERSE = (0.0, REVERSE_SHARE, 1.0)  # what the native `Reverse` numbers
 KIND = {name: number for number, name in enumerate(PATH_TYPES)}

@@ -9,7 +9,7 @@ Those of railgauge's own engine, on GPUs (gpu_cost.py) and on host memory (host_
 docs/tuning.md has the errors on GPUs.
 """
 
-from railgauge.topo.algorithm import Protocol
+from railgauge.topo.nccl.settings.algorithm import Protocol
 
 LAUNCH_US = 0.5  # an operation of one GPU, beyond NCCL's base latency
 LAUNCH_NEXT_US = 3.7  # each further GPU that the same thread launches on (8 x A100: 26 us for 7)

@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Algorithm
-from railgauge.topo.dev_number import dev_number
-from railgauge.topo.ends import names_of
+from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.forecast import Forecast, Row
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import calibration
 from railgauge.topo.predict.nccl_model import estimate, ring_steps, tree_share
 from railgauge.topo.predict.network import far_us

@@ -4,8 +4,9 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict import host_choice
 from railgauge.topo.predict.cost import Cost, cost
 from railgauge.topo.predict.host_cost import host_cost, ll_up_to
@@ -15,7 +16,6 @@ from railgauge.topo.predict.nccl_model import channels_used, choose
 from railgauge.topo.predict.pairs import pair_cost
 from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import Plan
-from railgauge.topo.settings.algorithms import Allowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 those of equal position on their hosts (collectives/native/recursive_schedule.h, hierarchical.h).
 """
 
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.host_ranks import HostRanks, Moves
 
 DOUBLING_UP_TO = 64 << 10

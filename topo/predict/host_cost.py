@@ -6,7 +6,7 @@ bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tunin
 from collections.abc import Sequence
 from dataclasses import replace
 
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.host_across import hierarchical, recursive

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cost model of host ranks (host_cost.py) takes of a plan."""
 
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict import network, pairs
 from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.topo.predict.passing import Passing

@@ -3,9 +3,9 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.ends import names_of
-from railgauge.topo.model import Link, Node, NodeKind, System
+from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import pairs
 from railgauge.topo.predict.calibration import HOST_GB_PER_S
 from railgauge.topo.predict.cost import Cost

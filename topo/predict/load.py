@@ -4,10 +4,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import LinkLoad, Step, carried, steps
-from railgauge.topo.model import Link
+from railgauge.topo.nccl.graph.model import Link
+from railgauge.topo.nccl.settings.algorithm import Algorithm
 from railgauge.topo.predict.plan import Plan
 
 ALIKE = 0.999

@@ -5,7 +5,7 @@ Source: `ncclTunerConstantsDefaults`, `treeCorrectionFactor`, `getNetOverhead` (
 limits of src/include/device.h, NCCL 2.28 to 2.30.
 """
 
-from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 
 ORDER = (Protocol.LL, Protocol.LL128, Protocol.SIMPLE)
 RING, TREE = Algorithm.RING, Algorithm.TREE

@@ -8,13 +8,13 @@ reduces, or one GPU a node.
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.channels.executed import executed
 from railgauge.topo.channels.graph import Graph
-from railgauge.topo.model import PATH_TYPES
+from railgauge.topo.nccl.graph.model import PATH_TYPES
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict.plan import Plan
-from railgauge.topo.settings.algorithms import Allowed
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fabric between the nodes makes of channels: which of them go over the spines, and how long that takes."""
 
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.channels.graph import Graph
-from railgauge.topo.fabric import Kind
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.predict.fabric import Kind
 from railgauge.topo.predict.plan import Plan
 
 

@@ -9,9 +9,9 @@ change over within the node: PXN), so that on rails only those beyond a leaf's n
 from collections.abc import Iterable, Iterator
 from itertools import pairwise, permutations
 
-from railgauge.topo.algorithm import Collective
 from railgauge.topo.channels.load import Step
-from railgauge.topo.model import Node
+from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost, launch_us
 from railgauge.topo.predict.load import Fullest, of_steps

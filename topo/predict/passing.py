@@ -9,7 +9,7 @@ Of a tree that is twice what it reduces, as NCCL counts, since all goes up and d
 from functools import cache
 from math import inf
 
-from railgauge.topo.algorithm import Algorithm, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 from railgauge.topo.predict import calibration
 from railgauge.topo.predict import nccl_constants as nccl
 from railgauge.topo.predict.load import Fullest, of_channels

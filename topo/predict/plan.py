@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.algorithm import Algorithm
 from railgauge.topo.channels.graph import TREE, Graph, Graphs
-from railgauge.topo.fabric import ONE_SWITCH, Fabric
-from railgauge.topo.model import NodeKind, System
-from railgauge.topo.paths import Paths
-from railgauge.topo.settings.steering import Steering
+from railgauge.topo.nccl.graph.model import NodeKind, System
+from railgauge.topo.nccl.paths.paths import Paths
+from railgauge.topo.nccl.settings.algorithm import Algorithm
+from railgauge.topo.nccl.settings.steering import Steering
+from railgauge.topo.predict.fabric import ONE_SWITCH, Fabric
 
 DEFAULTS = Steering()
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs and NICs whose links run with fewer lanes than a plan counts on: NCCL's topology holds the most they can do."""
 
-from railgauge.topo.busid import to_number
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import NodeKind, System
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.sources.pci_functions import degraded
+from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.predict.limit import name_of
-from railgauge.topo.sources.pci_functions import degraded
+from railgauge.topo.values.busid import to_number
 
 
 def slow_links(system: System, inventory: Inventory) -> list[str]:

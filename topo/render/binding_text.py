@@ -5,12 +5,12 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from railgauge.topo.binding import Binding
-from railgauge.topo.cpuset import to_list
+from railgauge.topo.channels.binding import Binding
 from railgauge.topo.errors import InputError
-from railgauge.topo.fleet.node_names import NAME
-from railgauge.topo.local_rank import VARIABLES
-from railgauge.topo.model import Node
+from railgauge.topo.facts.local_rank import VARIABLES
+from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.node_names import NAME
 
 PORT = re.compile(r"[A-Za-z0-9_.@:-]+")
 LAUNCHERS_NODE = re.compile(r"\+n[0-9]+")

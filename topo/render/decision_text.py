@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's decisions on P2P and GPUDirect RDMA in words: yes or no, and the rule or setting that says so."""
 
-from railgauge.topo.gpudirect import GdrCondition, GpuDirect
-from railgauge.topo.peer_access import PeerAccess, PeerRule
+from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
+from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 
 GDR_FAILED = {
     GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",

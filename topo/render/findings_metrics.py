@@ -4,8 +4,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from railgauge.topo.findings import LEVELS, Finding
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.findings.finding import LEVELS, Finding
+from railgauge.topo.values.printable import printable
 
 
 def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:

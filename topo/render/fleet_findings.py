@@ -4,8 +4,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from railgauge.topo.findings import Level
-from railgauge.topo.fleet.folding import Folded
+from railgauge.topo.findings.cluster.folding import Folded
+from railgauge.topo.findings.finding import Level
 
 FEW = 4  # findings of one id that are shown
 QUIET = (Level.PASS, Level.UNKNOWN)

@@ -3,9 +3,9 @@
 
 from typing import Any
 
-from railgauge.topo.fleet.node_names import folded
-from railgauge.topo.fleet.report import Difference, Group, Report, Split, unread_by_reason
-from railgauge.topo.fleet.words import difference_text, split_text
+from railgauge.topo.findings.cluster.report import Difference, Group, Report, Split, unread_by_reason
+from railgauge.topo.findings.cluster.words import difference_text, split_text
+from railgauge.topo.values.node_names import folded
 
 
 def report_document(report: Report) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from railgauge.topo.fleet.node_names import folded
-from railgauge.topo.fleet.report import Difference, Group, Names, Report, Split, unread_by_reason
-from railgauge.topo.fleet.words import difference_text, split_text
+from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, unread_by_reason
+from railgauge.topo.findings.cluster.words import difference_text, split_text
+from railgauge.topo.values.node_names import folded
 
 MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
 COLUMN = 24  # characters that folded names may take before what is said of them

@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from railgauge.topo.findings import Finding, Level
-from railgauge.topo.gdr.findings import name
-from railgauge.topo.gdr.pairs import GdrPair
-from railgauge.topo.gdr.transfers import ID as TRANSFER
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.gdr.findings import name
+from railgauge.topo.findings.gdr.pairs import GdrPair
+from railgauge.topo.findings.gdr.transfers import ID as TRANSFER
 
 USED = "*"
 LEGEND = """\

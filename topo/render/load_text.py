@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from railgauge.topo.channels.load import LinkLoad, alike
-from railgauge.topo.model import LOCAL_GB_PER_S
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
 
 MOST_LINES = 8
 MOST_NAMED = 3

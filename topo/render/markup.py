@@ -3,7 +3,7 @@
 
 from html import escape as without_markup
 
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.values.printable import printable
 
 
 def escape(text: str) -> str:

@@ -8,14 +8,14 @@ which a topology XML does not hold.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from railgauge.topo.bandwidth import nvlink_count
-from railgauge.topo.cpuset import to_list
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import LinkKind, Node, NodeKind, System
-from railgauge.topo.paths import plain_paths
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.paths.paths import plain_paths
 from railgauge.topo.pci_place import Place, places, relation
 from railgauge.topo.render.wire_text import nvlinks_text
-from railgauge.topo.topology import Topology
+from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.xml.topology import Topology
 
 LEGEND = """\
 Legend:

@@ -7,8 +7,8 @@ intel-family.h, arch/x86/kernel/cpu/amd.c, arch/arm64/include/asm/cputype.h).
 
 import re
 
-from railgauge.topo.cpu_family import kernel_family
-from railgauge.topo.model import Node
+from railgauge.topo.nccl.graph.cpu_family import kernel_family
+from railgauge.topo.nccl.graph.model import Node
 
 GPU_FAMILIES = (
     (100, "Blackwell"),

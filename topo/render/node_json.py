@@ -3,12 +3,12 @@
 
 from typing import Any
 
-from railgauge.topo.cpuset import to_list
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import LOCAL_GB_PER_S, Link, Node, System
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, Node, System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import PciWire, pci_wires
-from railgauge.topo.topology import Topology
+from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.xml.topology import Topology
 
 PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
 

@@ -3,8 +3,8 @@
 
 from collections.abc import Sequence
 
-from railgauge.topo.counters.passage import Passage
-from railgauge.topo.findings import Level
+from railgauge.topo.findings.finding import Level
+from railgauge.topo.findings.traffic.passage import Passage
 
 HEADING = ("host", "link", "way", "planned (B)", "seen (B)", "ratio", "verdict")
 NONE = "-"

@@ -3,11 +3,11 @@
 
 from typing import Any
 
-from railgauge.topo.explanation import Explanation
-from railgauge.topo.gpudirect import GpuDirect
-from railgauge.topo.model import Link
-from railgauge.topo.paths import Path
-from railgauge.topo.peer_access import PeerAccess
+from railgauge.topo.nccl.graph.model import Link
+from railgauge.topo.nccl.paths.explanation import Explanation
+from railgauge.topo.nccl.paths.gpudirect import GpuDirect
+from railgauge.topo.nccl.paths.paths import Path
+from railgauge.topo.nccl.paths.peer_access import PeerAccess
 from railgauge.topo.render.path_text import why
 
 

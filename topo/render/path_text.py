@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One path in words: each hop, its bandwidth and where that comes from, why the type, what NCCL does with it."""
 
-from railgauge.topo.explanation import Explanation
-from railgauge.topo.model import Link, Node, NodeKind
-from railgauge.topo.overhead import INTEL_OVERHEAD, REVERSE_SHARE
-from railgauge.topo.paths import Path
+from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
+from railgauge.topo.nccl.paths.explanation import Explanation
+from railgauge.topo.nccl.paths.overhead import INTEL_OVERHEAD, REVERSE_SHARE
+from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.render.decision_text import gdr_text, peer_text
 from railgauge.topo.render.names import net_name
 from railgauge.topo.render.wire_text import speed_text

@@ -5,9 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from railgauge.topo.binding import Binding
-from railgauge.topo.model import Node
-from railgauge.topo.pick import Choice, Pick
+from railgauge.topo.channels.binding import Binding
+from railgauge.topo.channels.pick import Choice, Pick
+from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.render.binding_text import port_names
 
 

@@ -4,8 +4,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from railgauge.topo.model import Node
-from railgauge.topo.pick import Choice, Pick, same
+from railgauge.topo.channels.pick import Choice, Pick, same
+from railgauge.topo.nccl.graph.model import Node
 
 
 def pick_lines(pick: Pick) -> list[str]:

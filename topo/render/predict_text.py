@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A prediction as nccl-tests prints results: a header, a line a size; then what the limits are."""
 
-from railgauge.topo.algorithm import Collective
-from railgauge.topo.model import NodeKind
+from railgauge.topo.nccl.graph.model import NodeKind
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.predict.forecast import Forecast, Row
 from railgauge.topo.predict.plan import Plan

@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from railgauge.topo.channels.graph import Graph
-from railgauge.topo.ends import names_of
-from railgauge.topo.model import NodeKind, System
+from railgauge.topo.nccl.graph.ends import names_of
+from railgauge.topo.nccl.graph.model import NodeKind, System
 
 
 def rank_lines(system: System, graph: Graph) -> list[str]:

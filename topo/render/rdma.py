@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_address
 
-from railgauge.topo.rdma_survey import PortSurvey, RdmaSurvey
-from railgauge.topo.settings.gid import ipv4, is_link_local
-from railgauge.topo.sources.sysfs_infiniband import Gid, port_protocol
+from railgauge.topo.facts.sources.sysfs_infiniband import Gid, port_protocol
+from railgauge.topo.nccl.detect.rdma_survey import PortSurvey, RdmaSurvey
+from railgauge.topo.nccl.settings.gid import ipv4, is_link_local
 
 PROTOCOLS = {"roce": "RoCE", "iwarp": "iWARP", "usnic": "usNIC"}
 GAP, INDENT = "  ", "    "

@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from railgauge.topo.rdma_survey import PortSurvey, RdmaSurvey
-from railgauge.topo.sources.sysfs_infiniband import Gid, RdmaDevice, port_protocol
+from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, port_protocol
+from railgauge.topo.nccl.detect.rdma_survey import PortSurvey, RdmaSurvey
 
 
 def rdma_document(survey: RdmaSurvey) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from railgauge.topo.fleet.node_names import folded
-from railgauge.topo.fleet.reach import Pair, Reach
+from railgauge.topo.findings.cluster.reach import Pair, Reach
+from railgauge.topo.values.node_names import folded
 
 
 def matrix_lines(reach: Reach) -> Iterator[str]:

@@ -7,8 +7,8 @@ A reason is what follows from the two letters and from what is known of the mach
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from railgauge.topo.compare.smi_matrix import SmiMatrix
 from railgauge.topo.render.matrix import AFFINITIES, Matrix
-from railgauge.topo.smi_matrix import SmiMatrix
 
 OVER_PCI = ("PIX", "PXB", "PHB", "NODE")
 WITHIN_SWITCH = ("PIX", "PXB")

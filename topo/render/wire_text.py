@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a wire carries, in words: a figure, or "no limit" where NCCL's model has none; and which wires are unknown."""
 
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import LOCAL_GB_PER_S
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
 
 
 def speed_text(gb_per_s: float) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from railgauge._native import transports as native
-from railgauge.topo.settings.ib_connection import IbConnection, read_ib_connection
+from railgauge.topo.nccl.settings.ib_connection import IbConnection, read_ib_connection
 from railgauge.transports.ib.device import IbPort
 from railgauge.transports.network import Network
 from railgauge.transports.select import NET_IB

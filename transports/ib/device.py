@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.settings.gid import WISHES, GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
-from railgauge.topo.settings.hca import hca_remarks, plugin_off, wants_plugin
-from railgauge.topo.settings.ib_connection import INFINIBAND
-from railgauge.topo.sources.process import UNLIMITED, read_process
-from railgauge.topo.sources.reader import Reader
-from railgauge.topo.sources.sysfs_infiniband import RdmaDevice, port_protocol, read_rdma
-from railgauge.topo.sources.verbs import Verbs, VerbsDevice
-from railgauge.topo.sources.verbs_stack import read_verbs_stack
+from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.sources.process import UNLIMITED, read_process
+from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, port_protocol, read_rdma
+from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice
+from railgauge.topo.facts.sources.verbs_stack import read_verbs_stack
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
+from railgauge.topo.nccl.settings.gid import WISHES, GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off, wants_plugin
+from railgauge.topo.nccl.settings.ib_connection import INFINIBAND
 from railgauge.transports.slots import slots_of
 
 BY_LID = -1

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import Error
-from railgauge.topo.gdr.transfers import Transfer
-from railgauge.topo.settings.ib_connection import read_ib_connection
-from railgauge.topo.settings.parameter import parameter
-from railgauge.topo.sources.child import ask, python
-from railgauge.topo.sources.process import live_process
-from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.sources.child import ask, python
+from railgauge.topo.facts.sources.process import live_process
+from railgauge.topo.findings.gdr.transfers import Transfer
+from railgauge.topo.nccl.settings.ib_connection import read_ib_connection
+from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.ib.connect import open_rail
 from railgauge.transports.ib.device import IbPort, find_devices
 

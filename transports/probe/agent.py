@@ -19,8 +19,8 @@ from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.fleet.endpoints import Endpoint
-from railgauge.topo.fleet.reach import Failure, ways
+from railgauge.topo.findings.cluster.endpoints import Endpoint
+from railgauge.topo.findings.cluster.reach import Failure, ways
 from railgauge.transports.probe.answering import Answering
 from railgauge.transports.probe.attempt import Attempt
 from railgauge.transports.probe.greeting import ATTEMPT_S

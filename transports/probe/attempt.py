@@ -6,8 +6,8 @@ import socket
 import time
 
 from railgauge.topo.errors import AuthenticationError, PeerLostError, WaitTimeoutError
-from railgauge.topo.fleet.endpoints import Endpoint
-from railgauge.topo.fleet.reach import Failure, Hint, Stage, Way
+from railgauge.topo.findings.cluster.endpoints import Endpoint
+from railgauge.topo.findings.cluster.reach import Failure, Hint, Stage, Way
 from railgauge.transports import tcp
 from railgauge.transports.addresses import from_here
 from railgauge.transports.handshake import authenticate

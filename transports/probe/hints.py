@@ -5,7 +5,7 @@ import contextlib
 import socket
 from pathlib import Path
 
-from railgauge.topo.fleet.reach import Hint
+from railgauge.topo.findings.cluster.reach import Hint
 from railgauge.transports.tcp import SocketAddress, family_of, socket_address
 
 ARP, COUNTERS = "/proc/net/arp", "/proc/net/netstat"

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from railgauge.topo.errors import AuthenticationError, Error, UsageError
-from railgauge.topo.sources.printable import inline
+from railgauge.topo.values.printable import inline
 from railgauge.transports import handshake, tcp
 from railgauge.transports.addresses import host_and_port, with_scope
 from railgauge.transports.complaints import Complaints

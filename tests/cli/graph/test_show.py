@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from tests.cli.command import in_process as railgauge
-from tests.topo.lint.topology_text import changed
+from tests.topo.findings.topology_file.topology_text import changed
 
 
 def test_text_tells_channels_and_the_fullest_links():

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from tests.cli.command import clean_environment, command, in_process, run
 
-from railgauge.topo.logs import oddities
+from railgauge.topo.jobs.logs import oddities
 
 NO_GDR = "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\n"
 FULL_SHM = "a:1:1 [0] shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device\n"

@@ -4,9 +4,9 @@
 import json
 
 from tests.cli.command import in_process, run
-from tests.topo.hang import ras
-from tests.topo.hang.fake_ras import FakeRas
-from tests.topo.hang.reading import dump, up_to, write_dumps
+from tests.topo.jobs.hang import ras
+from tests.topo.jobs.hang.fake_ras import FakeRas
+from tests.topo.jobs.hang.reading import dump, up_to, write_dumps
 
 DUMPS = {rank: dump(up_to(41, waits=41)) for rank in range(7)} | {7: dump(up_to(40))}
 

@@ -9,8 +9,8 @@ import pytest
 from tests.cli.command import clean_environment, command, railgauge
 
 from railgauge.cli.topo.bind import binding_of
-from railgauge.topo.cpuset import to_list
 from railgauge.topo.machine import load_machine
+from railgauge.topo.values.cpuset import to_list
 
 CPUS = sorted(os.sched_getaffinity(0))
 SHOW = 'echo "$(grep Cpus_allowed_list /proc/self/status | cut -f2) $CUDA_VISIBLE_DEVICES"'

@@ -10,11 +10,11 @@ from tests.cli.command import command, in_process
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo import machine
-from railgauge.topo.description.files import unpack as unpack_tree
+from railgauge.topo.facts.capture import dumps, loads
+from railgauge.topo.facts.described.files import unpack as unpack_tree
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.files.compression import unpack
 from railgauge.topo.machine import record
-from railgauge.topo.sources.capture import dumps, loads
-from railgauge.topo.sources.compression import unpack
-from railgauge.topo.sources.reader import LiveReader
 
 VIEWS = (("dump",), ("show",), ("show", "--view", "matrix"), ("show", "--view", "rdma"), ("paths",))
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import in_process as railgauge
-from tests.topo.lint.topology_text import HEALTHY, changed
+from tests.topo.findings.topology_file.topology_text import HEALTHY, changed
 
-from railgauge.topo.lint.rules import RULES
-from railgauge.topo.lint.topo_file_faulty import RULE as FAULTY
-from railgauge.topo.sources.compression import pack
+from railgauge.topo.files.compression import pack
+from railgauge.topo.findings.topology_file.rules import RULES
+from railgauge.topo.findings.topology_file.topo_file_faulty import RULE as FAULTY
 
 DOCS = Path(__file__).parents[3] / "docs" / "topo-lint.md"
 SELF = ("0000:81:00.0", "0000:11:00.0")

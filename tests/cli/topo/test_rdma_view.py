@@ -6,10 +6,10 @@ import json
 from tests.cli.command import in_process as railgauge
 from tests.topo.rdma_tree import ROCE, RdmaTree
 
-from railgauge.topo.sources.capture import dumps
-from railgauge.topo.sources.reader import LiveReader
-from railgauge.topo.sources.recording import RecordingReader
-from railgauge.topo.sources.sysfs_infiniband import read_rdma
+from railgauge.topo.facts.capture import dumps
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 
 MAPPED = "0000:0000:0000:0000:0000:ffff:c000:0207"
 

@@ -112,4 +112,4 @@ def test_one_module_alone_calls_nodeset():
     files = [path for folder in ("topo", "transports", "collectives", "cli") for path in (root / folder).rglob("*.py")]
     assert len(files) > 500
     callers = {path.relative_to(root).as_posix() for path in files if "ClusterShell.NodeSet" in path.read_text()}
-    assert callers == {"topo/fleet/node_names.py"}
+    assert callers == {"topo/values/node_names.py"}

@@ -8,7 +8,7 @@ from railgauge.collectives.link.gpu_way import gpu_ways
 from railgauge.collectives.link.mover import Mover
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.system import build_system
 
 
 def of(fixture: str, **environ: str) -> GpuPaths:

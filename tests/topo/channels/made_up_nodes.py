@@ -4,7 +4,7 @@
 import random
 
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, TREE, Channel, Graph, Graphs
-from railgauge.topo.model import Node, NodeKind, System
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 
 
 def system(size, sm=90):

@@ -12,10 +12,10 @@ from railgauge.topo.channels import Policy, search
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
 from railgauge.topo.machine import load_machine
-from railgauge.topo.overhead import taken
-from railgauge.topo.paths import paths
-from railgauge.topo.settings.steering import Steering
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.overhead import taken
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.steering import Steering
 
 SLACK = 1e-4
 

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from railgauge.topo.channels.connection import unconnected
-from railgauge.topo.model import PATH_TYPES, Node, NodeKind
+from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, NodeKind
 
 DIS = PATH_TYPES.index("DIS")
 

@@ -15,9 +15,9 @@ from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE,
 from railgauge.topo.channels.joined import join
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.settings.steering import Steering
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.settings.steering import Steering
 
 
 @st.composite

@@ -13,9 +13,9 @@ from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import is_open, loads, overloaded, steps
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import LinkKind
-from railgauge.topo.paths import paths
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.graph.model import LinkKind
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
 
 PAIR = machine(
     switch("0000:10:00.0", gpu("0000:11:00.0", 0, SWITCHED), gpu("0000:12:00.0", 1, SWITCHED), nic("0000:13:00.0", 0)),

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from tests import golden_answers
 
-from railgauge.topo import graph_xml, xml
-from railgauge.topo.channels import Policy, search
+from railgauge.topo.channels import Policy, graph_file, search
 from railgauge.topo.machine import load_machine
-from railgauge.topo.merged_nics import merge_nics
-from railgauge.topo.settings.steering import read_steering
-from railgauge.topo.system import build_system
+from railgauge.topo.nccl.detect.merged_nics import merge_nics
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.settings.steering import read_steering
+from railgauge.topo.xml import topology_file
 
 DUMPS = Path(__file__).parent / "nccl_h200"
 FIELDS = {
@@ -39,7 +39,7 @@ def test_graphs_are_those_of_nccl_to_the_channel(folder, initial):
         answer = golden_answers.read(path)
         if names_a_nic_twice(answer["topo"]):
             continue  # NCCL makes two NICs of one number there; we make one with two ways to it
-        topology = xml.loads(answer["topo"])
+        topology = topology_file.loads(answer["topo"])
         if "--merge-nics" in answer["options"]:
             topology = merge_nics(topology)
         system = build_system(topology)
@@ -74,12 +74,12 @@ def differences(graphs, wanted):
 @pytest.mark.parametrize("count", ["two", "four"])
 @pytest.mark.parametrize(("suffix", "settings"), [("", {}), ("-no-p2p", {"NCCL_P2P_DISABLE": "1"})])
 def test_h200_graphs_are_nccls_own_dump(count, suffix, settings):
-    text = xml.dumps(load_machine("@h200x4").topology)
+    text = topology_file.dumps(load_machine("@h200x4").topology)
     if count == "two":
         text = re.sub(r' *<pci busid="0000:00:0[89].0".*?</pci>\n', "", text, flags=re.DOTALL)
-    system = build_system(xml.loads(text))
+    system = build_system(topology_file.loads(text))
     graphs = search(system, policy=Policy.NCCL, steering=read_steering(settings))
-    assert graph_xml.dumps(graphs, system) == (DUMPS / f"{count}-gpus{suffix}.xml").read_text()
+    assert graph_file.dumps(graphs, system) == (DUMPS / f"{count}-gpus{suffix}.xml").read_text()
 
 
 def graphs_of(name, **settings):

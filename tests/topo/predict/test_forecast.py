@@ -12,23 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.predict.planned import plan, planned
 
-from railgauge.topo.algorithm import Algorithm, Collective
 from railgauge.topo.channels import search
 from railgauge.topo.channels.graph import Channel
+from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.topo.fabric import Fabric, Kind
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import LinkKind
-from railgauge.topo.paths import paths
+from railgauge.topo.nccl.graph.model import LinkKind
+from railgauge.topo.nccl.graph.system import build_system
+from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
+from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.predict.comparison import Comparison
+from railgauge.topo.predict.fabric import Fabric, Kind
 from railgauge.topo.predict.forecast import forecast
 from railgauge.topo.predict.load import of_channels
 from railgauge.topo.predict.plan import Plan
 from railgauge.topo.predict.slow_links import slow_links
-from railgauge.topo.settings.algorithms import read_allowed
-from railgauge.topo.settings.steering import Steering
-from railgauge.topo.system import build_system
-from railgauge.topo.what_if import edited
 
 ANY = read_allowed({})
 RING = read_allowed({"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"})

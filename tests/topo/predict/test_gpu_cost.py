@@ -3,7 +3,7 @@
 
 import pytest
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict.gpu_cost import GpuRanks, gpu_cost, moves_of, predicted_busbw
 
 LL = Algorithm.ONE_SHOT, Protocol.LL

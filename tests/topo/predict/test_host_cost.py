@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.host_across import DOUBLING_UP_TO
 from railgauge.topo.predict.host_choice import (
     ANY_SIZE,
@@ -20,7 +21,6 @@ from railgauge.topo.predict.host_choice import (
 )
 from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost, moves_of
 from railgauge.topo.predict.host_ranks import HostRanks
-from railgauge.topo.settings.algorithms import read_allowed
 
 COLLECTIVES = st.sampled_from(list(Collective))
 SIZES = st.integers(0, 1 << 34)

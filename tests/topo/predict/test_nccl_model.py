@@ -4,10 +4,10 @@
 import pytest
 from tests.topo.predict.planned import plan
 
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.nccl_constants import ORDER
 from railgauge.topo.predict.nccl_model import channels_used, choose, estimate, ll128_is_trusted
-from railgauge.topo.settings.algorithms import read_allowed
 
 RING, TREE = Algorithm.RING, Algorithm.TREE
 LOGGED = {  # NCCL 2.28.9 on 4 x H200, NCCL_DEBUG_SUBSYS=TUNING: us/GB/s of LL, LL128, Simple

@@ -4,8 +4,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.fleet.folder import Unread
-from railgauge.topo.fleet.report import Difference, Group, Report, Split, Subject
+from railgauge.topo.findings.cluster.folder import Unread
+from railgauge.topo.findings.cluster.report import Difference, Group, Report, Split, Subject
 from railgauge.topo.render.fleet_text import Line, report_lines
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from tests.topo.small_machines import SWITCHED, gpu, nic, nvlink, switch, topology
 
-from railgauge.topo import smi_matrix
-from railgauge.topo.description.build import build
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.compare import smi_matrix
+from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.described.build import build
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.matrix import Matrix, matrix
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.smi_difference import differences
-from railgauge.topo.scan import scan
-from railgauge.topo.sources.capture import CaptureReader
-from railgauge.topo.system import build_system
 
 
 def of(*cpus: str) -> Matrix:

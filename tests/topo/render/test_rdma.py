@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.topo.rdma_tree import ROCE, RdmaTree
 
-from railgauge.topo.rdma_survey import RdmaSurvey, survey_rdma
+from railgauge.topo.facts.reader import LiveReader
+from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
 from railgauge.topo.render.rdma import Kind, rdma_lines
 from railgauge.topo.render.rdma_document import rdma_document
-from railgauge.topo.sources.reader import LiveReader
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 SETTINGS = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ROCE_VERSION_NUM")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree says what a link is in people's words, and which of them are not what they could be."""
 
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.tree import Branch, Known, branches
-from railgauge.topo.system import build_system
 
 
 def lines(name: str) -> list[Branch]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.sources.reader import LiveReader
+from railgauge.topo.facts.reader import LiveReader
 from railgauge.transports.ib import device as module
 
 V1, V2 = "IB/RoCE v1", "RoCE v2"

@@ -10,8 +10,8 @@ import time
 import pytest
 from tests.patience import HANGS_AFTER_S
 
-from railgauge.topo.fleet.endpoints import Endpoint
-from railgauge.topo.fleet.reach import Hint, Stage
+from railgauge.topo.findings.cluster.endpoints import Endpoint
+from railgauge.topo.findings.cluster.reach import Hint, Stage
 from railgauge.transports import tcp
 from railgauge.transports.handshake import authenticate
 from railgauge.transports.probe import answering as answering_module

@@ -12,9 +12,9 @@ import os
 import threading
 import time
 
-from railgauge.topo import xml
 from railgauge.topo.machine import live_reader
-from railgauge.topo.scan import scan
+from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.xml import topology_file
 
 SCANS = 25
 PAUSES_S = (0.0, 0.01, 0.03, 0.002, 0.06)
@@ -40,7 +40,7 @@ def write(path: str) -> None:
 def one_scan(reader) -> dict:
     reader.problems.clear()
     result = scan(reader, os.environ)
-    return {"dump": xml.dumps(result.topology), "warnings": list(result.warnings)}
+    return {"dump": topology_file.dumps(result.topology), "warnings": list(result.warnings)}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from railgauge.collectives.launch.place import find_place
 from railgauge.collectives.measure import Meter
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.plan import make_plan
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import choose_network

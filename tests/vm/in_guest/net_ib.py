@@ -19,7 +19,7 @@ from tests.vm.in_guest.every_collective import every_collective
 from tests.vm.in_guest.scenarios import FIRST_PORT, IO, OF_RUNS, Together, command, connected, keep, load
 from tests.vm.lab import ssh
 
-from railgauge.topo.algorithm import Collective
+from railgauge.topo.nccl.settings.algorithm import Collective
 
 RANK = int(os.environ.pop("RANK"))
 TIMEOUT = ("--timeout", "40")

@@ -21,8 +21,8 @@ by_sockets() { NCCL_IB_DISABLE=1 railgauge "$@"; }
     keep rdma railgauge topo show --view rdma --json
 } &
 wait
-keep pyverbs /usr/bin/python3 -I topo/sources/verbs_child.py
-keep libibverbs /usr/bin/python3 -I topo/sources/libibverbs_child.py
+keep pyverbs /usr/bin/python3 -I topo/facts/sources/verbs_child.py
+keep libibverbs /usr/bin/python3 -I topo/facts/sources/libibverbs_child.py
 keep ibstat ibstat
 keep ibv_devinfo ibv_devinfo -v
 keep rdma_link rdma -j link

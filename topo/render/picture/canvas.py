@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from railgauge.topo.model import LOCAL_GB_PER_S, LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, LinkKind, NodeKind
 
 Point = tuple[float, float]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parts stand side by side below one, which are stacked, and how wide all that is."""
 
-from railgauge.topo.model import NodeKind
+from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.render.picture.parts import Part, Picture, Wire
 from railgauge.topo.render.picture.rows import card_rows, pieces, rows_width
 

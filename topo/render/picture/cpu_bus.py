@@ -5,7 +5,7 @@ NCCL's model has a wire between any two CPUs, all alike. Where a host stands on 
 around the left.
 """
 
-from railgauge.topo.model import LinkKind
+from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.render.picture.canvas import Box, Point, Stroke, stroke_width
 from railgauge.topo.render.picture.parts import Picture, Wire
 from railgauge.topo.render.picture.shelf import Shelf

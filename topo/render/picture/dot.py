@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
 from railgauge.topo.render.picture.canvas import stroke_width
 from railgauge.topo.render.picture.load_scale import load_class
 from railgauge.topo.render.picture.parts import Part, Picture, Wire
-from railgauge.topo.sources.printable import printable
+from railgauge.topo.values.printable import printable
 
 FILLS = {
     NodeKind.CPU: "#e7ecf2",

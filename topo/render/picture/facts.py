@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words about one node: its title, and facts as (what, text), with names where an inventory tells them."""
 
-from railgauge.topo.bandwidth import nvlink_count
-from railgauge.topo.cpuset import to_list
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import LinkKind, Node, NodeKind, System
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, cpu_model, gpu_family
 from railgauge.topo.render.wire_text import short_speed
+from railgauge.topo.values.cpuset import to_list
 
 LAYERS = {"infiniband": "IB", "roce": "RoCE", "iwarp": "iWARP"}
 LONGEST_CORES = 24  # characters of a core list; longer ones are counted instead

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from railgauge.topo.findings import Finding, Level
+from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.render.markup import escape
 
 STYLE = """\

@@ -6,17 +6,17 @@ Every format (SVG, DOT, HTML) draws this, so that all say the same.
 
 from dataclasses import dataclass
 
-from railgauge.topo.bandwidth import nvlink_count
-from railgauge.topo.cpuset import to_list
-from railgauge.topo.inventory import Inventory
-from railgauge.topo.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.nccl.graph.bandwidth import nvlink_count
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nvlink_faults import Shortage, short_of_nvlinks
 from railgauge.topo.pci_wires import PciWire, link_text, pci_wires
 from railgauge.topo.render.picture.facts import facts, side_facts, title
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
 from railgauge.topo.render.wire_text import nvlinks_text, short_speed
-from railgauge.topo.sources.printable import inline
-from railgauge.topo.topology import Topology
+from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.printable import inline
+from railgauge.topo.xml.topology import Topology
 
 MARK = "?"  # for control characters: the fonts of pictures may lack U+FFFD
 TREE = (LinkKind.PCI, LinkKind.MEM)

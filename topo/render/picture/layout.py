@@ -4,7 +4,7 @@
 A small machine is one shelf with its NVLinks below. A wide one, or several hosts, are two shelves facing each other.
 """
 
-from railgauge.topo.model import NodeKind
+from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.render.picture import tracks
 from railgauge.topo.render.picture.canvas import Box, Canvas, Label, Piece, Style
 from railgauge.topo.render.picture.columns import Sizes

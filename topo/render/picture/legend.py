@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from railgauge.topo.model import LinkKind
+from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.render.picture.canvas import Label, Piece, Stroke
 from railgauge.topo.render.picture.load_scale import SCALE as SCALE_OF_LOADS
 

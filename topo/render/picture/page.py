@@ -8,8 +8,8 @@ It is self-contained: no script, nothing loaded.
 
 from collections.abc import Sequence
 
-from railgauge.topo.findings import Finding
-from railgauge.topo.model import NodeKind
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.render.markup import escape
 from railgauge.topo.render.matrix import Matrix
 from railgauge.topo.render.picture import findings as found

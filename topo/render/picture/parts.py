@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
 
 PROBLEM = "problem"  # the fact that says what is wrong
 

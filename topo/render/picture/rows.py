@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of a part as rows of a box: one below the other on a card, side by side on a bar."""
 
-from railgauge.topo.busid import is_bus_id
 from railgauge.topo.render.picture.canvas import PAD, Piece, Row, Style, row_width
 from railgauge.topo.render.picture.parts import PROBLEM, Part
+from railgauge.topo.values.busid import is_bus_id
 
 
 def pieces(part: Part) -> list[Piece]:

@@ -10,7 +10,7 @@ The lower of two shelves is turned upside down, so that both have their GPUs at 
 
 from dataclasses import dataclass, field, replace
 
-from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
 from railgauge.topo.render.picture.canvas import Box, Frame, Row, Stroke, rows_height, stroke_width
 from railgauge.topo.render.picture.columns import DEVICES, GAP, LANE, RAIL, Sizes, wires_to_cpus
 from railgauge.topo.render.picture.parts import Part, Picture, Wire

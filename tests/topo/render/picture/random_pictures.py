@@ -4,11 +4,11 @@
 from hypothesis import strategies as st
 from tests.topo.small_machines import C2C, FACTS, SWITCHED, gpu, nic, nvlink, switch
 
-from railgauge.topo import xml
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.parts import Picture
-from railgauge.topo.system import build_system
-from railgauge.topo.topology import Topology
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.topology import Topology
 
 
 def drawn(described: Topology) -> Picture:
@@ -54,7 +54,7 @@ def topologies(draw: st.DrawFn) -> Topology:
             head = f'<cpu host_hash="0x{host + 1:x}" numaid="{numa}" affinity="{affinity}" {vendor}>'
             body += f"{head}{_devices(draw, counter, 0)}</cpu>"
         body = _linked(draw, body, counter.gpus, fabric)
-    return xml.loads(f'<system version="1">{body}</system>')
+    return topology_file.loads(f'<system version="1">{body}</system>')
 
 
 def _linked(draw: st.DrawFn, body: str, gpus: int, fabric: str) -> str:

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from tests.topo.render.picture.random_pictures import topologies
 from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, switch, topology
 
-from railgauge.topo import xml
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render import node_json
 from railgauge.topo.render.matrix import matrix
 from railgauge.topo.render.picture import dot, page, svg
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.layout import lay_out
-from railgauge.topo.system import build_system
+from railgauge.topo.xml import topology_file
 
 EXPECTED = Path(__file__).parent / "expected"
 DOCS = Path(__file__).parents[4] / "docs" / "pictures"
@@ -127,9 +127,9 @@ def test_nothing_is_loaded_from_anywhere(text_of):
 
 def named(name: str):
     """A NIC of any name, as an XML may hold."""
-    text = xml.dumps(topology(nic("0000:01:00.0", 0)))
+    text = topology_file.dumps(topology(nic("0000:01:00.0", 0)))
     escaped = name.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return xml.loads(text.replace('name="mlx5_0"', f'name="{escaped}"'))
+    return topology_file.loads(text.replace('name="mlx5_0"', f'name="{escaped}"'))
 
 
 class _Tags(HTMLParser):

@@ -6,14 +6,14 @@ from tests.topo.nvlinks_down import with_nvlinks_down
 from tests.topo.render.picture.random_pictures import drawn
 from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, pci, switch, topology
 
-from railgauge.topo import xml
-from railgauge.topo.inventory import take_inventory
+from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
-from railgauge.topo.model import LinkKind
+from railgauge.topo.nccl.graph.model import LinkKind
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.picture.facts import cores_text
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.parts import Picture
-from railgauge.topo.system import build_system
+from railgauge.topo.xml import topology_file
 
 
 def fixture(name: str) -> Picture:
@@ -115,7 +115,7 @@ def test_host_ranks_take_their_place():
 
 def test_two_hosts_are_told_apart():
     cpus = "".join(f'<cpu host_hash="0x{i}" numaid="0">{gpu("0000:01:00.0", 0, rank=i - 1)}</cpu>' for i in (1, 2))
-    drawing = drawn(xml.loads(f'<system version="1">{cpus}</system>'))
+    drawing = drawn(topology_file.loads(f'<system version="1">{cpus}</system>'))
     assert [cpu.host for cpu in drawing.cpus] == [0, 1]
     assert drawing.subtitle == "2 GPUs · 2 NUMA nodes · 2 hosts"
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from tests.topo.render.picture.random_pictures import drawn, topologies
 from tests.topo.small_machines import C2C, SWITCHED, gpu, nic, nvlink, switch, topology
 
-from railgauge.topo.model import LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
 from railgauge.topo.render.picture import svg
 from railgauge.topo.render.picture.canvas import PAD, ROW, Box, Point, row_width
 from railgauge.topo.render.picture.layout import lay_out

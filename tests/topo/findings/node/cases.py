@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures after changes, as the rules see them, and what the rules find there."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from railgauge.topo.facts.capture import CaptureReader, loads
+from railgauge.topo.facts.described.build import build
+from railgauge.topo.facts.described.files import Files
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import examine
+from railgauge.topo.findings.node.rules import RULES, check
+from railgauge.topo.machine import Machine, fixture_path, recorded
+from railgauge.topo.xml import topology_file
+
+IB, NET, PCI = "/sys/class/infiniband", "/sys/class/net", "/sys/bus/pci/devices"
+WORSE = ("PASS", "INFO", "UNKNOWN", "WARN", "FAIL")
+
+
+class Link(NamedTuple):
+    """A link, in place of a file's text."""
+
+    target: str
+
+
+@cache
+def capture(name):
+    """What a fixture holds."""
+    path = Path(fixture_path(name))
+    return (build if path.suffix == ".toml" else loads)(path.read_bytes(), str(path))
+
+
+def changed(name, *, files=None, facts=None, settings=None):
+    """A fixture after changes.
+
+    files: texts and Links by path, None removes what is there and all below. facts: by the way to them with dots, items
+    of lists by their number ("nvml.gpus.0.mig"), None removes. settings: NCCL's, in the environment.
+    """
+    found = capture(name)
+    made = Files()
+    made.texts.update(found.texts)
+    made.links.update(found.links)
+    for path, content in (files or {}).items():
+        if content is None:
+            made.remove(path)
+        elif isinstance(content, Link):
+            made.link(made.real(path), content.target)
+        else:
+            made.text(made.real(path), content)
+    told = {"facts": json.loads(json.dumps(found.facts))}  # no two GPUs share a list
+    for way, value in (facts or {}).items():
+        _set(told, ["facts", *way.split(".")], value)
+    if settings is not None:
+        told["facts"]["settings"] = {"environment": settings, "files": ["/root/.nccl.conf", "/etc/nccl.conf"]}
+    return replace(found, texts=made.texts, links=made.links, facts=told["facts"])
+
+
+def _set(there, way, value):
+    first, *rest = [int(part) if part.isdecimal() else part for part in way]
+    if rest:
+        _set(there.setdefault(first, {}) if isinstance(there, dict) else there[first], list(map(str, rest)), value)
+    elif value is None:
+        there.pop(first, None)
+    else:
+        there[first] = value
+
+
+def case(name, *, live=False, **changes):
+    """A fixture after changes, scanned anew."""
+    return Case(replace(recorded(CaptureReader(changed(name, **changes))), host="node"), live=live)
+
+
+def file_case(text):
+    """A topology file in place of a machine."""
+    return Case(Machine(topology=topology_file.loads(text.encode(), "topo.xml")))
+
+
+def findings(identifier, one):
+    """What one rule finds."""
+    rule = next(rule for rule in RULES if rule.id == identifier)
+    return list(examine(rule, one))
+
+
+def levels(identifier, one):
+    """The levels that a rule gives."""
+    return {finding.level for finding in findings(identifier, one)}
+
+
+def subjects(identifier, one):
+    """What a rule says of a machine: (level, subject) of each finding."""
+    return [(finding.level, finding.subject) for finding in findings(identifier, one)]
+
+
+def worst(identifier, one):
+    """The worst level that a rule gives; None where it has nothing to say."""
+    return max(levels(identifier, one), key=WORSE.index, default=None)
+
+
+def alarms(one):
+    """All that any rule warns of: (id, level, subject)."""
+    return {(one.id, one.level, one.subject) for one in check(one) if one.level in ("WARN", "FAIL")}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A setting is judged by what it does on the machine at hand."""
+
+import pytest
+from tests.topo.findings.node.cases import case
+
+from railgauge.topo.findings.settings.judgement import judge
+
+ROCE, HOLES, MIXED = "hgx-h100-8nic", "hgx-h100-gid-holes", "dgx-h100"
+
+
+def judged(fixture, *settings):
+    pairs = [text.partition("=")[::2] for text in settings]
+    one = case(fixture, settings=dict(pairs))
+    return {f"{found.name}={found.value}": judge(one, found).opinion for found in one.known_settings}
+
+
+GUIDES = {
+    "NCCL_IB_GID_INDEX=3": {ROCE: "harmless", HOLES: "harmful", "laptop": "harmless"},
+    "NCCL_IB_TC=136": {ROCE: "effective", HOLES: "effective", "laptop": "harmless"},
+    "NCCL_IB_TIMEOUT=22": {ROCE: "effective", HOLES: "effective", "laptop": "harmless"},
+    "NCCL_IB_QPS_PER_CONNECTION=8": {ROCE: "effective", HOLES: "effective", "laptop": "harmless"},
+    "NCCL_IB_HCA=mlx5": {ROCE: "harmless", HOLES: "harmless", "laptop": "harmless"},
+    "NCCL_SOCKET_IFNAME=eth": {ROCE: "harmful", HOLES: "harmful", "laptop": "harmful"},
+    "NCCL_IB_DISABLE=0": {ROCE: "harmless", HOLES: "harmless", "laptop": "harmless"},
+    "NCCL_PROTOS=2": {ROCE: "ignored", HOLES: "ignored", "laptop": "ignored"},
+    "NCCL_DEBUG=TRACE": {ROCE: "effective", HOLES: "effective", "laptop": "effective"},
+    "GLOO_SOCKET_IFNAME=eth0,eth1": {ROCE: "harmful", HOLES: "harmful", "laptop": "harmful"},
+    "TORCH_NCCL_BLOCKING_WAIT=1": {ROCE: "effective", HOLES: "effective", "laptop": "effective"},
+    "TORCH_NCCL_IB_HCA=mlx5": {ROCE: "ignored", HOLES: "ignored", "laptop": "ignored"},
+    "UCX_NET_DEVICES=mlx5_0:1": {ROCE: "effective", HOLES: "effective", "laptop": "harmful"},
+}
+
+
+@pytest.mark.parametrize("fixture", [ROCE, HOLES, "laptop"])
+def test_settings_of_well_known_guides_are_judged_on_the_machine(fixture):
+    verdicts = {setting: str(opinion.verdict) for setting, opinion in judged(fixture, *GUIDES).items()}
+    assert verdicts == {setting: expected[fixture] for setting, expected in GUIDES.items()}
+
+
+@pytest.mark.parametrize(
+    ("setting", "verdict", "finding"),
+    [
+        ("NCCL_IB_HCA=:1", "ignored", "nccl-setting-ignored"),
+        ("NCCL_IB_HCA=mlx5_1", "harmful", "ib-hca-prefix"),
+        ("NCCL_IB_HCA=rocep1s0", "harmful", "ib-hca-nomatch"),
+        ("NCCL_IB_HCA==mlx5_0,mlx5_1", "effective", None),
+        ("NCCL_SOCKET_IFNAME=lo", "harmful", "socket-ifname-virtual"),
+        ("NCCL_SOCKET_IFNAME=enp41s0f0np0", "effective", None),
+        ("NCCL_IB_DISABLE=1", "harmful", "nccl-setting-harmful"),
+        ("NCCL_P2P_DISABLE=1", "harmful", "nccl-setting-harmful"),
+        ("NCCL_NET=Socket", "harmful", "nccl-setting-harmful"),
+        ("NCCL_NET_GDR_LEVEL=LOC", "harmful", "nccl-setting-harmful"),
+        ("NCCL_NET_GDR_LEVEL=PIX", "harmless", None),
+        ("NCCL_NET_GDR_LEVEL=SYS", "effective", None),
+        ("NCCL_P2P_LEVEL=NVL", "harmless", None),
+        ("NCCL_P2P_LEVEL=LOC", "harmful", "nccl-setting-harmful"),
+        ("NCCL_PROTO=LL", "harmful", "nccl-setting-harmful"),
+        ("NCCL_ALGO=Ring", "effective", None),
+        ("NCCL_MAX_NCHANNELS=2", "harmful", "nccl-setting-harmful"),
+        ("NCCL_SHM_DISABLE=1", "harmless", None),
+        ("NCCL_IB_PCI_RELAXED_ORDERING=0", "harmful", "relaxed-ordering-off"),
+        ("NCCL_SOCKET_NTHREADS=8", "harmless", None),
+        ("NCCL_NET=IB", "harmless", None),
+        ("NCCL_IB_TIMEOUT=022", "harmful", "nccl-setting-invalid"),
+        ("NCCL_IB_TIMEOUT=20", "harmless", None),
+        ("NCCL_CROSS_NIC=0", "effective", None),
+        ("NCCL_ALGO=Rings", "harmful", "nccl-setting-invalid"),
+        ("NCCL_P2P_LEVEL=NEAR", "ignored", "nccl-setting-ignored"),
+        ("NCCL_DEBUG=", "harmless", None),
+    ],
+)
+def test_one_setting_and_the_finding_that_says_the_same(setting, verdict, finding):
+    opinion = judged(MIXED, setting)[setting]
+    assert (str(opinion.verdict), opinion.finding) == (verdict, finding)
+
+
+def test_a_machine_of_which_nothing_is_known_leaves_lists_unknown():
+    one = case("laptop", facts={"interfaces": {"error": "forbidden"}}, settings={"NCCL_SOCKET_IFNAME": "eth0"})
+    assert str(judge(one, one.known_settings[0]).opinion.verdict) == "unknown"
+
+
+def test_a_file_that_turns_a_part_off_is_harmful_by_its_finding():
+    one = case(MIXED, files={"/etc/nccl.conf": "NCCL_P2P_DISABLE=1"}, settings={})
+    opinion = judge(one, one.known_settings[0]).opinion
+    assert (str(opinion.verdict), opinion.finding) == ("harmful", "conf-file-forgotten")

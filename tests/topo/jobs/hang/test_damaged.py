@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is damaged, cut or mixed up in what a job left is read as far as it makes sense, or refused as bad input."""
+
+import contextlib
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.topo.jobs.hang import ras, test_rank_log
+from tests.topo.jobs.hang.reading import dump, entry, up_to
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.jobs.hang.explanation import record, text
+from railgauge.topo.jobs.hang.flight_dump import FlightDumps
+from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.rank_log import RankLog
+from railgauge.topo.jobs.hang.ras_json import read_ras_json
+from railgauge.topo.jobs.hang.ras_text import RasText
+from railgauge.topo.jobs.hang.verdict import verdict
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+DUMP = dump([*up_to(3, waits=3), entry(1, "send 0->1", "scheduled"), entry(2, "recv 0<-1", "started")], {"1": (0, 1)})
+REPORT = ras.json_report([ras.json_rank(rank, {"AllReduce": rank}) for rank in range(3)], [ras.json_missing(3)], 4)
+WARNINGS = ras.MISMATCH.format(where=ras.where(7)) + ras.OLD_MISMATCH.format(two=ras.where(2))
+RAS_LINES = ras.text(ras.row("MISMATCH"), ras.row(status="INIT"), warnings=WARNINGS).splitlines()
+LOG = "".join(test_rank_log.calls(rank, 3 + rank % 2) + test_rank_log.watchdog(rank) for rank in range(3))
+
+
+def places(value, path=()):
+    """The paths of all that is in a document."""
+    yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield from places(one, (*path, key))
+
+
+def replaced(document, path, value):
+    changed = copy.deepcopy(document)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    if not path:
+        return value
+    place[path[-1]] = value
+    return changed
+
+
+def judge(scene):
+    judged = verdict(scene)
+    assert record(scene, judged)["verdict"]
+    assert isinstance(text(scene), str)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(list(places(DUMP))[1:]), VALUES)
+def test_a_flight_record(path, value):
+    scene = Scene()
+    reader = FlightDumps(scene)
+    with contextlib.suppress(InputError):
+        reader.read(replaced(DUMP, path, value), 0, "trace_0")
+    reader.read(DUMP, 1, "trace_1")
+    reader.close()
+    judge(scene)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(list(places(REPORT))[1:]), VALUES)
+def test_a_report_in_json(path, value):
+    scene = Scene()
+    with contextlib.suppress(InputError):
+        read_ras_json(scene, replaced(REPORT, path, value), "ras.json")
+    judge(scene)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(RAS_LINES) | st.text(max_size=30), max_size=40))
+def test_a_report_in_text(lines):
+    scene = Scene()
+    RasText(scene).read(lines)
+    judge(scene)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_log(data):
+    begin = data.draw(st.integers(0, len(LOG)))
+    end = data.draw(st.integers(begin, len(LOG)))
+    noise = data.draw(st.binary(max_size=20))
+    log, scene = RankLog(), Scene()
+    log.read([LOG[:begin].encode(), noise, LOG[end:].encode()])
+    log.put(scene)
+    judge(scene)
+
+
+@pytest.mark.parametrize("depth", [10, 900])
+def test_nested_values(depth):
+    value = "x"
+    for _ in range(depth):
+        value = [value]
+    with pytest.raises(InputError):
+        FlightDumps(Scene()).read(replaced(DUMP, ("entries", 0, "profiling_name"), value), 0, "trace_0")

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files, folders and archives are read by what they are; one that is damaged does not hide the others."""
+
+import io
+import os
+import pickle
+import tarfile
+
+import pytest
+from tests.topo.jobs.hang import ras
+from tests.topo.jobs.hang.reading import dump, found, message, scene_of, up_to, write_dumps
+
+from railgauge.topo.errors import InputError
+
+DUMPS = {rank: dump(up_to(41, waits=41)) for rank in range(7)} | {7: dump(up_to(40))}
+
+
+def archive(folder, path, mode):
+    with tarfile.open(path, mode) as tar:
+        tar.add(folder, arcname="left")
+    return path
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz", "zst"])
+def test_an_archive_is_read_as_its_folder_is(tmp_path, mode):
+    folder = tmp_path / "left"
+    folder.mkdir()
+    write_dumps(folder, DUMPS)
+    path = archive(folder, tmp_path / "left.tar", "w" if mode == "zst" else mode)
+    if mode == "zst":
+        zstandard = pytest.importorskip("zstandard")
+        path.write_bytes(zstandard.ZstdCompressor().compress(path.read_bytes()))
+    assert message(scene_of(path)) == message(scene_of(folder))
+    assert sorted(os.listdir(tmp_path)) == ["left", "left.tar"]
+
+
+def test_a_damaged_dump_becomes_a_note_and_its_rank_is_missing(tmp_path):
+    write_dumps(tmp_path, {rank: dump(up_to(41, waits=41)) for rank in range(8)})
+    path = tmp_path / "nccl_trace_rank_2"
+    path.write_bytes(path.read_bytes()[:-100])
+    scene = scene_of(tmp_path)
+    assert found(scene) == [("rank-missing", "FAIL")]
+    assert any("nccl_trace_rank_2: cut off" in note for note in scene.notes)
+
+
+def test_two_dumps_of_one_rank_are_not_mixed(tmp_path):
+    write_dumps(tmp_path, DUMPS)
+    (tmp_path / "older_7").write_bytes(pickle.dumps(dump(up_to(12)), 2))
+    scene = scene_of(tmp_path)
+    assert any("another dump of rank 7 was read before" in note for note in scene.notes)
+    assert message(scene).startswith("rank 7 is missing in all_reduce #41")
+
+
+def test_a_hostile_dump_among_others_is_noted(tmp_path):
+    write_dumps(tmp_path, {rank: dump(up_to(41)) for rank in range(8)})
+    (tmp_path / "nccl_trace_rank_3").write_bytes(pickle.dumps(print, 2))
+    assert any("nccl_trace_rank_3: refused" in note for note in scene_of(tmp_path).notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("log", b"", "nothing that tells of a stuck job"),
+        ("log", b"loss 2.3\n" * 99, "nothing that tells of a stuck job"),
+        ("trace_0.json", b'{"pg_config": {', "damaged or cut off JSON"),
+        ("trace_0.json", b'{"pg_config": ' + b"[" * 100_000, "damaged or cut off JSON"),
+        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{}]}', "it lacks the field 'size'"),
+        ("ras.json", b'{"nccl_version": "2.29", "communicators": [{"size": "x"}]}', "no JSON of ncclras"),
+        ("trace", pickle.dumps(dump([]), 2), "a flight record's name ends with the rank"),
+        ("trace_0", pickle.dumps([1], 2), "no flight record of PyTorch"),
+        ("left.tar.gz", b"\x1f\x8b\x08" + b"\0" * 600, "not a readable archive"),
+    ],
+)
+def test_what_cannot_be_read_is_bad_input(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        scene_of(tmp_path / name)
+
+
+def test_a_cut_off_archive_keeps_what_came_before(tmp_path):
+    folder = tmp_path / "left"
+    folder.mkdir()
+    write_dumps(folder, DUMPS)
+    path = archive(folder, tmp_path / "left.tar", "w")
+    path.write_bytes(path.read_bytes()[:-30_000])
+    scene = scene_of(path)
+    assert any("left.tar: not a readable archive" in note for note in scene.notes)
+
+
+def test_links_and_devices_of_an_archive_are_passed_over(tmp_path):
+    with tarfile.open(tmp_path / "left.tar", "w") as tar:
+        link = tarfile.TarInfo("nccl_trace_rank_0")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+        report = ras.behind().encode()
+        member = tarfile.TarInfo("../../ras.txt")
+        member.size = len(report)
+        tar.addfile(member, io.BytesIO(report))
+    assert found(scene_of(tmp_path / "left.tar")) == [("rank-behind", "FAIL")]
+
+
+def test_what_is_not_known_is_named(tmp_path):
+    write_dumps(tmp_path, DUMPS)
+    (tmp_path / "readme.txt").write_text("hello\n")
+    assert any("nothing known is in" in note and "readme.txt" in note for note in scene_of(tmp_path).notes)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a log that is a text or bytes."""
+
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.jobs.logs.scan import whole_lines
+
+
+def read(content, block=1 << 20):
+    data = content.encode() if isinstance(content, str) else content
+    log = Log()
+    for piece in whole_lines(data[begin : begin + block] for begin in range(0, len(data), block)):
+        log.read(piece)
+    return log

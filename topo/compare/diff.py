@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changed between two machines, or one machine at two times, in words a person uses; pure, on records.
+
+Things are matched by bus id, else by name, and their facts compared; a change is told once, at the thing that it is
+about. Path types are only told where no change of a thing on the way explains them (path_changes.py).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.compare.change import Change
+from railgauge.topo.compare.inventory_sheet import of_inventory
+from railgauge.topo.compare.path_changes import path_changes
+from railgauge.topo.compare.sheet import Facts, Item, of_topology
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.xml.topology import Topology
+
+Key = tuple[str, str, int]
+UNKNOWN = "unknown"
+WORDS = {
+    "width": "{before} -> {after}",
+    "speed": "{before} -> {after}",
+    "rate": "{before} -> {after}",
+    "state": "{before} -> {after}",
+    "place": "{before} -> {after}",
+    "NVLinks": "{before} -> {after} NVLinks",
+}
+SAME_LINK = ("width", "speed", "max width", "max speed")  # both ends of a link tell these
+INHERITED = ("NUMA node",)
+IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # told only when the other is not
+GDR = ("GDR module", "driver", "open kernel modules", "kernel")  # of the host, and a reason for other paths to NICs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One side: the topology, and the inventory where there is more than a topology file."""
+
+    topology: Topology
+    inventory: Inventory | None = None
+
+
+def diff(before: Described, after: Described, *, same_host: bool = True) -> tuple[Change, ...]:
+    """All changes, by thing. Where one side is a topology file, only what such a file tells is compared.
+
+    `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, since two machines (or two captures under
+    pseudonyms of different keys) always differ in them.
+    """
+    changes = sheet_changes(*_sheets(before, after), same_host=same_host)
+    return (*changes, *path_changes(before.topology, after.topology, touched(changes)))
+
+
+def sheet_changes(old: Iterable[Item], new: Iterable[Item], *, same_host: bool) -> tuple[Change, ...]:
+    """The changes between two sheets, by thing, each told once."""
+    old, new = tuple(old), tuple(new)
+    changes = [change for pair in _pairs(old, new) for change in _changes(*pair, same_host)]
+    return tuple(_told_once(changes, {item.id: item.parent for item in (*old, *new)}))
+
+
+def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    if before.inventory is None or after.inventory is None:
+        return of_topology(before.topology), of_topology(after.topology)
+    return (
+        of_inventory(before.inventory, before.topology.numa),
+        of_inventory(after.inventory, after.topology.numa),
+    )
+
+
+def _pairs(old: Iterable[Item], new: Iterable[Item]) -> Iterator[tuple[Item | None, Item | None]]:
+    """Each thing before with itself after: by id, else by its surest name; None where there is none."""
+    here, there = _by_key(old), _by_key(new)
+    strays = {key: item for key, item in there.items() if key not in here}
+    for key, item in here.items():
+        moved = None if key in there else _moved(item, strays)
+        yield item, strays.pop(moved) if moved else there.get(key)
+    yield from ((None, item) for item in strays.values())
+
+
+def _by_key(items: Iterable[Item]) -> dict[Key, Item]:
+    """Items by kind, id and, since a file may hold several hosts, which of those with that id it is."""
+    found: dict[Key, Item] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        seen[item.kind, item.id] += 1
+        found[item.kind, item.id, seen[item.kind, item.id]] = item
+    return found
+
+
+def _moved(item: Item, strays: Mapping[Key, Item]) -> Key | None:
+    alike = [key for key, stray in strays.items() if stray.kind == item.kind]
+    return next((key for name in item.names for key in alike if name in strays[key].names), None)
+
+
+def _changes(item: Item | None, other: Item | None, same_host: bool) -> Iterator[Change]:
+    if item is None or other is None:
+        yield from (_presence(one, item is not None) for one in (item, other) if one)
+        return
+    if item.id != other.id and item.label != other.label:  # a port moves with its device, which tells it
+        message = f"{item.label} moved: it is now {other.label}"
+        yield Change(subject=item.id, what="id", before=item.id, after=other.id, message=message)
+    differing = {what for what in item.facts if item.facts[what] != other.facts.get(what, item.facts[what])}
+    for what in item.facts:
+        if what in differing and not _is_implied(item.facts, other.facts, what, differing):
+            yield _change(item, what, item.facts[what], other.facts[what])
+    if same_host:
+        for what, value in item.identity.items():
+            if value != other.identity.get(what, value):
+                yield _change(item, what, value, other.identity[what])
+
+
+def _is_implied(old: Facts, new: Facts, what: str, differing: set[str]) -> bool:
+    """Whether another fact tells it: one that always does, or what a link runs at when it changed as its limit did."""
+    now = what.removeprefix("max ")
+    same = now != what and now in differing and (old[now], new[now]) == (old[what], new[what])
+    return same or IMPLIED.get(what) in differing
+
+
+def _presence(item: Item, is_gone: bool) -> Change:
+    before, after = ("present", None) if is_gone else (None, "present")
+    message = f"{item.label} is {'gone' if is_gone else 'new'}"
+    return Change(subject=item.id, what="presence", before=before, after=after, message=message)
+
+
+def _change(item: Item, what: str, before: str | None, after: str | None) -> Change:
+    words = WORDS.get(what, what + " {before} -> {after}").format(before=before or UNKNOWN, after=after or UNKNOWN)
+    message = f"{item.label}: {words}" if item.label else words
+    return Change(subject=item.id, what=what, before=before, after=after, message=message)
+
+
+def _told_once(changes: list[Change], parents: dict[str, str | None]) -> list[Change]:
+    """Without what both ends of a link tell, at the upper end, and what a port and all below it tell, below it."""
+    told = {(change.subject, change.what, change.before, change.after) for change in changes}
+    below = {(parents.get(subject), *rest) for subject, *rest in told}
+
+    def is_repeated(change: Change) -> bool:
+        fact = (change.what, change.before, change.after)
+        if change.what in SAME_LINK:
+            return (change.subject, *fact) in below
+        return change.what in INHERITED and (parents.get(change.subject), *fact) in told
+
+    return [change for change in changes if not is_repeated(change)]
+
+
+def touched(changes: Iterable[Change]) -> frozenset[str]:
+    """The subjects of changes; "GPUDirect RDMA" when the host's part of it changed."""
+    changes = tuple(changes)
+    gdr = {"GPUDirect RDMA"} if any(change.what in GDR for change in changes) else set()
+    return frozenset(gdr.union(*({change.subject, change.subject.partition(" port ")[0]} for change in changes)))

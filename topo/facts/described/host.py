@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host of a described machine: processor, NUMA nodes, kernel, driver and peer-memory module."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.facts.described.files import Files
+from railgauge.topo.facts.described.section import Section
+from railgauge.topo.facts.sources.cpuinfo import CPUINFO
+from railgauge.topo.facts.sources.sysfs_numa import NODES
+from railgauge.topo.values.cpuset import to_list, to_mask
+
+NR_CPUS = 8192  # the most that Linux is built for
+LOCAL, REMOTE = 10, 21  # distances of ACPI's SLIT, usual values
+X86 = (
+    "processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n"
+    "flags\t\t: {flags}"
+)
+ARM = "processor\t: 0\nCPU implementer\t: {vendor}\nCPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: {model}"
+POWER = "processor\t: 0\ncpu\t\t: {name}"
+FLAGS, GUEST = "fpu sse2 avx2 constant_tsc", " hypervisor"  # a few of the flags; the last one in a virtual machine
+OPEN_DRIVER = "NVRM version: NVIDIA UNIX Open Kernel Module for {machine}  {version}  Release Build"
+CLOSED_DRIVER = "NVRM version: NVIDIA UNIX {machine} Kernel Module  {version}  Release Build"
+MACHINES = {"x86_64": "x86_64", "arm64": "aarch64", "ppc64": "ppc64le"}  # the kernel's names of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What [host] and [numa] say. numa: cores by node number (none for a node of memory alone)."""
+
+    name: str
+    product: str | None
+    arch: str
+    cpuinfo: str
+    numa: dict[int, tuple[int, ...]]
+    kernel: str
+    driver: str | None
+    open_driver: bool
+    peer_memory: tuple[str, ...]
+
+
+def read_host(top: Section) -> Host:
+    """[host] and [numa]."""
+    section, numa = top.section("host"), top.section("numa")
+    cpu = section.section("cpu")
+    host = Host(
+        name=section.text("name"),
+        product=section.maybe("product"),
+        arch=cpu.text("arch", "x86_64"),
+        cpuinfo=_cpuinfo(cpu, section.flag("virtual", False)),
+        numa={_number(numa, key): _cores(numa, key) for key in numa},
+        kernel=section.text("kernel"),
+        driver=section.maybe("driver"),
+        open_driver=section.flag("open_driver", True),
+        peer_memory=section.texts("peer_memory"),
+    )
+    section.end()
+    return host
+
+
+def _cpuinfo(cpu: Section, virtual: bool) -> str:
+    """What /proc/cpuinfo says of the first processor."""
+    arch, name = cpu.text("arch", "x86_64"), cpu.text("name")
+    forms = {"x86_64": X86, "arm64": ARM, "ppc64": POWER}
+    if arch not in forms:
+        raise cpu.wrong("arch", f"is {arch!r}, wanted one of {', '.join(forms)}")
+    vendor = "" if arch == "ppc64" else cpu.text("vendor")
+    family = cpu.integer("family") if arch == "x86_64" else 0
+    model = cpu.any("model") if "model" in cpu else ""
+    cpu.end()
+    flags = FLAGS + (GUEST if virtual else "")
+    return forms[arch].format(vendor=vendor, family=family, model=model, name=name, flags=flags)
+
+
+def _number(numa: Section, key: str) -> int:
+    if not key.isdecimal():
+        raise numa.wrong(key, "a NUMA node is a number")
+    return int(key)
+
+
+def _cores(numa: Section, key: str) -> tuple[int, ...]:
+    cores = numa.numbers(key)
+    if cores and cores[-1] >= NR_CPUS:
+        raise numa.wrong(key, f"names core {cores[-1]}, Linux has no more than {NR_CPUS}")
+    return cores
+
+
+def host_files(host: Host, files: Files) -> None:
+    """The host's part of /proc and /sys."""
+    files.text(CPUINFO, host.cpuinfo)
+    files.folder("/proc/sys/kernel", {"hostname": host.name, "osrelease": host.kernel})
+    files.text("/proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000000")
+    if host.product:
+        files.text("/sys/class/dmi/id/product_name", host.product)
+    if host.driver:
+        form = OPEN_DRIVER if host.open_driver else CLOSED_DRIVER
+        files.text("/proc/driver/nvidia/version", form.format(machine=MACHINES[host.arch], version=host.driver))
+        files.text("/sys/module/nvidia/version", host.driver)
+    for module in host.peer_memory:
+        files.text(f"/sys/module/{module}/version", host.driver or "")
+    _numa_files(host, files)
+
+
+def _numa_files(host: Host, files: Files) -> None:
+    everyone = tuple(sorted(core for cores in host.numa.values() for core in cores))
+    files.text("/sys/devices/system/cpu/online", to_list(everyone))
+    files.text(f"{NODES}/online", to_list(tuple(sorted(host.numa))))
+    size = max(everyone, default=0) + 1
+    for node, cores in host.numa.items():
+        texts = {
+            "cpulist": to_list(cores),
+            "cpumap": to_mask(cores, size),
+            "distance": " ".join(str(LOCAL if other == node else REMOTE) for other in host.numa),
+        }
+        files.folder(f"{NODES}/node{node}", texts)

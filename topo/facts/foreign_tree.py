@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a machine that railgauge did not record: archives of hwloc-gather-topology, tarballs and folders of sysfs.
+
+They hold files alone, so what only a library or a system call tells (NVML, CUDA, addresses) is unknown there.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.facts.reader import Facts, LiveReader, Reader
+from railgauge.topo.facts.sources.pci_config import live_pci_config
+from railgauge.topo.facts.sources.sysfs_pci import DEVICES, gpu_bus_ids
+
+RDMA_CLASS = re.compile(r"((?:[^/]+/)*?)[^/]+/ports/[0-9]+/(?:state|link_layer|gids)(?:/|$)")
+MARKS = ("sys/bus", "sys/class", "sys/devices", "sys/module", "proc/cpuinfo")
+ROOT = re.compile(rf"((?:[^/]+/)*?)(?:{'|'.join(MARKS)})(?:/|$)")
+WHY = "a tree of files has no answer"
+
+
+def place(names: Iterable[str], path: str) -> tuple[str, str]:
+    """(prefix, path): where the tree begins in an archive, and what path on the machine that is.
+
+    InputError when the members are neither a root with sys/ or proc/ nor the content of /sys/class/infiniband.
+    """
+    names = tuple(names)
+    for shape, where in ((ROOT, "/"), (RDMA_CLASS, "/sys/class/infiniband/")):
+        if prefixes := {found[1] for name in names if (found := shape.match(name))}:
+            return min(prefixes, key=lambda prefix: (len(prefix), prefix)), where
+    raise InputError("holds neither manifest.json, sys/ or proc/, nor RDMA devices: not a capture", path)
+
+
+def tree_reader(folder: str) -> LiveReader:
+    """A reader of an unpacked tree: the folder, or the only folder in it, holds sys/ or proc/; InputError otherwise."""
+    try:
+        inside = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    except OSError as error:
+        raise InputError(f"cannot read it: {error.strerror or error}", folder) from error
+    for root in (folder, *(inside if len(inside) == 1 else ())):
+        if any(os.path.exists(os.path.join(root, name)) for name in MARKS):
+            answers: dict[str, Callable[[], Facts]] = {
+                name: partial(dict, why) for name, why in unknown_facts(LiveReader(root)).items()
+            }
+            return LiveReader(root, {**answers, "pci_config": partial(live_pci_config, root)})
+    raise InputError("a folder without sys/ or proc/ in it; a capture is one file", folder)
+
+
+def unknown_facts(reader: Reader) -> dict[str, Facts]:
+    """The answers that such a tree lacks, each with the reason.
+
+    NVML and CUDA only matter where there are GPUs, or may be: where no PCI device is recorded.
+    """
+    lacking = {"interfaces": "addresses of network interfaces"}
+    if gpu_bus_ids(reader) or not reader.entries(DEVICES):
+        lacking |= {"nvml": "NVML", "cuda": "CUDA"}
+    return {name: {"error": f"{what}: {WHY}"} for name, what in lacking.items()}

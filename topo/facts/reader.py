@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one way sources read a machine: text files, links and listings below a root, and facts that no file holds.
+
+`Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
+others. Symbolic links are followed inside the root only, so an unpacked sysfs tree never leads into the host's own.
+No answer holds a control character: U+FFFD stands for it (printable.py), and a name that has one leads nowhere.
+"""
+
+import errno
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from railgauge.topo.values.printable import all_printable, file_text, inline
+
+MAX_TEXT = 4 << 20  # /proc/cpuinfo of a large machine is about 1 MiB
+CHUNK = 65_536  # /proc/sys refuses to be read in larger ones
+MAX_LINKS = 64  # what the kernel allows is 40
+SLOW_S = 1.0  # a sick device answers late: then the reason says how late
+NO_VALUE = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA)
+"""How drivers say that an attribute has no value now, such as the speed of an interface that is down or an unused GID
+(kernel: ABI/testing/sysfs-class-net, ABI/testing/sysfs-class-infiniband)."""
+GONE = "it went away while it was read"
+Facts = Mapping[str, Any]
+
+
+class Reader(Protocol):
+    """What a source may ask. Paths are absolute, as on the machine described."""
+
+    problems: dict[str, str]
+    """Paths that exist but could not be read, with the reason."""
+
+    def text(self, path: str) -> str | None:
+        """A file's text without trailing white space; None when it is absent, unreadable or empty."""
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        """The names in a directory, sorted; empty when there is none."""
+
+    def realpath(self, path: str) -> str | None:
+        """The path with all links followed; None when nothing is there."""
+
+    def facts(self, name: str) -> Facts | None:
+        """A recorded or live answer that is no file, by name (nvml, cuda, interfaces); None when there is none."""
+
+
+def follow(path: str, readlink: Callable[[str], str | None]) -> str | None:
+    """Follow every link in `path`, component by component, as inside a root; None for a loop."""
+    todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+    done: list[str] = []
+    links = 0
+    while todo:
+        part = todo.pop()
+        if part == "..":
+            del done[-1:]
+            continue
+        target = readlink("/" + "/".join([*done, part]))
+        if target is None:
+            done.append(part)
+            continue
+        links += 1
+        if links > MAX_LINKS:
+            return None
+        if target.startswith("/"):
+            done.clear()
+        todo.extend(part for part in reversed(target.split("/")) if part not in ("", "."))
+    return "/" + "/".join(done)
+
+
+def _read(path: str) -> bytes:
+    """The bytes of a regular file, at most about MAX_TEXT; OSError for all else. Never waits for a pipe or terminal."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.ENXIO, "neither a file nor a folder")
+        data = b""
+        while len(data) < MAX_TEXT and (chunk := os.read(descriptor, CHUNK)):
+            data += chunk
+    finally:
+        os.close(descriptor)
+    return data
+
+
+class LiveReader:
+    """Reads the file system below `root`; facts come from the callables given by name."""
+
+    def __init__(self, root: str = "/", facts: Mapping[str, Callable[[], Facts | None]] | None = None) -> None:
+        self.root = root.rstrip("/")
+        self.problems: dict[str, str] = {}
+        self._ask = dict(facts or {})
+        self._answers: dict[str, Facts | None] = {}
+        self._targets: dict[str, str | None] = {}
+        self._folders: dict[str, str | None] = {}
+
+    def text(self, path: str) -> str | None:
+        """See Reader. What a driver answers with NO_VALUE is absent and no problem; a file over MAX_TEXT is cut."""
+        real = self.realpath(path)
+        if real is None:
+            return None
+        start = time.monotonic()
+        try:
+            data = _read(self.root + real)
+        except IsADirectoryError:
+            return None
+        except OSError as error:
+            self._note(path, error, time.monotonic() - start)
+            return None
+        if len(data) >= MAX_TEXT:
+            self.problems[path] = f"larger than {MAX_TEXT >> 20} MiB, cut off there"
+        return file_text(real, data.decode("utf-8", "replace")).rstrip() or None
+
+    def entries(self, path: str) -> tuple[str, ...]:
+        """See Reader."""
+        real = self.realpath(path)
+        if real is None:
+            return ()
+        try:
+            return tuple(sorted(map(inline, os.listdir(self.root + real))))
+        except NotADirectoryError:
+            return ()
+        except OSError as error:
+            self._note(path, error)
+            return ()
+
+    def realpath(self, path: str) -> str | None:
+        """See Reader."""
+        real = self._followed(path) if "\0" not in path else None
+        try:
+            if real is not None:
+                os.lstat(self.root + real)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._note(path, error)
+            return None
+        return real
+
+    def _followed(self, path: str) -> str | None:
+        """As `follow`, but each folder once: a port's table of GIDs is a folder of up to 1,024 files."""
+        folder, _, name = path.rpartition("/")
+        if name in ("", ".", ".."):
+            return follow(path, self.readlink)
+        if folder not in self._folders:
+            self._folders[folder] = follow(folder, self.readlink)
+        parent = self._folders[folder]
+        if parent is None:
+            return None
+        real = f"{parent.rstrip('/')}/{name}"
+        return real if self.readlink(real) is None else follow(real, self.readlink)
+
+    def readlink(self, path: str) -> str | None:
+        """A link's target; None when the path is not a link. Each is looked up once."""
+        if path not in self._targets:
+            try:
+                self._targets[path] = os.readlink(self.root + path)
+            except OSError:
+                self._targets[path] = None
+        return self._targets[path]
+
+    def _note(self, path: str, error: OSError, seconds: float = 0.0) -> None:
+        """Keep why a path that exists could not be read, and how long that took where it was long."""
+        if error.errno not in NO_VALUE:
+            why = GONE if error.errno in (errno.ENOENT, errno.ENODEV) else error.strerror or str(error)
+            self.problems[path] = f"{why} (after {seconds:.0f} s)" if seconds > SLOW_S else why
+
+    def facts(self, name: str) -> Facts | None:
+        """See Reader. Each is asked once."""
+        if name not in self._answers:
+            ask = self._ask.get(name)
+            self._answers[name] = all_printable(json.loads(json.dumps(ask()))) if ask else None
+        return self._answers[name]

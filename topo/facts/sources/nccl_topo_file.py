@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which topology file NCCL begins with, as text: NCCL_TOPO_FILE, else the one that a hypervisor's daemon provides.
+
+NCCL's function: `ncclTopoGetSystem`. What comes of it is topo_file.py.
+"""
+
+from dataclasses import dataclass
+
+from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.sources.nccl_settings import read_settings
+
+SETTING = "NCCL_TOPO_FILE"
+VIRTUAL = "/var/run/nvidia-topologyd/virtualTopology.xml"  # where NCCL looks without the setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedFile:
+    """The file by its path; text is None when it is not there or unreadable."""
+
+    path: str
+    text: str | None
+
+
+def read_topo_file(reader: Reader) -> NamedFile | None:
+    """The file in force on the machine; None without one. A setting without a name keeps the daemon's out too."""
+    named = next((one.value for one in read_settings(reader) or () if one.name == SETTING), None)
+    if named is not None:
+        return NamedFile(path=named, text=reader.text(named)) if named else None
+    provided = reader.text(VIRTUAL)
+    return None if provided is None else NamedFile(path=VIRTUAL, text=provided)

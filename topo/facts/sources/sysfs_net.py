@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Network interfaces from /sys/class/net, as NCCL's socket transport sees them.
+
+NCCL's functions: `ncclNetSocketInit`, `ncclNetSocketGetSpeed`, `ncclTopoFillNet`. Which interfaces count is
+settings/interfaces.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.facts.reader import Facts, Reader
+from railgauge.topo.facts.sources.sysfs_pci import is_placed, pci_function
+from railgauge.topo.nccl.settings.interfaces import choose
+from railgauge.topo.values.number import whole
+from railgauge.topo.xml.element import to_integer
+
+CLASS = "/sys/class/net"
+MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped
+IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h
+LOOPBACK = "::1"  # which NCCL passes over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketNic:
+    """One interface that sockets may use. bus_id is None when no PCI device is behind it.
+
+    `why_no_bus` then says what is. speed_mbps is None when it cannot be read.
+    """
+
+    name: str
+    speed_mbps: int | None
+    bus_id: str | None
+    why_no_bus: str | None
+
+
+def socket_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[SocketNic, ...]:
+    """The interfaces that NCCL's socket transport would use, in its order."""
+    return tuple(read_nic(reader, name) for name in choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME")))
+
+
+def addressed(reader: Reader) -> tuple[str, ...]:
+    """Running interfaces with an address, as `getifaddrs` lists them: by index, those with IPv4 before the others.
+
+    Without address facts: those that are up.
+    """
+    facts = reader.facts("interfaces")
+    if facts is not None and "error" not in facts:
+        usable = [entry for entry in facts.get("interfaces", ()) if _addresses(entry) and _is_running(entry)]
+        return tuple(entry["name"] for entry in sorted(usable, key=lambda entry: not _has_ipv4(entry)))
+    names = [name for name in reader.entries(CLASS) if _is_up(reader, name)]
+    return tuple(sorted(names, key=lambda name: whole(reader.text(f"{CLASS}/{name}/ifindex")) or 0))
+
+
+def why_no_addresses(reader: Reader) -> tuple[str, ...]:
+    """Why the addresses of interfaces are not known; empty when they are, or were not asked for."""
+    reason = (reader.facts("interfaces") or {}).get("error")
+    return (f"{reason}: interfaces that are up are taken to have one",) if reason else ()
+
+
+def _addresses(entry: Facts) -> list[str]:
+    return [address for address in entry.get("addresses", ()) if address != LOOPBACK]
+
+
+def _has_ipv4(entry: Facts) -> bool:
+    return any(":" not in address for address in _addresses(entry))
+
+
+def _is_running(entry: Facts) -> bool:
+    """Whether an interface is connected; captures of before flags were recorded count as such."""
+    flags = entry.get("flags")
+    return flags is None or bool(flags & IFF_RUNNING)
+
+
+def _is_up(reader: Reader, name: str) -> bool:
+    path = f"{CLASS}/{name}/flags"
+    flags = to_integer(reader.text(path) or "0", path, None, None)
+    return bool(flags & IFF_UP) and reader.text(f"{CLASS}/{name}/operstate") != "down"
+
+
+def read_nic(reader: Reader, name: str) -> SocketNic:
+    """One interface by its name."""
+    speed = whole(reader.text(f"{CLASS}/{name}/speed"))
+    folder = f"{CLASS}/{name}"
+    bus_id, why = pci_function(reader, reader.realpath(f"{folder}/device"), placed=is_placed(reader, folder))
+    return SocketNic(name=name, speed_mbps=speed if speed and speed > 0 else None, bus_id=bus_id, why_no_bus=why)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All nodes compared: by design, each against what most of its design have, in the words and by the rules of topo diff.
+
+A topology file tells less than a capture, so captures are compared with each other by all that they tell, and files
+with everything by what such files tell.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.topo.compare.change import Change
+from railgauge.topo.compare.diff import sheet_changes, touched
+from railgauge.topo.compare.inventory_sheet import SETTINGS
+from railgauge.topo.compare.sheet import Item
+from railgauge.topo.findings.cluster.alike import Alike, Key, alike, with_all_settings
+from railgauge.topo.findings.cluster.design import description, designs
+from railgauge.topo.findings.cluster.folder import Unread
+from railgauge.topo.findings.cluster.node import Node, Sheet
+from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, Subject
+from railgauge.topo.findings.cluster.routes import Routed, route_changes
+from railgauge.topo.findings.cluster.vote import Ballot, Vote, is_made_up
+from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.node_names import folded
+
+PRESENCE, MOVED = "presence", "id"
+
+
+def compare(nodes: Sequence[Node], unread: Sequence[Unread] = ()) -> Report:
+    """What differs among all nodes. The order of `nodes` does not matter."""
+    captured = [(node.name, node.sheet) for node in nodes if node.sheet is not None]
+    files = frozenset(node.name for node in nodes if node.sheet is None)
+    paths = {node.name: node.path for node in nodes}
+    groups = [_group(members, paths) for members in designs(alike(captured))]
+    if files:
+        described = [(node.name, node.topology) for node in nodes if node.topology is not None]
+        every = [_group(members, paths) for members in designs(alike(described))]
+        groups += [part for group in every if (part := _only(group, files))]
+    warnings = (*_told_twice(nodes), *_alone(groups, len(nodes)))
+    return Report(groups=tuple(groups), unread=tuple(unread), warnings=warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Odd:
+    """One change of one class against the reference, and the vote on it."""
+
+    members: Alike
+    item: Item | None
+    change: Change
+    vote: Vote
+
+
+def _group(classes: Sequence[Alike], paths: dict[str, str]) -> Group:
+    """One design: its nodes, what is odd, and what is not agreed on."""
+    classes = with_all_settings(classes)
+    ballot = Ballot(classes)
+    reference = ballot.reference()
+    odd: list[_Odd] = []
+    routed: list[Routed] = []
+    for members in classes:
+        changes = _changes(reference, members)
+        routed.append(Routed(members, paths[members.nodes[0]], touched(changes)))
+        odd += [_voted(ballot, reference, members, change) for change in changes]
+    odd += [_Odd(members, None, change, vote) for members, change, vote in route_changes(routed)]
+    differences = _differences(one for one in odd if one.vote.is_majority)
+    splits = _splits(classes, [one for one in odd if not one.vote.is_majority])
+    names = tuple(sorted((name for one in classes for name in one.nodes), key=natural))
+    equal = _equal(names, differences, splits)
+    return Group(nodes=names, description=description(reference), equal=equal, differences=differences, splits=splits)
+
+
+def _changes(reference: Sheet, members: Alike) -> tuple[Change, ...]:
+    """What differs from the reference; settings only where they were recorded, and no interface of a container."""
+    kinds = {item.kind for item in members.sheet}
+    known = tuple(item for item in reference if item.kind != SETTINGS or SETTINGS in kinds)
+    ours = {(item.kind, item.id) for item in reference}
+    told = tuple(item for item in members.sheet if not is_made_up(item) or (item.kind, item.id) in ours)
+    changes = sheet_changes(known, told, same_host=False)
+    carriers = {item.id: _carrier(item) for item in (*known, *told)}
+    lone = {change.subject for change in changes if change.what == PRESENCE}
+    return tuple(one for one in changes if one.what != PRESENCE or carriers[one.subject] not in lone)
+
+
+def _carrier(item: Item) -> str | None:
+    """What a port or interface comes and goes with."""
+    return item.id.partition(" port ")[0] if item.kind == "port" else item.facts.get("behind it")
+
+
+def _voted(ballot: Ballot, reference: Sheet, members: Alike, change: Change) -> _Odd:
+    is_new = change.what == PRESENCE and change.after is not None
+    sheet = members.sheet if is_new else reference
+    item = next(one for one in sheet if one.id == change.subject and (is_new or _has(one, change.what)))
+    key = (item.kind, item.id)
+    on_thing = change.what in (PRESENCE, MOVED)
+    return _Odd(members, item, change, ballot.on_presence(key) if on_thing else ballot.on_fact(key, change.what))
+
+
+def _has(item: Item, what: str) -> bool:
+    return what in (PRESENCE, MOVED) or what in item.facts
+
+
+def _subject(odd: _Odd) -> Subject:
+    item, name = odd.item, odd.change.subject
+    return Subject(id=item.id, label=item.label, kind=item.kind) if item else Subject(id=name, label=name, kind="path")
+
+
+def _differences(odd: Iterable[_Odd]) -> tuple[Difference, ...]:
+    """The same difference of several classes as one, in the order of the nodes."""
+    found: dict[tuple[Subject, str, str | None, str | None, int, int], list[str]] = {}
+    for one in odd:
+        key = (_subject(one), one.change.what, one.change.after, one.change.before, one.vote.votes, one.vote.of)
+        found.setdefault(key, []).extend(one.members.nodes)
+    differences = [
+        Difference(
+            nodes=tuple(sorted(names, key=natural)),
+            subject=subject,
+            what=what,
+            value=value,
+            majority=majority,
+            votes=votes,
+            of=of,
+        )
+        for (subject, what, value, majority, votes, of), names in found.items()
+    ]
+    return tuple(sorted(differences, key=lambda one: (natural(one.nodes[0]), -len(one.nodes))))
+
+
+def _splits(classes: Sequence[Alike], odd: Sequence[_Odd]) -> tuple[Split, ...]:
+    found: dict[tuple[Subject, str], list[_Odd]] = {}
+    for one in odd:
+        found.setdefault((_subject(one), one.change.what), []).append(one)
+    return tuple(
+        Split(subject=subject, what=what, camps=_camps(classes, (subject.kind, subject.id), what, told))
+        for (subject, what), told in found.items()
+    )
+
+
+def _camps(classes: Sequence[Alike], key: Key, what: str, told: Sequence[_Odd]) -> tuple[tuple[str | None, Names], ...]:
+    """Each value with its nodes, the most frequent first."""
+    moved = {one.members.nodes: one.change.after for one in told if what == MOVED or one.item is None}
+    camps: dict[str | None, list[str]] = {}
+    for one in classes:
+        item = one.items.get(key)
+        if what == PRESENCE:
+            camps.setdefault("present" if item else None, []).extend(one.nodes)
+        elif one.nodes in moved or key[0] == "path":
+            camps.setdefault(moved.get(one.nodes, told[0].change.before), []).extend(one.nodes)
+        elif item:
+            camps.setdefault(key[1] if what == MOVED else item.facts.get(what), []).extend(one.nodes)
+    ranked = sorted(camps.items(), key=lambda camp: (-len(camp[1]), natural(min(camp[1], key=natural))))
+    return tuple((value, tuple(sorted(names, key=natural))) for value, names in ranked)
+
+
+def _equal(names: Names, differences: Iterable[Difference], splits: Iterable[Split]) -> tuple[Names, ...]:
+    """Nodes without a difference between them."""
+    marks: dict[str, list[int]] = {name: [] for name in names}
+    sets = [one.nodes for one in differences] + [nodes for split in splits for _, nodes in split.camps]
+    for number, nodes in enumerate(sets):
+        for name in nodes:
+            marks[name].append(number)
+    equal: dict[tuple[int, ...], list[str]] = {}
+    for name in names:
+        equal.setdefault(tuple(marks[name]), []).append(name)
+    return tuple(tuple(one) for one in sorted(equal.values(), key=lambda one: -len(one)))
+
+
+def _only(group: Group, names: frozenset[str]) -> Group | None:
+    """What a group says of some of its nodes, with the votes of all; None when it has none of them."""
+
+    def of(nodes: Names) -> Names:
+        return tuple(name for name in nodes if name in names)
+
+    if not of(group.nodes):
+        return None
+    return Group(
+        nodes=of(group.nodes),
+        description=group.description,
+        equal=tuple(kept for one in group.equal if (kept := of(one))),
+        differences=tuple(replace(one, nodes=kept) for one in group.differences if (kept := of(one.nodes))),
+        splits=tuple(split for split in group.splits if any(of(nodes) for _, nodes in split.camps)),
+    )
+
+
+def _told_twice(nodes: Iterable[Node]) -> list[str]:
+    """Files that are of one host, so that one of them is old."""
+    hosts: dict[str, list[str]] = {}
+    for node in nodes:
+        hosts.setdefault(node.host, []).append(node.name)
+    return [
+        f"{folded(names)}: all of them are of the host {host}"
+        for host, names in sorted(hosts.items())
+        if host and len(names) > 1
+    ]
+
+
+def _alone(groups: Sequence[Group], nodes: int) -> list[str]:
+    """Nodes that nothing can be said of by comparison."""
+    alone = [group for group in groups if len(group.nodes) == 1]
+    if nodes == 1:
+        return ["one node alone: there is nothing to compare it with"]
+    return [f"{group.nodes[0]} is the only node of its design ({group.description}): not compared" for group in alone]

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of one design, which are meant to be equal; others are not compared with each other.
+
+Two nodes are of one design when both have GPUs or neither has, and they share more than two thirds of what makes them:
+GPUs by model, NICs, NVSwitches, NUMA nodes and the processor. So a node that lacks a card, or has another NIC, is an
+odd one of its design, and one with half as many GPUs and NICs is of another.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from railgauge.topo.compare.sheet import Item
+from railgauge.topo.findings.cluster.alike import Alike
+from railgauge.topo.findings.cluster.node import Sheet
+
+Parts = Counter[tuple[str, str]]
+COUNTED = ("NIC", "NVSwitch", "NUMA node")
+GPU = "GPU"
+
+
+def designs(classes: Iterable[Alike]) -> list[list[Alike]]:
+    """The classes by design, each design's most frequent sheet first, which the others are held to."""
+    found: list[tuple[Parts, list[Alike]]] = []
+    for one in classes:
+        parts = _parts(one.sheet)
+        for leader, members in found:
+            if _is_same(leader, parts):
+                members.append(one)
+                break
+        else:
+            found.append((parts, [one]))
+    return [members for _, members in found]
+
+
+def _parts(sheet: Sheet) -> Parts:
+    parts: Parts = Counter()
+    for item in sheet:
+        if item.kind == GPU:
+            parts[GPU, item.facts.get("device id") or item.facts.get("sm") or ""] += 1
+        elif item.kind in COUNTED:
+            parts[item.kind, ""] += 1
+        elif item.kind == "host":
+            parts["CPU", item.facts.get("CPU") or ""] += 1
+    return parts
+
+
+def _is_same(one: Parts, other: Parts) -> bool:
+    gpus = [any(kind == GPU for kind, _ in parts) for parts in (one, other)]
+    return gpus[0] == gpus[1] and 3 * (one & other).total() > 2 * (one | other).total()
+
+
+def description(items: Iterable[Item]) -> str:
+    """A design in words: "8 x NVIDIA H100 80GB HBM3, 12 NICs, 2 NUMA nodes, DGXH100"."""
+    items = list(items)
+    gpus = Counter(_model(item) for item in items if item.kind == GPU)
+    counts = Counter(item.kind for item in items)
+    words = [f"{count} x {model}" for model, count in gpus.items()] or ["no GPU"]
+    words += [
+        f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in ("NIC", "NUMA node") if counts[kind]
+    ]
+    words += [product for item in items if item.kind == "host" if (product := item.facts.get("product"))]
+    return ", ".join(words)
+
+
+def _model(gpu: Item) -> str:
+    sm = gpu.facts.get("sm")
+    return gpu.facts.get("model") or (f"GPU of sm {sm}" if sm else "GPU")

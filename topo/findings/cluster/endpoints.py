@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interfaces by which other nodes reach a node for NCCL: those of its sockets, and those of its RoCE ports."""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rp_filter_strict import STRICT
+from railgauge.topo.nccl.settings.interfaces import choose
+
+SOCKET, ROCE = "NET/Socket", "NET/IB"
+BOOTSTRAP = f"{SOCKET}/0"
+"""NCCL's bootstrap, and what RDMA ports tell each other to begin with, go over the first interface of sockets."""
+Use = str
+"""What NCCL uses an interface for, as its log names transports: NET/Socket/1, or NET/IB/3 for a RoCE port's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One interface with the address that is reached there. strict: its reverse-path filter is."""
+
+    interface: str
+    address: str
+    uses: tuple[Use, ...]
+    strict: bool = False
+
+
+def endpoints(case: Case) -> tuple[Endpoint, ...]:
+    """Those that others could reach: no loopback. Without RDMA ports NCCL uses all its interfaces, else the first."""
+    uses: dict[str, list[Use]] = {}
+    sockets = choose(case.interface_names or (), case.settings.get("NCCL_SOCKET_IFNAME"))
+    for number, name in enumerate(sockets[: 1 if case.rdma_ports else None]):
+        uses.setdefault(name, []).append(f"{SOCKET}/{number}")
+    for number, port in enumerate(case.rdma_ports):
+        if port.rdma_port.link_layer == "Ethernet" and port.rdma_port.netdev:
+            uses.setdefault(port.rdma_port.netdev, []).append(f"{ROCE}/{number}")
+    addresses = _addresses(case)
+    filters = dict(case.evidence.ip.rp_filter)
+    return tuple(
+        Endpoint(interface=name, address=addresses[name], uses=tuple(its), strict=filters.get(name) == STRICT)
+        for name, its in uses.items()
+        if name in addresses
+    )
+
+
+def _addresses(case: Case) -> Mapping[str, str]:
+    """By interface the address that NCCL takes: the first, IPv4 before IPv6; link-local ones with their scope."""
+    facts = (case.reader.facts("interfaces") or {}) if case.reader else {}
+    found: dict[str, str] = {}
+    for one in facts.get("interfaces", ()):
+        if address := next(_reachable(one.get("addresses", ())), None):
+            scope = f"%{one['name']}" if address.is_link_local and address.version == 6 else ""
+            found[one["name"]] = f"{address}{scope}"
+    return found
+
+
+def _reachable(texts: Iterable[str]) -> "Iterator[ipaddress.IPv4Address | ipaddress.IPv6Address]":
+    addresses = (ipaddress.ip_address(text.partition("%")[0]) for text in texts)
+    return (address for address in addresses if not address.is_loopback)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rules of `check` find on each node of many: nodes that say the same are examined once in a process.
+
+Rules about what no two nodes have in common, such as counters, look at each.
+"""
+
+import copy
+import hashlib
+from dataclasses import dataclass, replace
+
+from railgauge.topo.facts.capture import CaptureReader
+from railgauge.topo.facts.evidence import Evidence
+from railgauge.topo.facts.sources.nccl_settings import read_settings
+from railgauge.topo.files.compression import MAX_TOTAL
+from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.findings.cluster.endpoints import Endpoint, endpoints
+from railgauge.topo.findings.cluster.likeness import likeness
+from railgauge.topo.findings.cluster.node import Recording
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.node import host_id_collision, ib_errors_rising, shm_leftovers, shm_too_small
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rules import RULES, check
+from railgauge.topo.machine import load_machine, recorded
+from railgauge.topo.nccl.settings.interfaces import choose
+
+VOLATILE = (host_id_collision.RULE, ib_errors_rising.RULE, shm_leftovers.RULE, shm_too_small.RULE)
+LASTING = tuple(rule for rule in RULES if rule not in VOLATILE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """An RDMA port that NCCL uses. network: of its first routable GID's interface, "" where that is not known."""
+
+    name: str
+    link_layer: str | None
+    network: str
+    mtu: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Individual:
+    """What tells a node from others, or says whether they reach each other. uuids: of its GPUs.
+
+    identity: NCCL_HOSTID, or name and boot id; "" where neither is known. bootstrap: the interface that NCCL's would
+    take, with its IPv4 addresses and their network ("" where that is not told); None where it is not known.
+    virtual: that interface has no device. endpoints: where other nodes reach it. crosses_nics: NCCL_CROSS_NIC=1.
+    """
+
+    identity: str = ""
+    uuids: tuple[str, ...] = ()
+    bootstrap: tuple[str, tuple[str, ...], str] | None = None
+    virtual: bool = False
+    ports: tuple[Port, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    crosses_nics: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """One node: the findings that it shares with all of its likeness, those of its own, and the individual."""
+
+    name: str
+    likeness: str
+    shared: tuple[Finding, ...]
+    own: tuple[Finding, ...]
+    individual: Individual
+
+
+_known: dict[str, tuple[Case, tuple[Finding, ...]]] = {}
+
+
+def examine_node(name: str, path: str, recording: Recording | None) -> Examined:
+    """Examine a node by its capture, or where that is None, by the topology file. InputError when it is invalid."""
+    if recording is None:
+        key = hashlib.blake2b(read_bytes(path, MAX_TOTAL), digest_size=20).hexdigest()
+        shared = _known[key][1] if key in _known else _examined(key, Case(load_machine(path)), None)[1]
+        return Examined(name=name, likeness=key, shared=shared, own=(), individual=Individual())
+    capture, reader = recording
+    key = likeness(capture)
+    case, shared = _known[key] if key in _known else _examined(key, Case(recorded(reader)), reader)
+    mine = _as_individual(case, reader)
+    return Examined(
+        name=name, likeness=key, shared=shared, own=_nameless(check(mine, VOLATILE), mine), individual=_individual(mine)
+    )
+
+
+def _examined(key: str, case: Case, reader: CaptureReader | None) -> tuple[Case, tuple[Finding, ...]]:
+    return _known.setdefault(key, (case, _nameless(check(case, LASTING if reader else RULES), case)))
+
+
+def _nameless(findings: tuple[Finding, ...], case: Case) -> tuple[Finding, ...]:
+    """Without the host's name, under which equal nodes are not equal."""
+    return tuple(
+        replace(one, host="", subject="" if case.host and one.subject == case.host else one.subject) for one in findings
+    )
+
+
+def _as_individual(case: Case, reader: CaptureReader) -> Case:
+    """The same case with what is read anew of this node; what was computed of the machine stays."""
+    mine = copy.copy(case)
+    mine.reader = reader
+    mine.evidence = Evidence(reader)
+    mine.inventory = replace(case.inventory, settings=read_settings(reader)) if case.inventory else None
+    for name in ("known_settings", "settings"):
+        mine.__dict__.pop(name, None)
+    mine.host = mine.evidence.identity[0] or ""
+    return mine
+
+
+def _individual(case: Case) -> Individual:
+    name, boot_id = case.evidence.identity
+    reader = case.reader
+    nvml = (reader.facts("nvml") or {}) if reader else {}
+    networks = _networks(case)
+    bootstrap = _bootstrap(case, networks)
+    interfaces = case.inventory.interfaces if case.inventory else ()
+    return Individual(
+        identity=case.settings.get(host_id_collision.SETTING) or (f"{name or ''} {boot_id}" if boot_id else ""),
+        uuids=tuple(gpu["uuid"] for gpu in nvml.get("gpus", ()) if gpu.get("uuid")),
+        bootstrap=bootstrap,
+        virtual=any(one.bus_id is None for one in interfaces if bootstrap and one.name == bootstrap[0]),
+        ports=tuple(
+            Port(
+                name=f"{port.name}:{port.rdma_port.number}",
+                link_layer=port.rdma_port.link_layer,
+                network=networks.get(port.rdma_port.netdev or "", ((), ""))[1],
+                mtu=case.verbs.device(port.name).port(port.rdma_port.number).active_mtu,
+            )
+            for port in case.rdma_ports
+            if not port.device.virtual
+        ),
+        endpoints=endpoints(case),
+        crosses_nics=case.steering.cross_nic == 1,
+    )
+
+
+def _networks(case: Case) -> dict[str, tuple[tuple[str, ...], str]]:
+    """By interface: its IPv4 addresses and the network of the first."""
+    from ipaddress import ip_interface
+
+    facts = (case.reader.facts("interfaces") or {}) if case.reader else {}
+    found: dict[str, tuple[tuple[str, ...], str]] = {}
+    for one in facts.get("interfaces", ()):
+        addresses = tuple(text for text in one.get("addresses", ()) if ":" not in text)
+        prefix = one.get("prefix")
+        network = str(ip_interface(f"{addresses[0]}/{prefix}").network) if addresses and prefix is not None else ""
+        found[one["name"]] = (addresses, network)
+    return found
+
+
+def _bootstrap(case: Case, networks: dict[str, tuple[tuple[str, ...], str]]) -> tuple[str, tuple[str, ...], str] | None:
+    names = case.interface_names
+    chosen = choose(names, case.settings.get("NCCL_SOCKET_IFNAME")) if names else ()
+    return (chosen[0], *networks.get(chosen[0], ((), ""))) if chosen else None

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder with a file for each node, NODE.tar.zst or NODE.xml, read by as many processes as there are cores.
+
+Equal sheets are one object afterwards, so that what follows looks at each of them once.
+"""
+
+import gc
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from railgauge.topo.errors import Error, InputError, UnavailableError, described
+from railgauge.topo.findings.cluster.node import Look, Node, Sheet, read_node
+from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.printable import MARK
+
+CAPTURES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")
+TOPOLOGY = ".xml"
+ENDINGS = (*CAPTURES, TOPOLOGY)
+"""Of several files for one node the first of these counts."""
+CHUNK = 25
+"""Files that a process reads at a time; fewer than two chunks are read in this process."""
+GARBAGE_PASS = 100_000
+"""Objects that a reading process makes between two: a capture is some ten thousand, and none of them is garbage."""
+NodeFile = tuple[str, str]
+"""The node's name, and the file's path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A node of which nothing is known, and why. error: of railgauge itself, "" where it is the file's."""
+
+    name: str
+    reason: str
+    error: str = ""
+
+
+def node_files(folder: str) -> tuple[NodeFile, ...]:
+    """The file of each node in a folder, by the nodes' names. InputError when there is none."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"cannot read it: {error.strerror or error}", folder) from error
+    found: dict[str, str] = {}
+    for ending in ENDINGS:
+        for name in names:
+            if name.endswith(ending):
+                found.setdefault(name.removesuffix(ending), os.path.join(folder, name))
+    if not found:
+        raise InputError(f"holds no file of a node (NODE{' or NODE'.join((CAPTURES[0], TOPOLOGY))})", folder)
+    return tuple(sorted(((_shown(name), path) for name, path in found.items()), key=lambda pair: natural(pair[0])))
+
+
+def _shown(name: str) -> str:
+    """A file's name, which may be any bytes, fit to be printed within a line."""
+    return "".join(char if char.isprintable() else MARK for char in name)
+
+
+def read_files(
+    files: Sequence[NodeFile], on_read: Callable[[int], None], look: Look | None = None
+) -> tuple[list[Node], list[Unread]]:
+    """Read all nodes; `on_read` is told how many more were. UnavailableError when a reading process was killed.
+
+    look: asked of each node beside, in the process that reads it.
+    """
+    with_topology = any(path.endswith(TOPOLOGY) for _, path in files)
+    nodes: list[Node] = []
+    unread: list[Unread] = []
+    sheets: dict[str, Sheet] = {}
+    for chunk in _chunks(files, with_topology, look):
+        for one in chunk.nodes:
+            if isinstance(one, Unread):
+                unread.append(one)
+            else:
+                nodes.append(one.restored(sheets, chunk.sheets))
+        on_read(len(chunk.nodes))
+    return nodes, unread
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A node as it comes from another process: without its sheets, of which the digests are told."""
+
+    node: Node
+    sheet: str
+    topology: str
+
+    def restored(self, known: dict[str, Sheet], told: dict[str, Sheet]) -> Node:
+        """The node with its sheets, those that are known already or else those that are told."""
+        sheet, topology = (known.setdefault(key, told[key]) if key else None for key in (self.sheet, self.topology))
+        return replace(self.node, sheet=sheet, topology=topology)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    nodes: list[_Packed | Unread]
+    sheets: dict[str, Sheet]
+
+
+def _chunks(files: Sequence[NodeFile], with_topology: bool, look: Look | None) -> Iterator[_Chunk]:
+    read = partial(_read_chunk, with_topology=with_topology, look=look)
+    chunks = [files[start : start + CHUNK] for start in range(0, len(files), CHUNK)]
+    workers = min(len(os.sched_getaffinity(0)), len(chunks))
+    if workers < 2:
+        yield from map(read, chunks)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    spawn = get_context("spawn")  # a fork would have the locks of this process' threads
+    with ProcessPoolExecutor(workers, spawn, gc.set_threshold, (GARBAGE_PASS,)) as pool:
+        try:
+            yield from pool.map(read, chunks)
+        except BrokenProcessPool as error:
+            raise UnavailableError("a process that read captures was killed: is there enough memory?") from error
+
+
+def _read_chunk(files: Sequence[NodeFile], *, with_topology: bool, look: Look | None) -> _Chunk:
+    sheets: dict[str, Sheet] = {}
+    return _Chunk([_read(name, path, with_topology, look, sheets) for name, path in files], sheets)
+
+
+def _read(name: str, path: str, with_topology: bool, look: Look | None, sheets: dict[str, Sheet]) -> _Packed | Unread:
+    try:
+        node = read_node(name, path, with_topology=with_topology, look=look)
+    except Error as error:
+        return Unread(name=name, reason=_reason(error, path))
+    except Exception as error:  # of railgauge itself: the other nodes are examined all the same
+        return Unread(name=name, reason=described(error), error=described(error))
+    keys = ["" if sheet is None else _digest(sheet) for sheet in (node.sheet, node.topology)]
+    sheets |= {key: sheet for key, sheet in zip(keys, (node.sheet, node.topology), strict=True) if sheet is not None}
+    return _Packed(replace(node, sheet=None, topology=None), *keys)
+
+
+def _reason(error: Error, path: str) -> str:
+    """What is wrong with a file, without its path, so that reasons fold."""
+    line = error.line if isinstance(error, InputError) else None
+    said = str(error)
+    return f"line {line}: {said.removeprefix(f'{path}:{line}: ')}" if line else said.removeprefix(f"{path}: ")
+
+
+def _digest(sheet: Sheet) -> str:
+    return hashlib.blake2b(repr(sheet).encode("utf-8", "replace"), digest_size=20).hexdigest()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings of many nodes folded: one for all nodes where it says the same, whose `host` names them all."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from railgauge.topo.findings.cluster.examination import Examined
+from railgauge.topo.findings.cluster.findings import NODES_DIFFER
+from railgauge.topo.findings.cluster.findings import findings as differing
+from railgauge.topo.findings.cluster.report import Report
+from railgauge.topo.findings.cluster.rules import across
+from railgauge.topo.findings.cluster.rules.reachability import Reached
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.rules import SHOWN
+from railgauge.topo.values.node_names import folded
+
+NOTHING_TRIED = Reached()
+Told = tuple[Finding, list[str]]
+"""A finding, and the nodes that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A finding, its host being the names of `nodes` nodes folded; 0 for one that is about no node in particular."""
+
+    finding: Finding
+    nodes: int
+
+
+def folded_findings(nodes: Sequence[Examined], report: Report, reached: Reached = NOTHING_TRIED) -> tuple[Folded, ...]:
+    """All of them, the worst first, of equal level those of most nodes; with what trying showed."""
+    same: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
+    for finding, of in (*_of_nodes(nodes), *((one, [one.host] if one.host else []) for one in differing(report))):
+        key: tuple[object, ...] = (finding.id, finding.level, finding.subject, finding.message, finding.effect)
+        names = [name for name in of if not reached.settles(finding, name)]
+        if finding.id == NODES_DIFFER and finding.subject == finding.host:
+            key = (finding.id, finding.level, finding.message)
+        if names or not of:
+            same.setdefault(key, (finding, []))[1].extend(names)
+    of_several = (*across(nodes), *reached.findings)
+    told = [*same.values(), *((one, list(one.evidence.get("nodes", ()))) for one in of_several)]
+    found = [Folded(replace(one, host=folded(names)), len(set(names))) for one, names in _without_false_passes(told)]
+    return tuple(sorted(found, key=lambda one: (SHOWN.index(one.finding.level), -one.nodes)))
+
+
+def _without_false_passes(told: Sequence[Told]) -> Iterator[Told]:
+    """Without PASS for an id that was found on some node, or that nobody could look at; other nodes that could not look
+    are not among those that pass.
+    """
+    blind: dict[str, set[str]] = defaultdict(set)
+    odd: set[str] = set()
+    for finding, names in told:
+        if finding.level is Level.UNKNOWN and names:
+            blind[finding.id].update(names)
+        elif finding.level is not Level.PASS:
+            odd.add(finding.id)
+    for finding, names in told:
+        if finding.level is not Level.PASS:
+            yield finding, names
+        elif finding.id not in odd and (passed := [name for name in names if name not in blind[finding.id]]):
+            evidence = {**finding.evidence, "nodes": passed} if "nodes" in finding.evidence else finding.evidence
+            yield replace(finding, evidence=evidence), passed
+
+
+def _of_nodes(nodes: Iterable[Examined]) -> Iterator[Told]:
+    """What the rules found on each, equal nodes together."""
+    alike: dict[str, tuple[tuple[Finding, ...], list[str]]] = {}
+    for node in nodes:
+        alike.setdefault(node.likeness, (node.shared, []))[1].append(node.name)
+    for findings, names in alike.values():
+        yield from ((one, names) for one in findings)
+    for node in nodes:
+        yield from ((one, [node.name]) for one in node.own)

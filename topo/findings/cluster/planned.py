@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""By which of their endpoints the plan of `graph join` connects nodes: what a way that is closed would cost."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.cluster.endpoints import ROCE, SOCKET, Use
+from railgauge.topo.findings.cluster.examination import Examined
+from railgauge.topo.findings.cluster.reach import Rail
+
+MOST_KINDS = 8
+"""Kinds of nodes that are planned together; a cluster has fewer, unless each node is another machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """How many channels there are, and by rail how many of them go there.
+
+    Nothing where nothing is planned, such as without GPUs.
+    """
+
+    channels: int = 0
+    rails: Mapping[Rail, int] = field(default_factory=dict)
+
+
+def planned(nodes: Iterable[Examined], paths: Mapping[str, str]) -> Planned:
+    """The plan of two nodes of each kind, by the captures at `paths`, with the graphs that NCCL chooses."""
+    kinds = {node.likeness: paths[node.name] for node in nodes}
+    if len(kinds) > MOST_KINDS:
+        return Planned()
+    try:
+        return _joined(list(kinds.values()))
+    except Error:  # no GPU, no NIC, or a part of a node that NCCL takes for a node
+        return Planned()
+
+
+def crossings(nodes: Iterable[Examined], plan: Planned) -> frozenset[Rail]:
+    """Rails of two uses: those of the plan, and all where NCCL_CROSS_NIC=1 asks for it."""
+    crossing = [node.individual.endpoints for node in nodes if node.individual.crosses_nics]
+    uses = [[use for one in its for use in one.uses] for its in crossing]
+    wanted = {(one, two) for its in uses for one, two in product(its, its) if _kind(one) == _kind(two)}
+    return frozenset((one, two) for one, two in (*plan.rails, *wanted) if one != two)
+
+
+def _kind(use: Use) -> str:
+    return use.rpartition("/")[0]
+
+
+def _joined(files: list[str]) -> Planned:
+    from railgauge.topo.channels import Policy, search
+    from railgauge.topo.channels.joined import join
+    from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.machine import load_machine
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs
+
+    cases = [Case(load_machine(path)) for path in files]
+    members = [
+        (
+            path,
+            case.system,
+            search(
+                case.system,
+                nodes=2 * len(cases),
+                policy=Policy.NCCL,
+                steering=case.steering,
+                denied=denied_pairs(case.system, case.reader),
+            ),
+        )
+        for path, case in zip(files, cases, strict=True)
+    ]
+    joined = join([*members, *members], cases[0].steering)
+    transports = [ROCE if case.rdma_ports else SOCKET for case in cases] * 2
+    channels: dict[Rail, set[int]] = {}
+    ways = [ring.edges for ring in joined.rings] + [tree.edges for tree in joined.trees]
+    for number, steps in enumerate(ways):
+        for step in steps:
+            if step.nets:
+                out, into = (transports[joined.node_of(rank)] for rank in (step.source, step.target))
+                rail = (f"{out}/{step.nets[0]}", f"{into}/{step.nets[1]}")
+                channels.setdefault(rail, set()).add(number % len(joined.rings))
+    return Planned(len(joined.rings), {rail: len(numbers) for rail, numbers in channels.items()})

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison of many nodes comes to: designs, odd nodes, and facts on which there is no majority."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.findings.cluster.folder import Unread
+from railgauge.topo.values.node_names import folded
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a fact is about: `id` as in a Change (compare/change.py), `label` for people ("" for the host), `kind`."""
+
+    id: str
+    label: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Nodes where a fact is not what it is on most: `votes` of the `of` nodes that could tell have `majority`.
+
+    value and majority are None for absent or unreadable.
+    """
+
+    nodes: Names
+    subject: Subject
+    what: str
+    value: str | None
+    majority: str | None
+    votes: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A fact on which there is no majority: each value with its nodes, the most frequent first."""
+
+    subject: Subject
+    what: str
+    camps: tuple[tuple[str | None, Names], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The nodes of one design. equal: nodes without a difference between them, most nodes first."""
+
+    nodes: Names
+    description: str
+    equal: tuple[Names, ...]
+    differences: tuple[Difference, ...]
+    splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All of it. unread: nodes of which nothing is known."""
+
+    groups: tuple[Group, ...]
+    unread: tuple[Unread, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Of all groups."""
+        return tuple(one for group in self.groups for one in group.differences)
+
+    @property
+    def splits(self) -> tuple[Split, ...]:
+        """Of all groups."""
+        return tuple(one for group in self.groups for one in group.splits)
+
+
+def unread_by_reason(unread: tuple[Unread, ...]) -> list[tuple[str, str]]:
+    """Nodes folded, with the reason that they share."""
+    reasons = dict.fromkeys(one.reason for one in unread)
+    return [(folded(one.name for one in unread if one.reason == reason), reason) for reason in reasons]

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that NCCL takes for one host."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings.cluster.examination import Examined
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.host_id_collision import RULE
+from railgauge.topo.values.node_names import folded
+
+
+def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
+    """FAIL for each identity that several nodes have: host name and boot id, or NCCL_HOSTID."""
+    same: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        if node.individual.identity:
+            same[node.individual.identity].append(node.name)
+    for identity, names in same.items():
+        if len(names) > 1:
+            yield Finding(
+                id=RULE.id,
+                level=Level.FAIL,
+                host=folded(names),
+                subject=identity,
+                message=f"{len(names)} nodes have this host name and boot id, or this NCCL_HOSTID: clones, or one node "
+                "read twice",
+                effect="NCCL takes their ranks to share memory and GPUs, and stops or hangs",
+                evidence={"identity": identity, "nodes": names},
+                remedy=RULE.remedy,
+            )

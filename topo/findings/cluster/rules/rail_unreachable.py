@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NIC in another network than the same one of most nodes, that network being another rail of theirs: swapped rails.
+
+Networks that no rail of most nodes is in are left alone: each leaf may have its own, with routes between them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings.cluster.examination import Examined
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.rail_unreachable import RULE
+from railgauge.topo.values.node_names import folded
+
+
+def find(nodes: Sequence[Examined]) -> Iterator[Finding]:
+    """WARN for each port on the rail of another."""
+    rails: dict[str, Counter[str]] = defaultdict(Counter)
+    for node in nodes:
+        for port in node.individual.ports:
+            if port.network:
+                rails[port.name][port.network] += 1
+    usual = {name: counts.most_common(1)[0] for name, counts in rails.items()}
+    of = {network: name for name, (network, count) in usual.items() if 2 * count > rails[name].total()}
+    odd: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in nodes:
+        for port in node.individual.ports:
+            if of.get(port.network, port.name) != port.name and of.get(usual[port.name][0]) == port.name:
+                odd[port.name, port.network].append(node.name)
+    for (name, network), names in odd.items():
+        expected, count = usual[name]
+        yield Finding(
+            id=RULE.id,
+            level=Level.WARN,
+            host=folded(names),
+            subject=name,
+            message=f"{name} is in {network}, the network of {of[network]}; on {count} of "
+            f"{rails[name].total()} nodes it is in {expected}",
+            effect="rings that stay on a rail (NCCL_CROSS_NIC=0) reach no peer, others leave their switch",
+            evidence={"network": network, "usual_network": expected, "nodes": names},
+            remedy="swap the cables or the addresses back, or order the NICs with NCCL_IB_HCA",
+        )

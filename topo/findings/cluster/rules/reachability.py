@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of trying who reaches whom: the ways that are closed, with who is at fault; what was not tried."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from railgauge.topo.findings.cluster.endpoints import BOOTSTRAP, SOCKET
+from railgauge.topo.findings.cluster.fault import Fault, fault
+from railgauge.topo.findings.cluster.planned import Planned
+from railgauge.topo.findings.cluster.reach import Failure, Pair, Rail, Reach
+from railgauge.topo.findings.cluster.suspects import Part, Suspect, suspects
+from railgauge.topo.findings.file_rule import guarded
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node import mtu_mismatch, ports_blocked, rail_unreachable, rp_filter_strict
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.node_names import folded
+
+TRIED = (rail_unreachable.RULE, ports_blocked.RULE, mtu_mismatch.RULE, rp_filter_strict.RULE)
+"""What trying shows."""
+FILTERS = (ports_blocked.RULE.id, rp_filter_strict.RULE.id)
+"""RDMA passes by the kernel, and so by its filters."""
+Case = tuple[Failure, Fault]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What trying shows; sound: the nodes that were tried in full, and that no finding names."""
+
+    findings: tuple[Finding, ...] = ()
+    sound: frozenset[str] = frozenset()
+
+    def settles(self, finding: Finding, name: str) -> bool:
+        """Whether trying tells better than what was read of a node: no firewall is in the way, or it does not PASS."""
+        is_guess = finding.id == ports_blocked.RULE.id and finding.level is not Level.WARN
+        return (is_guess and name in self.sound) or (finding.level is Level.PASS and (finding.id, name) in self._faulty)
+
+    @cached_property
+    def _faulty(self) -> frozenset[tuple[str, str]]:
+        found = [one for one in self.findings if one.level not in (Level.PASS, Level.UNKNOWN)]
+        return frozenset((one.id, name) for one in found for name in one.evidence["nodes"])
+
+
+def judge(reach: Reach, plan: Planned) -> Reached:
+    """A finding for each node, pair of nodes or whole rail that is at fault; PASS for sound nodes; UNKNOWN."""
+    closed = guarded(rail_unreachable.RULE.id, "", lambda: _closed(reach, plan))
+    if any(one.error for one in closed):
+        return Reached(tuple(closed))
+    sound = _sound(reach, {name for one in closed for name in one.evidence["nodes"]})
+    return Reached((*closed, *_passed(reach, sound), *_unknown(reach)), frozenset(sound))
+
+
+def not_tried(names: Sequence[str]) -> Reached:
+    """Captures alone tell nothing of this: UNKNOWN where there are several."""
+    message = "captures do not tell whether the nodes reach each other: railgauge cluster check -w NODES tries it"
+    return Reached((_about(rail_unreachable.RULE.unknown("", message), names),) if len(names) > 1 else ())
+
+
+def _closed(reach: Reach, plan: Planned) -> Iterator[Finding]:
+    tries = {(one.source, one.target, one.way): one for one in reach.failures}
+    cases: dict[tuple[str, Rail], dict[Pair, Case]] = defaultdict(dict)
+    for one in reach.failures:
+        case = fault(one, tries, reach)
+        cases[case.rule.id, reach.rail(one)][one.source, one.target] = one, case
+    for (_, rail), found in cases.items():
+        for suspect in suspects(found.keys(), reach.rows[rail].pairs):
+            yield _finding(reach, plan, rail, suspect, [found[pair] for pair in sorted(suspect.failed)])
+
+
+def _finding(reach: Reach, plan: Planned, rail: Rail, suspect: Suspect, found: Sequence[Case]) -> Finding:
+    rule = found[0][1].rule
+    words = [text for text, _ in Counter(case.words for _, case in found).most_common()]
+    failure, remedy = next((one, case.remedy) for one, case in found if case.words == words[0])
+    more = f"; {words[1]}" if len(words) == 2 else f"; and {len(words) - 1} more reasons" if words[1:] else ""
+    subject, what = _named(suspect, reach.rows[rail].over)
+    here, there = reach.nodes[failure.source][failure.way[0]], reach.nodes[failure.target][failure.way[1]]
+    finding = rule.finding(
+        _level(rule, rail),
+        subject,
+        f"{what}: {words[0]}{more}",
+        effect=_effect(rule, rail, plan),
+        remedy=remedy,
+        rail=list(rail),
+        pairs=[list(pair) for pair in sorted(suspect.failed)],
+        tried=suspect.of,
+        stage=str(failure.stage),
+        errno=failure.errno,
+        seconds=failure.seconds,
+        source=f"{failure.source} {here.interface} {here.address}",
+        target=f"{failure.target} {there.interface} {there.address} port {failure.port}",
+    )
+    return _about(finding, suspect.nodes or tuple(sorted(reach.rows[rail].nodes, key=natural)))
+
+
+def _named(suspect: Suspect, over: str) -> tuple[str, str]:
+    """Whom a finding is about, and what fails."""
+    failed, of = len(suspect.failed), suspect.of
+    node = suspect.nodes[0] if suspect.nodes else ""
+    if suspect.part is Part.ALL:
+        return over, f"no node reaches another over {over}"
+    if suspect.part is Part.INTO:
+        return f"{node} over {over}", f"{failed} of {of} nodes do not reach {node} over {over}"
+    if suspect.part is Part.OUT_OF:
+        return f"{node} over {over}", f"from {node} over {over} {failed} of {of} nodes are not reached"
+    if suspect.part is Part.BOTH:
+        return f"{node} over {over}", f"{failed} of {of} connections from and to {node} over {over} fail"
+    source, target = next(iter(suspect.failed)) if failed == 1 else suspect.nodes
+    pair = f"{source} {'->' if failed == 1 else '<->'} {target} over {over}"
+    return pair, f"{pair} fails"
+
+
+def _level(rule: Rule, rail: Rail) -> Level:
+    """What sockets use has to be open. Of a RoCE port's interface TCP shows less."""
+    if any(use.startswith(SOCKET) for use in rail):
+        return Level.FAIL
+    return Level.INFO if rule.id in FILTERS else Level.WARN
+
+
+def _effect(rule: Rule, rail: Rail, plan: Planned) -> str:
+    if BOOTSTRAP in rail:
+        return (
+            "NCCL's bootstrap goes this way: ranks on these nodes cannot connect, and the job fails or hangs at start"
+        )
+    if rule.id in FILTERS and not any(use.startswith(SOCKET) for use in rail):
+        return "none on RDMA, which passes the kernel's filters by; sockets on this interface are cut off"
+    if not plan.channels:
+        return "channels that go this way cannot be connected: NCCL fails or hangs when it starts"
+    if count := plan.rails.get(rail, 0):
+        return f"{count} of {plan.channels} channels of the plan go this way: NCCL fails or hangs when it connects them"
+    return f"none of the {plan.channels} channels of the plan goes this way"
+
+
+def _sound(reach: Reach, faulty: Set[str]) -> tuple[str, ...]:
+    out = faulty | {name for pair in reach.untried for name in pair} | {name for name, _ in reach.deaf}
+    there = set().union(*(row.nodes for row in reach.rows.values()))
+    return tuple(name for name in reach.nodes if name in there - out)
+
+
+def _passed(reach: Reach, sound: Sequence[str]) -> Iterator[Finding]:
+    over = ", ".join(row.over for row in reach.rows.values())
+    message = f"connections to and from other sound nodes over {over} carry data"
+    for rule in (rail_unreachable.RULE, ports_blocked.RULE) if sound else ():
+        yield _about(rule.finding(Level.PASS, "", message, remedy=""), sound)
+
+
+def _unknown(reach: Reach) -> Iterator[Finding]:
+    """What was not tried, and why."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for name, why in reach.silent.items():
+        reasons[f"took no part to the end in trying who reaches whom: {why}"].append(name)
+    for (name, place), why in reach.deaf.items():
+        reasons[f"cannot listen on {reach.nodes[name][place].interface}: {why}"].append(name)
+    for name, count in Counter(source for source, _ in reach.untried).items():
+        reasons[f"no time to try {count} of {len(reach.nodes) - 1} nodes: give a longer --timeout"].append(name)
+    if not reach.rows and not reasons:
+        reasons["no two nodes have interfaces that NCCL would connect: nothing was tried"].extend(reach.nodes)
+    for reason, names in reasons.items():
+        yield _about(rail_unreachable.RULE.unknown("", reason), names)
+
+
+def _about(finding: Finding, names: Sequence[str]) -> Finding:
+    return replace(finding, host=folded(names), evidence={**finding.evidence, "nodes": list(names)})

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What most nodes of a design have: each thing and each of its facts put to the vote.
+
+The reference is the sheet of what has the most votes. Whether those are a majority, more than half, is asked of the
+vote; a reference without it is one camp among others.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from railgauge.topo.compare.inventory_sheet import SETTINGS
+from railgauge.topo.compare.sheet import Item
+from railgauge.topo.findings.cluster.alike import Alike, Key
+from railgauge.topo.findings.cluster.node import Sheet
+
+NO_DEVICE = "no PCI device"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """`votes` of `of` nodes that could vote are for `winner`."""
+
+    winner: str | None
+    votes: int
+    of: int
+
+    @property
+    def is_majority(self) -> bool:
+        """Whether more than half are."""
+        return 2 * self.votes > self.of
+
+
+@dataclass(slots=True)
+class _Tally:
+    item: Item
+    nodes: int = 0
+    facts: dict[str, Counter[str | None]] = field(default_factory=dict)
+
+
+class Ballot:
+    """The votes of all nodes of one design."""
+
+    def __init__(self, classes: Sequence[Alike]) -> None:
+        self.nodes = sum(len(one.nodes) for one in classes)
+        self._tallies: dict[Key, _Tally] = {}
+        for one in classes:
+            for key, item in one.items.items():
+                tally = self._tallies.setdefault(key, _Tally(item))
+                tally.nodes += len(one.nodes)
+                for what, value in item.facts.items():
+                    tally.facts.setdefault(what, Counter())[value] += len(one.nodes)
+
+    def reference(self) -> Sheet:
+        """What has the most votes, one thing for an id. A fact that most could not read is not in it."""
+        elected: dict[str, _Tally] = {}
+        for (_, name), tally in self._tallies.items():
+            if self._is_in(tally) and (name not in elected or tally.nodes > elected[name].nodes):
+                elected[name] = tally
+        return tuple(map(self._elected, elected.values()))
+
+    def _is_in(self, tally: _Tally) -> bool:
+        """Whether a thing is one of the design; what is on just half of the nodes is."""
+        return 2 * tally.nodes + (not is_made_up(tally.item)) > self.nodes or tally.item.kind == SETTINGS
+
+    def _elected(self, tally: _Tally) -> Item:
+        winners = {what: counts.most_common(1)[0][0] for what, counts in tally.facts.items()}
+        return replace(tally.item, facts={what: value for what, value in winners.items() if value is not None})
+
+    def on_fact(self, key: Key, what: str) -> Vote:
+        """The vote on a fact, by the nodes that have the thing."""
+        counts = self._tallies[key].facts[what]
+        winner, votes = counts.most_common(1)[0]
+        return Vote(winner, votes, counts.total())
+
+    def on_presence(self, key: Key) -> Vote:
+        """The vote on whether the thing is there: winner "present", or None for absent."""
+        there = self._tallies[key].nodes
+        is_there = self._is_in(self._tallies[key])
+        return Vote("present" if is_there else None, there if is_there else self.nodes - there, self.nodes)
+
+
+def is_made_up(item: Item) -> bool:
+    """Whether a thing is an interface without a device, such as those that containers make, each with its own name."""
+    return item.kind == "interface" and item.facts.get("behind it") == NO_DEVICE

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Differences in sentences: "NIC mlx5_3 (0000:5d:00.0): x8, 15 of 16 nodes x16"."""
+
+from railgauge.topo.compare.diff import UNKNOWN, WORDS
+from railgauge.topo.findings.cluster.comparison import MOVED, PRESENCE
+from railgauge.topo.findings.cluster.report import Difference, Split, Subject
+from railgauge.topo.values.node_names import folded
+
+PATH_TYPE = "path type"
+
+
+def difference_text(one: Difference, *, more: int = 0) -> str:
+    """What is different and what most have; `more`: as many things of that kind differ in the same way."""
+    most = f"{one.votes} of {one.of} nodes"
+    if one.what == PRESENCE and one.value is None:
+        return f"{_names(one.subject, more)} missing, {most} have {_it(more)}"
+    if one.what == PRESENCE:
+        return f"{_names(one.subject, more)} there, {most} do not have {_it(more)}"
+    return f"{_about(one.subject, one.what, more)}{_value(one.what, one.value)}, {most} {_plain(one.majority)}"
+
+
+def split_text(one: Split, *, more: int = 0) -> str:
+    """Each value with the nodes that have it."""
+    camps = ", ".join(f"{_camp(one.what, value)} on {folded(names)}" for value, names in one.camps)
+    return f"{_about(one.subject, '' if one.what == PRESENCE else one.what, more)}{camps}"
+
+
+def _names(subject: Subject, more: int) -> str:
+    return f"{subject.label} and {more} more are" if more else f"{subject.label} is"
+
+
+def _it(more: int) -> str:
+    return "them" if more else "it"
+
+
+def _about(subject: Subject, what: str, more: int) -> str:
+    """What stands before the value: the thing, and the fact where its value does not say which it is."""
+    label = subject.label + (f" and {more} more" if more else "")
+    return (f"{label}: " if label else "") + (f"{what} " if what and what not in (*WORDS, MOVED, PATH_TYPE) else "")
+
+
+def _value(what: str, value: str | None) -> str:
+    if what == MOVED:
+        return f"is at {value}"
+    return f"{value} NVLinks" if what == "NVLinks" and value is not None else _plain(value)
+
+
+def _camp(what: str, value: str | None) -> str:
+    return ("there" if value else "missing") if what == PRESENCE else _value(what, value)
+
+
+def _plain(value: str | None) -> str:
+    return UNKNOWN if value is None else value

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NCCL would decide on GPUDirect RDMA as findings, one for each pair of a GPU and a NIC.
+
+PASS: both directions would use it. FAIL: a GPU could not with a NIC that is its own. WARN: a setting forbids it there,
+or a nearer NIC is not in use. INFO: not with one that NCCL would not take for it, or as the machine is built. A PASS is
+about the decision, not about a transfer: transfers.py.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+from railgauge.topo.findings.file_rule import guarded
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.gdr.pairs import GdrPair, gdr_pairs
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.peers import below_one_switch, has_gpus, nics
+from railgauge.topo.findings.node.rule import Need, Rule, missing
+from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
+from railgauge.topo.nccl.settings.hca import plugin_off
+
+CONSUMER = "GeForce"  # NVIDIA's GPUDirect RDMA documentation: data-center and professional GPUs only
+LEVEL_SETTING, DMA_BUF_SETTING = "NCCL_NET_GDR_LEVEL", "NCCL_DMABUF_ENABLE"
+
+
+def findings(
+    case: Case,
+    pairs: Sequence[GdrPair],
+    tried: Container[GdrPair] = (),
+    asked: Sequence[GdrPair] | None = None,
+) -> tuple[Finding, ...]:
+    """One for each pair, or for those that are asked for; one for the machine where there is none.
+
+    pairs: all of the machine, since what keeps one NIC from it, such as a missing module, is fixed for all of them.
+    tried: those that have moved bytes as well.
+    """
+    if not pairs:
+        return (_without_pairs(case),)
+    models = {gpu.bus_id: gpu.name or "" for gpu in case.inventory.gpus} if case.inventory else {}
+    broken = sorted({pair.net.name or pair.net.id for pair in pairs if pair.used and pair.nic[0] is False})
+
+    @cache
+    def effect() -> str:
+        return once_fixed(case, [f"{nic}.gdr=1" for nic in broken]) if broken else ""
+
+    def judged(pair: GdrPair) -> list[Finding]:
+        return [_finding(case, pair, models.get(pair.gpu.bus_id or "", ""), effect(), pair in tried)]
+
+    wanted = pairs if asked is None else asked
+    return tuple(found for pair in wanted for found in guarded(RULE.id, name(pair), partial(judged, pair)))
+
+
+def name(pair: GdrPair) -> str:
+    """A pair for people: "GPU0 mlx5_0"."""
+    host = f"{pair.gpu.system}." if pair.gpu.system else ""
+    return f"GPU{host}{pair.gpu.dev} {pair.net.name or f'NIC{pair.net.dev}'}"
+
+
+def _without_pairs(case: Case) -> Finding:
+    inventory = case.inventory
+    if not case.system.gpus:
+        unread = missing(Need.NVML, case) if has_gpus(case) else ""
+        level, message = (Level.UNKNOWN, unread) if unread else (Level.INFO, "there is no GPU")
+    elif inventory is None or not inventory.rdma:
+        level, message = Level.INFO, "there is no RDMA device: NCCL uses sockets, which GPUDirect RDMA has no part in"
+    elif off := plugin_off(case.settings):
+        level, message = Level.WARN, f"{off} keeps NCCL from the RDMA devices"
+    else:
+        level = Level.FAIL
+        message = "NCCL uses none of the RDMA devices: railgauge topo show --view rdma tells why"
+    return replace(RULE.finding(level, case.host or "machine", message, remedy=""), host=case.host)
+
+
+def _finding(case: Case, pair: GdrPair, model: str, effect: str, tried: bool) -> Finding:
+    off = [way for way in pair.ways if not way.on]
+    idle = _nearer(case, pair) if GdrCondition.TOO_FAR in {way.failed for way in off} else []
+    level = _level(pair, model, idle)
+    beside = f"; {', '.join(idle)} is nearer, and NCCL does not use it" if idle else ""
+    causes = {way.failed for way in off}
+    found = RULE.finding(
+        level,
+        name(pair),
+        pair.unknown or _message(pair, model) + beside,
+        effect=effect if level is Level.FAIL and GdrCondition.NIC in causes else "",
+        remedy=_remedies(pair, off, idle) if pair.used and not pair.unknown else "",
+    )
+    return replace(found, host=case.host, evidence=_evidence(case, pair, tried) | {"nearer_idle": idle})
+
+
+def _level(pair: GdrPair, model: str, idle: list[str]) -> Level:
+    failed = {way.failed for way in pair.ways if not way.on}
+    if pair.unknown:
+        return Level.UNKNOWN
+    if not failed:
+        return Level.PASS
+    if not pair.used or failed == {GdrCondition.OLD_GPU} or (failed == {GdrCondition.GPU} and CONSUMER in model):
+        return Level.INFO
+    if failed & {GdrCondition.NIC, GdrCondition.GPU}:
+        return Level.FAIL
+    return Level.WARN if idle or _is_forbidden(pair) else Level.INFO
+
+
+def _is_forbidden(pair: GdrPair) -> bool:
+    """Whether a setting says no, not how the machine is built."""
+    off = [way for way in pair.ways if not way.on]
+    set_level = any(way.failed is GdrCondition.TOO_FAR and way.level.source.startswith(LEVEL_SETTING) for way in off)
+    return set_level or any(way.failed is GdrCondition.READ_DISABLED for way in off)
+
+
+def _nearer(case: Case, pair: GdrPair) -> list[str]:
+    """RDMA devices below one switch with the GPU that NCCL does not use: down, or left out."""
+    inventory, taken = case.inventory, {net.name for net in case.system.nets}
+    gpu = inventory.function(pair.gpu.bus_id) if inventory else None
+    if inventory is None or gpu is None:
+        return []
+    near = {nic.bus_id for nic in nics(case) if below_one_switch(gpu, nic)}
+    return [device.name for device in inventory.rdma if device.bus_id in near and device.name not in taken]
+
+
+def _message(pair: GdrPair, model: str) -> str:
+    sending, receiving = pair.ways
+    if sending.on and receiving.on:
+        return f"would be used: {sending.distance} is within {_reach(sending)}{_by(sending)}"
+    if not sending.on and not receiving.on:
+        return f"would not be used: {_why(pair, receiving, model)}{_other(pair)}"
+    way, off = ("sending", sending) if receiving.on else ("receiving", receiving)
+    return f"would not be used for {way}: {_why(pair, off, model)}{_other(pair)}"
+
+
+def _reach(way: GpuDirect) -> str:
+    return f"{way.level.type} ({way.level.source})"
+
+
+def _by(way: GpuDirect) -> str:
+    relayed = " by way of the GPU next to it, which relays (PXN)" if way.relay else ""
+    return relayed + (", its memory mapped over PCI, not over the chip-to-chip link" if way.pci_mapping else "")
+
+
+def _other(pair: GdrPair) -> str:
+    return "" if pair.used else "; NCCL would take another NIC for this GPU"
+
+
+def _why(pair: GdrPair, way: GpuDirect, model: str) -> str:
+    reasons = {
+        GdrCondition.NIC: pair.nic[1],
+        GdrCondition.GPU: f"the GPU{f', {model},' if model else ''} cannot do GPUDirect RDMA",
+        GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
+        GdrCondition.OLD_GPU: "a GPU before sm 80 without NVLink to another is not read from",
+        GdrCondition.TOO_FAR: f"{way.distance} is beyond {_reach(way)}{_by(way)}",
+    }
+    return reasons[way.failed] if way.failed else ""
+
+
+def _remedies(pair: GdrPair, off: Sequence[GpuDirect], idle: Sequence[str]) -> str:
+    nearer = [f"bring {', '.join(idle)} into use: its port, NCCL_IB_HCA"] if idle else []
+    return "; ".join(dict.fromkeys([*nearer, *(_remedy(pair, way) for way in off)]))
+
+
+def _remedy(pair: GdrPair, way: GpuDirect) -> str:
+    if way.failed is GdrCondition.TOO_FAR:
+        if way.level.source.startswith(LEVEL_SETTING):
+            return f"leave {LEVEL_SETTING} unset, or set it to {way.distance}"
+        return (
+            f"a NIC below the GPU's own PCIe switch; {LEVEL_SETTING}={way.distance} uses it all the same, which is "
+            "slower on many processors: measure it"
+        )
+    remedies = {
+        GdrCondition.NIC: f"leave {DMA_BUF_SETTING} unset, or modprobe nvidia_peermem"
+        if DMA_BUF_SETTING in pair.nic[1]
+        else "modprobe nvidia_peermem, or NVIDIA's open kernel modules with rdma-core 34 (DMA-BUF): "
+        "railgauge explain peermem-missing",
+        GdrCondition.GPU: "",
+        GdrCondition.READ_DISABLED: "leave NCCL_NET_GDR_READ unset",
+        GdrCondition.OLD_GPU: "NCCL_NET_GDR_READ=1 uses it all the same: measure it",
+    }
+    return remedies[way.failed] if way.failed else ""
+
+
+def _evidence(case: Case, pair: GdrPair, tried: bool) -> dict[str, Any]:
+    gdr = case.inventory.gdr if case.inventory else None
+    return {
+        "gpu": pair.gpu.bus_id,
+        "nic": pair.net.name,
+        "used_by_nccl": pair.used,
+        "send": _direction(pair.sending),
+        "receive": _direction(pair.receiving),
+        "distance": pair.sending.distance,
+        "level": pair.sending.level.type,
+        "level_source": pair.sending.level.source,
+        "relay": pair.sending.relay,
+        "pci_mapping": pair.sending.pci_mapping,
+        "nic_gdr": pair.nic[0],
+        "nic_gdr_why": pair.nic[1],
+        "gpu_gdr": pair.gpu_can,
+        "peer_memory": list(gdr.peer_memory) if gdr else None,
+        "dma_buf_gpus": gdr.dma_buf_gpus if gdr else None,
+        "kernel": gdr.kernel if gdr else None,
+        "driver": gdr.driver if gdr else None,
+        "open_driver": gdr.open_driver if gdr else None,
+        "transfer_tried": tried,
+    }
+
+
+def _direction(way: GpuDirect) -> dict[str, Any]:
+    return {"used": way.on, "condition": str(way.failed) if way.failed else None}
+
+
+RULE = Rule(
+    id="gpu-direct-rdma",
+    title="GPUDirect RDMA between a GPU and a NIC",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "NCCL lets a NIC read and write a GPU's memory where five conditions hold, for sending and for receiving by "
+        "itself: the NIC can (a peer-memory module, or DMA-BUF), the GPU can, reading is allowed (NCCL_NET_GDR_READ; "
+        "before sm 80 only with NVLink), and the two are near enough (PXB, or P2C on chip-to-chip links, unless "
+        "NCCL_NET_GDR_LEVEL says otherwise). Which of them says no it tells in TRACE builds only. A machine whose "
+        "NICs are all on the other side of the root complex goes without by design."
+    ),
+    passes="GPUDirect RDMA would be used in both directions",
+    reads=(
+        "paths between GPUs and NICs",
+        "the peer-memory modules",
+        "CUDA and libibverbs on DMA-BUF",
+        "NCCL_NET_GDR_*",
+    ),
+    shows=(
+        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",
+        "Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0/GDRDMA (with it)",
+        "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+    ),
+    sure="railgauge gdr check; NCCL_DEBUG=INFO: /GDRDMA after NET/IB; perftest's ib_write_bw --use_cuda=0",
+    remedy="by the condition that says no: railgauge gdr check names it",
+    links=("https://github.com/NVIDIA/nccl/issues/897", "https://github.com/NVIDIA/nccl/issues/2345"),
+    check=lambda case: findings(*gdr_pairs(case)),
+)

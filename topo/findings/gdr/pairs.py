@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every GPU with every NIC that NCCL's IB plugin takes: whether GPUDirect RDMA would be used, in both directions.
+
+What nobody could ask (DMA-BUF without CUDA or libibverbs) is taken to work, so that the other conditions are decided;
+where they all hold the pair is unknown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
+from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
+from railgauge.topo.nccl.paths.gpudirect import GpuDirect
+from railgauge.topo.nccl.paths.paths import Paths
+from railgauge.topo.nccl.settings import levels
+from railgauge.topo.xml.topology import Topology
+from railgauge.topo.xml.tree import thaw
+
+MEANING = {name: levels.MEANING[name] for name in levels.MEANING if "GDR" in name or "PXN" in name} | {
+    "NCCL_DMABUF_ENABLE": "0: no DMA-BUF",
+    "NCCL_IB_HCA": "which RDMA ports NCCL uses",
+    "NCCL_IB_DISABLE": "1: no RDMA",
+}
+Answer = tuple[bool | None, str]
+"""Whether NIC and host can do it, None where that is not known, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GdrPair:
+    """One GPU and one NIC. used: NCCL would take this NIC for this GPU. nic: of the NIC and the host.
+
+    gpu_can: what CUDA says of the GPU, None where it was not asked.
+    """
+
+    gpu: Node
+    net: Node
+    used: bool
+    sending: GpuDirect
+    receiving: GpuDirect
+    nic: Answer
+    gpu_can: bool | None
+
+    @property
+    def ways(self) -> tuple[GpuDirect, GpuDirect]:
+        """Both decisions, sending first."""
+        return self.sending, self.receiving
+
+    @property
+    def unknown(self) -> str:
+        """What would have to be known to decide it; "" where it is decided."""
+        if not any(way.on for way in self.ways):
+            return ""
+        if self.nic[0] is None:
+            return self.nic[1]
+        return "CUDA did not tell whether the GPU can do GPUDirect RDMA" if self.gpu_can is None else ""
+
+
+def gdr_pairs(case: Case) -> tuple[Case, tuple[GdrPair, ...]]:
+    """The machine as the settings in force make it, and all pairs of one host; none without GPUs, or NICs of the IB
+    plugin. A topology file has what its attributes say.
+    """
+    if case.reader is None or case.inventory is None:
+        ports = [net for net in case.system.nets if net.port]  # those of sockets are 0
+        return case, _pairs(case, {net.id: (bool(net.gdr), f"the file says gdr={net.gdr:d}") for net in ports})
+    answers = ib_answers(survey_rdma(case.reader, case.settings))
+    machine = replace(case.machine, topology=_with(case.machine.topology, answers))
+    there = Case(machine, settings=case.known_settings)
+    return there, _pairs(there, {net.id: answers[net.name] for net in there.system.nets if net.name in answers})
+
+
+def port_of(case: Case, net: Node) -> tuple[str, int]:
+    """The device of a NIC, and the port of that device: the topology's counts through the functions of a card."""
+    assert case.reader is not None
+    used = [port.nccl for port in survey_rdma(case.reader, case.settings).ports if port.nccl is not None]
+    own = (port.rdma_port.number for port in used if (port.name, port.port) == (net.name, net.port))
+    return net.name or "", next(own, 1)
+
+
+def ib_answers(survey: RdmaSurvey) -> dict[str, Answer]:
+    """By the name of each device with a port that NCCL uses."""
+    return {port.device.name: port.gdr for port in survey.ports if port.nccl is not None}
+
+
+def _with(topology: Topology, answers: Mapping[str, Answer]) -> Topology:
+    """The topology with these answers; one that is not known counts as yes."""
+    root = thaw(topology.root)
+    for net in root.walk():
+        found = answers.get(net.get("name") or "") if net.name == "net" else None
+        if found is not None:
+            net.put("gdr", str(int(found[0] is not False)))
+    return replace(topology, root=root.freeze())
+
+
+def _pairs(case: Case, answers: Mapping[str, Answer]) -> tuple[GdrPair, ...]:
+    can = {gpu.bus_id: gpu.gdr for gpu in case.inventory.gpus} if case.inventory else {}
+    found = []
+    for gpu in case.system.gpus:
+        nets = [net for net in case.system.nets if net.id in answers and net.system == gpu.system]
+        taken = _taken(case.table, gpu, nets)
+        for net in nets:
+            sending, receiving = (case.table.gpu_direct(gpu.id, net.id, sending=way) for way in (True, False))
+            found.append(
+                GdrPair(
+                    gpu=gpu,
+                    net=net,
+                    used=net.id in taken,
+                    sending=sending,
+                    receiving=receiving,
+                    nic=answers[net.id],
+                    gpu_can=can.get(gpu.bus_id or "", gpu.gdr) if case.inventory else gpu.gdr,
+                )
+            )
+    return tuple(found)
+
+
+def _taken(table: Paths, gpu: Node, nets: list[Node]) -> set[str]:
+    """The NICs that are the GPU's: those that NCCL takes, or those that the wires put nearer.
+
+    Without GPUDirect RDMA NCCL sends by way of the CPU, from where a near NIC is as far as others.
+    """
+    if not nets:
+        return set()
+    wired = {net.id: PATH_TYPES.index(table.wired(gpu.id, net.id).type) for net in nets}
+    chosen = [net for net in table.local_nets(gpu) if net.id in wired] or nets
+    least = min(wired.values())
+    if least < min(PATH_TYPES.index(table.get(gpu.id, net.id).type) for net in chosen):
+        return {net for net, distance in wired.items() if distance == least}
+    return {net.id for net in chosen}

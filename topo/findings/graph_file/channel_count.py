@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nchannels that is not how many channels there are, or more than NCCL has room for.
+
+NCCL goes by nchannels and takes what is not there for GPU 0 (`ncclTopoGetGraphFromXmlSub`); it doubles the channels
+into a table of 64 (`ncclTopoPreset`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from railgauge.topo.channels.graph import MAX_CHANNELS
+from railgauge.topo.errors import InputError
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile
+from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.xml.element import to_integer
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for graph in file.main():
+        there = sum(1 for _ in graph.all("channel"))
+        try:
+            said = to_integer(graph.get("nchannels") or str(there), "nchannels", None, None)
+        except InputError:
+            continue  # attribute_missing.py
+        about: dict[str, Any] = {"nchannels": said, "channels": there}
+        if said > MAX_CHANNELS:
+            message = f"nchannels is {said}: NCCL runs each channel twice and has room for {2 * MAX_CHANNELS}"
+            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL writes beyond its table", **about)
+        elif said > there:
+            message = f"nchannels is {said}, but there are {there}"
+            yield RULE.of_graph(Level.FAIL, graph, message, effect="NCCL takes the rest for rank 0", **about)
+        elif said < there:
+            effect = f"NCCL uses the first {said}" if said > 0 else "NCCL searches channels of its own"
+            message = f"nchannels is {said}, but there are {there}"
+            yield RULE.of_graph(Level.WARN, graph, message, effect=effect, **about)
+
+
+RULE = Rule(
+    id="graph-channel-count",
+    title="nchannels is not the number of channels",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="set nchannels to the number of <channel> elements, 32 at most",
+    check=_check,
+)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A channel without an end: no NIC in or out where there are several nodes, or a step for which there is no way."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.channels.load import is_open, steps
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, Placed
+from railgauge.topo.findings.graph_file.rule import Rule
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for placed in file.channels():
+        nets = sum(1 for _ in placed.channel.all("net"))
+        if nets not in (0, 2) or (nets == 0 and file.group.leaves):
+            message = f"has {nets} <net>, but channels of several nodes need two, in and out"
+            effect = "NCCL has no NIC to leave this node by"
+            yield RULE.of_channel(Level.FAIL, placed, message, effect=effect, nets=nets)
+    for element, graph in file.read():
+        for number, (channel, at) in enumerate(zip(graph.channels, element.all("channel"), strict=False)):
+            for step in steps(file.group, graph, channel):
+                if is_open(file.group, step):
+                    placed = Placed(graph=element, channel=at, number=number)
+                    message = f"there is no path from {step.source.id} to {step.target.id}"
+                    yield RULE.of_channel(Level.FAIL, placed, message, effect="NCCL stops when it connects them")
+
+
+RULE = Rule(
+    id="graph-channel-open",
+    title="A channel that does not close, or leads to no NIC",
+    levels=(Level.FAIL,),
+    remedy="search anew, with --nodes 2 for a node that is one of several",
+    check=_check,
+)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A <gpu> whose rank is not that of the GPU which its dev names.
+
+NCCL 2.30 writes and reads rank, which then wins over dev; releases before know dev alone.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
+from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.values.strtol import strtol
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for placed in file.channels():
+        for gpu in placed.channel.all("gpu"):
+            node, text = named(file, gpu, file.system.ranks), gpu.get("rank")
+            if node and text is not None and strtol(text) != node.rank:
+                message = f"GPU {gpu.get('dev')} has rank {text}, but is rank {node.rank} of this machine"
+                effect = "NCCL 2.30 goes by rank, earlier releases by dev"
+                about = {"rank": text, "dev": gpu.get("dev")}
+                yield RULE.of_channel(Level.WARN, placed, message, at=gpu, effect=effect, **about)
+
+
+RULE = Rule(
+    id="graph-gpu-rank",
+    title="A rank that is not the GPU's",
+    levels=(Level.WARN,),
+    remedy="leave rank out: dev tells the GPU on every node",
+    check=_check,
+)

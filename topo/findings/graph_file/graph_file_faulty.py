@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file that the strict reader refuses for what no other rule tells, such as another version."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile
+from railgauge.topo.findings.graph_file.rule import Rule
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    if file.fault:
+        message = str(file.fault).removeprefix(f"{file.path}:").removeprefix(f"{file.fault.line}:").strip()
+        yield RULE.finding(Level.FAIL, file.path, message, line=file.fault.line)
+
+
+RULE = Rule(
+    id="graph-file-faulty",
+    title="A file that contradicts itself or is of another version",
+    levels=(Level.FAIL,),
+    remedy="correct the value, or search anew: railgauge graph search -o FILE",
+    check=_check,
+)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links that the channels load beyond what they carry, under NCCL's routes and overheads; links alike told together.
+
+NCCL's own search overloads none. A file that asks for more than twice what a link has was made for another machine.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.channels.load import alike, overloaded
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile
+from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.render.load_text import named
+
+FAR_BEYOND = 2.0  # times what a link carries
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for element, graph in file.read():
+        total = graph.total(2 if file.group.leaves else 1)
+        for group in alike(overloaded(file.group, graph)):
+            first = group[0]
+            yield RULE.of_graph(
+                Level.FAIL if first.share > FAR_BEYOND else Level.WARN,
+                element,
+                f"{first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s, {first.share:.0%}, on {named(group)}",
+                effect=f"{total:g} -> {total / first.share:.3g} GB/s",
+                links=[[load.link.source, load.link.target] for load in group],
+                gb_per_s=round(first.gb_per_s, 6),
+                capacity_gb_per_s=first.link.gb_per_s,
+            )
+
+
+RULE = Rule(
+    id="graph-link-overloaded",
+    title="A link loaded beyond what it carries",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="fewer or slower channels, or others: railgauge graph search finds those that fit",
+    check=_check,
+)

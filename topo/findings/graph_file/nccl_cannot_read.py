@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's own XML parser refuses the file or reads it otherwise than XML means it (topology_file/nccl_parser.py)."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile
+from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.findings.topology_file.nccl_parser import GRAPHS, stumbles
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for stumble in stumbles(file.data, GRAPHS):
+        level, effect = (Level.FAIL, "NCCL stops") if stumble.fatal else (Level.WARN, "")
+        yield RULE.finding(level, file.path, stumble.what, effect=effect, line=stumble.line)
+
+
+RULE = Rule(
+    id="graph-nccl-cannot-read",
+    title="NCCL's own XML parser refuses the file or reads it otherwise",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="write it as NCCL does: railgauge graph search -o FILE",
+    check=_check,
+)

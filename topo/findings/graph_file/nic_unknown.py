@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A <net> that the machine does not have. NCCL takes it unseen and stops when it connects."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
+from railgauge.topo.findings.graph_file.rule import Rule
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    known = " ".join(f"{dev_number(net):#x}" for net in file.system.nets) or "it has none"
+    for placed in file.channels():
+        for net in placed.channel.all("net"):
+            if net.get("dev") and named(file, net, file.system.nets) is None:
+                message = f"NIC {net.get('dev')} is not of this machine: {known}"
+                effect = "NCCL stops when it connects the nodes"
+                yield RULE.of_channel(Level.FAIL, placed, message, at=net, effect=effect, dev=net.get("dev"))
+
+
+RULE = Rule(
+    id="graph-nic-unknown",
+    title="A NIC that the machine does not have",
+    levels=(Level.FAIL,),
+    remedy="dev is the NIC's number in NCCL's order, hexadecimal; railgauge topo show lists them",
+    check=_check,
+)

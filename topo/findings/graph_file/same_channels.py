@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""samechannels=1 although the channels differ: NCCL then counts on less latency (`ncclTopoTuneModel`)."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile
+from railgauge.topo.findings.graph_file.rule import Rule
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    for element, graph in file.read():
+        different = len({channel.ranks for channel in graph.channels})
+        if graph.same_channels and different > 1:
+            message = f"samechannels is 1, but there are {different} different ones"
+            effect = "NCCL takes broadcast and reduce for faster than they are"
+            yield RULE.of_graph(Level.WARN, element, message, effect=effect, different=different)
+
+
+RULE = Rule(
+    id="graph-samechannels",
+    title="samechannels is 1, but the channels differ",
+    levels=(Level.WARN,),
+    remedy="set samechannels to 0",
+    check=_check,
+)

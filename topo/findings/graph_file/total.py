@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the channels would reach, beside NCCL's own choice and what no channels could exceed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from railgauge.topo.channels import Graph, Policy, search
+from railgauge.topo.channels.load import overloaded
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of
+from railgauge.topo.findings.graph_file.rule import Rule
+from railgauge.topo.render.graph_text import products
+
+
+def _check(file: GraphFile) -> Iterator[Finding]:
+    nodes, nccl, best = 2 if file.group.leaves else 1, _searched(file, Policy.NCCL), _searched(file, Policy.BEST)
+    for element, graph in file.read():
+        total, name = graph.total(nodes), name_of(element)
+        message = products(len(graph.channels), total)
+        evidence: dict[str, Any] = {"gb_per_s": total}
+        if worst := next(iter(overloaded(file.group, graph)), None):
+            evidence["carried_gb_per_s"] = total / worst.share
+            message += f", of which the links carry {total / worst.share:.4g}"
+        if name in nccl:
+            evidence["nccl_gb_per_s"] = nccl[name].total(nodes)
+            message += f"; NCCL would choose {evidence['nccl_gb_per_s']:g}"
+        if name in best and (bound := best[name].bound):
+            evidence["bound_gb_per_s"] = bound.gb_per_s
+            message += f"; none reach more than {bound.gb_per_s:.4g} ({bound.why})"
+        yield RULE.of_graph(Level.INFO, element, message, **evidence)
+
+
+def _searched(file: GraphFile, policy: Policy) -> dict[str, Graph]:
+    """The ring and tree that a search finds, by name; nothing where there are none."""
+    try:
+        graphs = search(
+            file.system, nodes=file.nodes, policy=policy, steering=file.steering, p2p=file.p2p, denied=file.denied
+        )
+    except UnavailableError:
+        return {}
+    return {"ring": graphs.ring, "tree": graphs.tree}
+
+
+RULE = Rule(
+    id="graph-total",
+    title="What the channels reach, beside NCCL's choice and the bound",
+    levels=(Level.INFO,),
+    remedy="",
+    check=_check,
+)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cores whose clock is kept low or rises late."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.cpufreq import POLICIES
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import has_peers
+from railgauge.topo.findings.node.rule import Rule
+
+PERFORMANCE, LOWEST = "performance", "powersave"
+HARDWARE = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")  # there powersave means that the CPU itself decides
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    governors = case.evidence.governors
+    if not governors:
+        yield RULE.unknown(
+            case.host, f"{POLICIES} shows nothing: not recorded, or firmware or hypervisor rule the clock"
+        )
+    for (driver, governor), count in governors.items():
+        if governor is None:
+            yield RULE.unknown(case.host, f"the governor of {count} policies cannot be read")
+        elif governor != PERFORMANCE:
+            lowest = governor == LOWEST and driver not in HARDWARE
+            yield RULE.finding(
+                Level.WARN if lowest and driver else Level.INFO,
+                case.host,
+                f"governor {governor} (driver {driver or 'unknown'}) on {count} policies",
+                effect="the cores stay at their lowest clock" if lowest else "the clock rises late for short bursts",
+                driver=driver,
+                governor=governor,
+                policies=count,
+            )
+
+
+RULE = Rule(
+    id="cpu-governor",
+    title="The CPU's clock is not kept up",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "NCCL's proxy threads sleep and wake for each chunk. With a governor that lowers the clock at rest small "
+        "messages take longer and vary. powersave of acpi-cpufreq is the lowest clock; of intel_pstate it is not."
+    ),
+    passes="every core has the governor performance",
+    reads=(f"{POLICIES}/policy*/scaling_governor", f"{POLICIES}/policy*/scaling_driver"),
+    sure="cpupower frequency-info",
+    remedy="cpupower frequency-set -g performance",
+    links=("https://github.com/NVIDIA/nccl-tests/issues/293",),
+    concerns=has_peers,
+    check=_check,
+)

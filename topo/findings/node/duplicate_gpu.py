@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two GPUs that say to be the same one."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.rule import Need, Rule
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    gpus = case.inventory.gpus if case.inventory else ()
+    indices: dict[str, list[int]] = {}
+    for gpu in gpus:
+        indices.setdefault(f"bus id {gpu.bus_id}", []).append(gpu.index)
+        if gpu.uuid:
+            indices.setdefault(f"UUID {gpu.uuid}", []).append(gpu.index)
+    yield from (_finding(what, found) for what, found in indices.items() if len(found) > 1)
+    for (_, number), count in Counter(gpu.key for gpu in case.file.all("gpu")).items():
+        if count > 1:
+            where = next(gpu.bus_id for gpu in case.file.all("gpu") if gpu.key[1] == number)
+            yield _finding(
+                f"bus id {where}", [gpu.number("dev") for gpu in case.file.all("gpu") if gpu.bus_id == where]
+            )
+
+
+def _finding(what: str, indices: Sequence[int | None]) -> Finding:
+    return RULE.finding(
+        Level.FAIL,
+        what.rpartition(" ")[2],
+        f"{len(indices)} GPUs have the {what} (indices {', '.join(map(str, indices))})",
+        effect="NCCL refuses two ranks on what it takes for one GPU",
+        indices=list(indices),
+    )
+
+
+RULE = Rule(
+    id="duplicate-gpu",
+    title="One GPU twice",
+    levels=(Level.FAIL, Level.UNKNOWN),
+    about=(
+        "NCCL compares the bus ids of all ranks on a host and refuses to start when two are equal. Mostly two ranks "
+        "chose one GPU, LOCAL_RANK unused; a topology file or a virtual machine may list one GPU twice, too."
+    ),
+    passes="every GPU has a UUID and a bus id of its own",
+    reads=("nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo", "a topology file's <gpu>"),
+    shows=(
+        "Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000",
+        "Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1 ...",
+    ),
+    sure="nvidia-smi -L; print torch.cuda.current_device() and LOCAL_RANK in each rank",
+    remedy="torch.cuda.set_device(LOCAL_RANK) before the first collective; one launcher sets CUDA_VISIBLE_DEVICES",
+    links=("https://github.com/NVIDIA/nccl/issues/1241", "https://github.com/horovod/horovod/issues/3929"),
+    needs=(Need.NVML,),
+    concerns=lambda case: case.inventory is None or has_gpus(case),
+    check=_check,
+)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fault costs, by the cost model of `graph predict`: an all-reduce of 1 GiB with and without it.
+
+The search and the model are loaded for a finding alone: a healthy machine is examined without them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.nccl.graph.peer_status import denied_pairs
+
+if TYPE_CHECKING:
+    from railgauge.topo.predict.comparison import Comparison
+    from railgauge.topo.predict.forecast import Forecast
+    from railgauge.topo.predict.plan import Plan
+
+SIZE = 1 << 30
+
+
+def effect_of(case: Case, *, sets: Iterable[str] = (), drops: Iterable[str] = (), nodes: int = 1) -> str:
+    """What edits that make the plan as the machine really is (what_if.py) do to the prediction; "" where nothing is
+    predicted, such as for one GPU alone.
+    """
+    found = _edited(case, tuple(sets), tuple(drops), nodes)
+    return found.statement if found else ""
+
+
+def _edited(case: Case, sets: tuple[str, ...], drops: tuple[str, ...], nodes: int) -> "Comparison | None":
+    try:
+        after = with_edits(case, sets, drops)
+    except Error:
+        return None
+    return compared(case, after, (*sets, *drops), nodes=nodes)
+
+
+def with_edits(case: Case, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Case:
+    """The machine after edits, under the same settings; Error for what cannot be edited."""
+    from railgauge.topo.compare.what_if import edited
+
+    machine = replace(case.machine, topology=edited(case.machine.topology, sets, drops))
+    return Case(machine, settings=case.known_settings)
+
+
+def once_fixed(case: Case, sets: Iterable[str], *, nodes: int = 2) -> str:
+    """What edits that fix a fault do to the prediction for several such nodes; "" where nothing is predicted, or where
+    the plan would lose by them, since NCCL's search may find other channels: that is no effect of the fault.
+    """
+    found = _edited(case, tuple(sets), (), nodes)
+    return f"once fixed, {nodes} such nodes: {found.statement}" if found and found.change >= 0 else ""
+
+
+def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: int = 1) -> "Comparison | None":
+    """The predictions for two states of a machine; None where one is not predicted."""
+    from railgauge.topo.predict.comparison import Comparison
+
+    try:
+        return Comparison(edits=edits, before=_forecast(before, nodes), after=_forecast(after, nodes))
+    except Error:
+        return None
+
+
+def planned(case: Case, nodes: int = 1) -> "Plan":
+    """What NCCL would run on a machine, as one of several such nodes; Error where it finds no channels."""
+    from railgauge.topo.channels import Policy, search
+    from railgauge.topo.predict.plan import Plan
+
+    denied = denied_pairs(case.system, case.reader)
+    graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
+    return Plan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
+
+
+def _forecast(case: Case, nodes: int) -> "Forecast":
+    from railgauge.topo.nccl.settings.algorithm import Collective
+    from railgauge.topo.nccl.settings.algorithms import read_allowed
+    from railgauge.topo.predict.forecast import forecast
+
+    return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))

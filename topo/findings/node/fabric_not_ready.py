@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs that the NVLink fabric has not taken in: no fabric manager, or one of another release."""
+
+import re
+from collections.abc import Iterator
+
+from railgauge.topo.facts.pci_class import NVSWITCH
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import gpus
+from railgauge.topo.findings.node.rule import Need, Rule
+
+STARTED, PROGRESS, COMPLETED = 1, 2, 3  # nvmlGpuFabricState_t: not started, in progress, completed
+WORDS = {STARTED: "not started", PROGRESS: "in progress"}
+NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
+FROM_SM = 90  # older GPUs tell no fabric state
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    error = case.evidence.driver.cuda_error or ""
+    if re.search(rf"\b{NOT_READY}\b", error):
+        yield RULE.finding(Level.FAIL, case.host, f"CUDA does not start: {error}", effect=NOTHING, cuda=error)
+    yield from _of_another_release(case)
+    silent = []
+    for gpu in _on_switches(case):
+        fabric = gpu.fabric
+        if fabric is None or fabric.state is None:
+            silent += [gpu.bus_id] if gpu.sm >= FROM_SM else []
+        elif fabric.state in WORDS or (fabric.state == COMPLETED and fabric.status):
+            state = WORDS.get(fabric.state, f"completed with NVML status {fabric.status}")
+            message = f"GPU{gpu.index} ({gpu.bus_id}): the fabric is {state}"
+            yield RULE.finding(
+                Level.FAIL, gpu.bus_id, message, effect=NOTHING, state=fabric.state, status=fabric.status
+            )
+    if silent:
+        yield RULE.unknown(silent[0], f"NVML tells no fabric state of {len(silent)} GPUs", gpus=silent)
+
+
+def _of_another_release(case: Case) -> Iterator[Finding]:
+    """A fabric manager that will not start, or not again: it checks the driver's release."""
+    manager, driver = case.evidence.fabric_manager, case.evidence.driver.module
+    if not manager or not driver or manager == driver:
+        return
+    joined = _on_switches(case)
+    waiting = any(gpu.fabric and gpu.fabric.state in WORDS for gpu in joined)
+    works = bool(joined) and not waiting and not case.evidence.driver.cuda_error
+    yield RULE.finding(
+        Level.WARN if works else Level.FAIL,
+        "nv-fabricmanager",
+        f"nv-fabricmanager is {manager}, the driver is {driver}: it starts with its own release only",
+        effect="the fabric works until the next restart" if works else NOTHING,
+        fabric_manager=manager,
+        driver=driver,
+    )
+
+
+def _on_switches(case: Case) -> list[Gpu]:
+    """Those that NVSwitches join, or that say to be in a fabric."""
+    known = case.inventory.gpus if case.inventory else ()
+    return [gpu for gpu in known if (gpu.fabric and gpu.fabric.state) or _has_switch(gpu)]
+
+
+def _has_switch(gpu: Gpu) -> bool:
+    return any(link.remote_kind == "switch" and link.up for link in gpu.links)
+
+
+def _concerns(case: Case) -> bool:
+    if case.inventory is None or _on_switches(case) or case.evidence.driver.cuda_error:
+        return True
+    if any((one.pci_class or "").startswith(NVSWITCH) and one.vendor == NVIDIA for one in case.inventory.pci):
+        return True
+    return case.inventory.no_nvml is not None and bool(gpus(case))
+
+
+NOTHING = "CUDA fails with 802 (system not yet initialized), or NVLink and NVLS stay unused"
+RULE = Rule(
+    id="fabric-not-ready",
+    title="The NVLink fabric is not ready",
+    levels=(Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "On boards with NVSwitches the fabric manager has to train the links and take each GPU in. Until then CUDA "
+        "does not start there, or GPUs start without the fabric. One of another release than the driver stops at once."
+    ),
+    passes="every GPU on NVSwitches is taken into the fabric",
+    reads=("nvmlDeviceGetGpuFabricInfoV", "cuInit", "nv-fabricmanager --version", "/proc/driver/nvidia/version"),
+    shows=(
+        "CUDA failure 802 'system not yet initialized'",
+        "fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03.",
+        "transport/nvls.cc:244 NCCL WARN Cuda failure 1 'invalid argument'",
+        "Failed to bind NVLink SHARP (NVLS) Multicast memory ... CUDA error 401",
+    ),
+    sure="nvidia-smi -q | grep -A2 Fabric; systemctl status nvidia-fabricmanager",
+    remedy="start nvidia-fabricmanager of the driver's very release; reset the GPUs where it stays in progress",
+    links=(
+        "https://github.com/NVIDIA/nccl-tests/issues/264",
+        "https://github.com/NVIDIA/nccl/issues/1488",
+        "https://github.com/NVIDIA/nccl/issues/1562",
+        "https://github.com/NVIDIA/gpu-operator/issues/544",
+    ),
+    needs=(Need.MACHINE, Need.NVML),
+    concerns=_concerns,
+    check=_check,
+)

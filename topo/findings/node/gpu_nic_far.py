@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU whose nearest RDMA NIC is further away than those of its siblings."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.rule import Need, Rule, missing
+from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
+
+NEAR = PATH_TYPES.index("PXB")  # NCCL uses GPUDirect RDMA that far
+FAR = PATH_TYPES.index("SYS")
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    nets = _rdma_nets(case)
+    if not case.system.gpus or not nets:
+        yield RULE.unknown(case.host, missing(Need.NVML, case) or "no RDMA device is one that NCCL would take")
+        return
+    nearest = {gpu: min((_distance(case, gpu, net), net.index) for net in nets) for gpu in case.system.gpus}
+    near = [gpu for gpu, (distance, _) in nearest.items() if distance <= NEAR]
+    for gpu, (distance, index) in nearest.items():
+        net = next(net for net in nets if net.index == index)
+        if distance > NEAR and len(near) * 2 > len(nearest):
+            kind = PATH_TYPES[distance]
+            yield RULE.finding(
+                Level.WARN if _has_one_each(case, nets) else Level.INFO,
+                gpu.bus_id or gpu.id,
+                f"GPU{gpu.dev} ({gpu.bus_id}) reaches its nearest NIC {net.name} over {kind}, where {len(near)} of "
+                f"{len(nearest)} GPUs have one behind their own switch",
+                effect="no GPUDirect RDMA of its own: it goes through host memory, or over NVLink to another GPU (PXN)",
+                nearest=net.name,
+                type=kind,
+                near_gpus=len(near),
+            )
+    if not near and all(distance >= FAR for distance, _ in nearest.values()):
+        yield RULE.finding(
+            Level.INFO,
+            case.host,
+            "every NIC is on another socket than the GPUs",
+            effect="no GPUDirect RDMA; all traffic between nodes crosses the link between the sockets",
+        )
+
+
+def _has_one_each(case: Case, nets: list[Node]) -> bool:
+    """Whether the board has a NIC for each GPU, but for one that is gone; a port that is down is told as such."""
+    return len(nets) >= len(case.system.gpus) - 1 and not _port_down(case)
+
+
+def _port_down(case: Case) -> bool:
+    devices = case.inventory.rdma if case.inventory else ()
+    return any(port.state is not None and not port.is_active for device in devices for port in device.ports)
+
+
+def _distance(case: Case, gpu: Node, net: Node) -> int:
+    return PATH_TYPES.index(case.table.wired(gpu.id, net.id).type)
+
+
+def _rdma_nets(case: Case) -> list[Node]:
+    """NICs that NCCL's IB plugin would take: those named as RDMA devices."""
+    return [net for net in case.system.nets if net.name in _hardware(case)]
+
+
+def _hardware(case: Case) -> set[str]:
+    """The names of RDMA devices that are no software."""
+    return {device.name for device in case.inventory.rdma if not device.virtual} if case.inventory else set()
+
+
+RULE = Rule(
+    id="gpu-nic-far",
+    title="A GPU far from every NIC",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "GPUDirect RDMA is used up to path type PXB: GPU and NIC below one PCIe switch. A NIC in the wrong slot, or "
+        "one that is missing, leaves its GPU with one behind the root complex or on the other socket."
+    ),
+    passes="the GPUs are as near to a NIC as most of them, or none is behind a switch by design",
+    reads=("/sys/bus/pci/devices", "/sys/class/infiniband"),
+    shows=("Channel 00/0 : 1[1] -> 8[0] [send] via NET/IB/0",),
+    sure="railgauge topo show --view matrix: PIX or PXB between each GPU and its NIC",
+    remedy="move the NIC to the slot behind that GPU's switch; see whether one is down or missing (ib-port-down)",
+    links=("https://github.com/NVIDIA/nccl/issues/246", "https://github.com/NVIDIA/nccl/issues/2097"),
+    concerns=lambda case: case.inventory is None or (has_gpus(case) and bool(_hardware(case))),
+    check=_check,
+)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL_IB_HCA names ports that are not there."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.nccl.settings.hca import HcaEntry, matched, parse_hca
+
+SETTING = "NCCL_IB_HCA"
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    hca = parse_hca(case.settings.get(SETTING))
+    devices = case.inventory.rdma if case.inventory else ()
+    ports = [(one.name, port.number) for one in devices for port in one.ports]
+    value = case.settings.get(SETTING, "")
+    if ports and value and not any(hca.takes(*port) for port in ports):
+        yield RULE.finding(
+            Level.FAIL,
+            SETTING,
+            f"{value!r} takes none of {', '.join(dict.fromkeys(name for name, _ in ports))}: NCCL goes on to sockets",
+            value=value,
+            devices=[name for name, _ in ports],
+        )
+        return
+    unmatched = [entry for entry, named in matched(hca, ports) if not named]
+    meant = not hca.exclude and bool(ports or (case.inventory and case.inventory.gpus))
+    yield from (_unmatched(entry, value, bool(ports), meant=meant) for entry in unmatched)
+
+
+def _unmatched(entry: HcaEntry, value: str, some: bool, *, meant: bool) -> Finding:
+    """An entry without a port. It was not meant for this machine where it leaves out, or where there is no GPU."""
+    where = "names no port of this machine" if some else "names a port, but this machine has no RDMA device"
+    level = Level.WARN if meant else Level.INFO
+    return RULE.finding(level, entry.text, f"{entry.text!r} of {SETTING} {where}", value=value)
+
+
+RULE = Rule(
+    id="ib-hca-nomatch",
+    title="NCCL_IB_HCA names ports that are not there",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "Names differ between machines and drivers (mlx5_0, rocep1s0f0, ibp24s0). Where the list takes no device NCCL "
+        "goes on to TCP without a warning; where one entry is missing that rail is. = and ^ work once, in front of "
+        "the whole list: a,^b looks for a device named ^b."
+    ),
+    passes="NCCL_IB_HCA is unset, or each of its entries names a port",
+    reads=(SETTING, "/sys/class/infiniband"),
+    shows=("NET/IB : No device found.", "Using network Socket"),
+    sure="railgauge env; ibv_devices",
+    remedy="name devices that /sys/class/infiniband lists, the same on every node",
+    links=("https://github.com/NVIDIA/nccl/issues/952", "https://github.com/NVIDIA/nccl-tests/issues/150"),
+    needs=(Need.MACHINE, Need.SETTINGS),
+    check=_check,
+)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An RDMA port that is down, while others of its kind are up."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.settings.hca import parse_hca, plugin_off
+
+Port = tuple[RdmaDevice, RdmaPort]
+OFF = "Disabled"  # somebody turned the port off
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    ports = _ports(case)
+    for device, port in ports:
+        subject = f"{device.name}:{port.number}"
+        if port.state is None:
+            yield RULE.unknown(subject, "its state cannot be read")
+        elif not port.is_active:
+            level, why = _judged(case, device, port, ports)
+            yield RULE.finding(
+                level,
+                subject,
+                f"it is {port.state}, physically {port.physical_state or 'unknown'}: {why}",
+                state=port.state,
+                physical_state=port.physical_state,
+                active_ports=sum(1 for _, other in ports if other.is_active),
+            )
+
+
+def _judged(case: Case, device: RdmaDevice, port: RdmaPort, ports: list[Port]) -> tuple[Level, str]:
+    """How bad it is: no fault where the port is not meant to be used, or where nobody uses that kind of card."""
+    if not parse_hca(case.settings.get("NCCL_IB_HCA")).takes(device.name, port.number) or plugin_off(case.settings):
+        return Level.INFO, "NCCL is told to leave it out"
+    if not any(other.is_active for _, other in ports):
+        serious = port.link_layer == "InfiniBand" and port.physical_state != OFF
+        return (Level.FAIL if serious else Level.INFO), "as all others are: NCCL goes on to sockets"
+    kin = [other for one, other in ports if _alike(one, device) and other.link_layer == port.link_layer]
+    active = sum(1 for other in kin if other.is_active)
+    if not active:
+        return Level.INFO, "no port of its kind is in use"
+    if port.number > 1 and all(other.is_active is (other.number == 1) for other in kin):
+        return Level.INFO, "on no card of its kind is this port in use"
+    return Level.WARN, f"NCCL leaves it out, where {active} of its kind are up"
+
+
+def _alike(one: RdmaDevice, other: RdmaDevice) -> bool:
+    return (one.board_id or one.hca_type) == (other.board_id or other.hca_type)
+
+
+def _ports(case: Case) -> list[Port]:
+    devices = case.inventory.rdma if case.inventory else ()
+    return [(device, port) for device in devices if not device.virtual for port in device.ports]
+
+
+RULE = Rule(
+    id="ib-port-down",
+    title="An RDMA port that is down",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "NCCL takes only ports that are ACTIVE. A port that is down takes its rail out of every ring through it, and a "
+        "node with fewer rails than the others slows all of them down."
+    ),
+    passes="every RDMA port is ACTIVE",
+    reads=("/sys/class/infiniband/*/ports/*/state", "/sys/class/infiniband/*/ports/*/phys_state", "NCCL_IB_HCA"),
+    shows=("NET/IB : No device found.", "Got async event : port error", "NET/IB : Got completion with error 12"),
+    sure="ibstat, or cat /sys/class/infiniband/*/ports/*/state; with Polling the cable or the other end is dead",
+    remedy="see cable, optics and switch port; on InfiniBand a subnet manager (INIT means there is none)",
+    links=("https://github.com/leptonai/gpud/issues/482", "https://github.com/NVIDIA/nccl/issues/394"),
+    concerns=lambda case: case.inventory is None or bool(_ports(case)),
+    check=_check,
+)

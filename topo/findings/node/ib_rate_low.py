@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An RDMA port that came up slower than others of its kind, or with fewer lanes."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.effect import once_fixed
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort
+
+SDR_GBPS = 10.0  # 4X SDR, which no card of the last fifteen years tops out at
+LANES = 4
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    ports = [port for port in case.rdma_ports if not port.device.virtual]
+    kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
+    for port in ports:
+        kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
+    for port in ports:
+        subject = f"{port.name}:{port.rdma_port.number}"
+        rate = port.rdma_port.rate_gbps
+        if rate is None:
+            yield RULE.unknown(subject, "its rate cannot be read")
+            continue
+        usual = _usual(kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer])
+        if usual and rate < usual:
+            message = f"{port.rdma_port.rate}, where most ports of its kind have {usual:g} Gb/s"
+            effect = once_fixed(case, [f"{port.name}.rate={usual:g}"])
+            yield RULE.finding(Level.WARN, subject, message, effect=effect, rate_gbps=rate, usual_gbps=usual)
+        elif _degraded(port, rate):
+            message = f"{port.rdma_port.rate}: an InfiniBand link of that kind was not trained as it could be"
+            yield RULE.finding(Level.WARN, subject, message, rate_gbps=rate, lanes=port.rdma_port.width)
+
+
+def _usual(kin: list[NcclPort]) -> float | None:
+    """The rate that more than half of the ports of a kind have; None where no such majority is."""
+    rates = Counter(port.rdma_port.rate_gbps for port in kin)
+    rate, count = rates.most_common(1)[0]
+    return rate if 2 * count > len(kin) else None
+
+
+def _degraded(port: NcclPort, rate: float) -> bool:
+    """InfiniBand of one lane, or at the speed of its first days. Two lanes are by design where cables split."""
+    return port.rdma_port.link_layer == "InfiniBand" and (port.rdma_port.width == 1 or rate <= SDR_GBPS)
+
+
+RULE = Rule(
+    id="ib-rate-low",
+    title="An RDMA port is slower than it should be",
+    levels=(Level.WARN, Level.UNKNOWN),
+    about=(
+        "A link that trains at a lower speed or with one lane works and is not logged; the ring through it, and so the "
+        "whole job, runs at its speed."
+    ),
+    passes="the ports of a kind have one rate, and InfiniBand links all lanes",
+    reads=("/sys/class/infiniband/*/ports/*/rate", "/sys/class/infiniband/*/board_id"),
+    sure="ibstat (Rate); mlxlink -d DEVICE; iblinkinfo for the other end",
+    remedy="reseat or replace the cable, look at the speed that the switch's port is set to",
+    links=("https://github.com/NVIDIA/dgx-spark-playbooks/issues/103", "https://github.com/NVIDIA/nccl/issues/378"),
+    concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
+    check=_check,
+)

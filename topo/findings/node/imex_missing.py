@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs in a multi-node NVLink fabric without an IMEX channel to map each other's memory through."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.imex import CHANNELS
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    imex = case.evidence.imex
+    if imex.channels:
+        return
+    if imex.in_driver is None:
+        yield RULE.unknown(case.host, f"whether there are IMEX channels was not recorded ({CHANNELS})")
+        return
+    where = "this container has none" if imex.in_driver else "the driver offers none"
+    yield RULE.finding(
+        Level.WARN,
+        CHANNELS,
+        f"{len(_in_fabric(case))} GPUs are in a fabric of several nodes, and {where} of {CHANNELS}/channel*",
+        effect="between nodes NCCL uses the NICs, not NVLink (MNNVL 0)",
+        in_driver=imex.in_driver,
+    )
+
+
+def _in_fabric(case: Case) -> list[Gpu]:
+    """GPUs whose fabric has a cluster UUID: those of one node alone have zeros."""
+    gpus = case.inventory.gpus if case.inventory else ()
+    return [gpu for gpu in gpus if gpu.fabric and (gpu.fabric.cluster or "").strip("0")]
+
+
+RULE = Rule(
+    id="imex-missing",
+    title="No IMEX channel for NVLink between nodes",
+    levels=(Level.WARN, Level.UNKNOWN),
+    about=(
+        "In a rack whose GPUs share one NVLink fabric, nodes import each other's memory through an IMEX channel: a "
+        "device node that the nvidia-imex service and, in a container, its runtime have to provide."
+    ),
+    passes="there is an IMEX channel",
+    reads=(CHANNELS, "/proc/devices", "nvmlDeviceGetGpuFabricInfoV"),
+    shows=(
+        "comm ... rank 0 nRanks ... nNodes ... localRanks ... localRank 0 MNNVL 0",
+        "Cuda failure 800 'operation not permitted'",
+    ),
+    sure=f"ls {CHANNELS}; nvidia-imex-ctl -N shows every node READY",
+    remedy="start nvidia-imex with all nodes in nodes_config.cfg; give the container the channel's device",
+    links=("https://github.com/NVIDIA/nccl/issues/1483", "https://github.com/NVIDIA/nvbandwidth/issues/39"),
+    concerns=lambda case: case.inventory is None or bool(_in_fabric(case)),
+    check=_check,
+)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An IOMMU of this kernel that translates what GPUs and NICs send."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.iommu import IDENTITY
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import gpus, has_peers, nics
+from railgauge.topo.findings.node.rule import Need, Rule
+
+TRANSLATED = "DMA"  # the kernel's words: DMA, and DMA-FQ where unmapping is deferred
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    iommu = case.evidence.iommu
+    if not iommu.groups:
+        if not iommu.looked:
+            yield RULE.unknown(
+                case.host, "whether the kernel uses an IOMMU was not recorded (/sys/kernel/iommu_groups)"
+            )
+        return
+    devices = [one.bus_id for one in (*gpus(case), *nics(case))]
+    groups = {bus_id: group for bus_id in devices if (group := iommu.by_device.get(bus_id))}
+    kinds = {bus_id: group.kind for bus_id, group in groups.items()}
+    translated = [bus_id for bus_id, kind in kinds.items() if (kind or "").startswith(TRANSLATED)]
+    if translated:
+        yield _finding(case, translated, sorted({str(kinds[bus_id]) for bus_id in translated}))
+    unknown = [bus_id for bus_id, kind in kinds.items() if kind is None]
+    if unknown:
+        yield RULE.unknown(unknown[0], f"the type of the IOMMU groups of {len(unknown)} devices cannot be read")
+
+
+def _finding(case: Case, devices: list[str], kinds: list[str]) -> Finding:
+    harmless = _is_coherent(case) or not _sends_to_peers(case)
+    return RULE.finding(
+        Level.INFO if harmless else Level.WARN,
+        devices[0],
+        f"DMA of {len(devices)} GPUs and NICs is translated ({', '.join(kinds)}): {', '.join(devices[:4])}"
+        + (" ..." if len(devices) > 4 else ""),
+        effect="" if harmless else "peer-to-peer goes through the root complex, slower; writes may be lost or hang",
+        types=kinds,
+        identity=IDENTITY,
+        devices=devices,
+    )
+
+
+def _is_coherent(case: Case) -> bool:
+    return any(gpu.c2c for gpu in case.inventory.gpus) if case.inventory else False
+
+
+def _sends_to_peers(case: Case) -> bool:
+    """Whether anything would go from device to device: GPUs without peer access and without a NIC do not."""
+    answers = [(read, write) for gpu in (case.inventory.gpus if case.inventory else ()) for _, read, write in gpu.p2p]
+    return bool(nics(case)) or not answers or (0, 0) in answers
+
+
+RULE = Rule(
+    id="iommu-translating",
+    title="The IOMMU translates what GPUs and NICs send",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "With an IOMMU group of type DMA or DMA-FQ every address that a device sends is translated at the root, so "
+        "traffic between devices goes there and back; on some boards such writes get lost while every query says that "
+        "P2P works. On Grace, where GPUs have translation services, it costs little."
+    ),
+    passes="no DMA of GPUs and NICs is translated by this kernel",
+    reads=("/sys/kernel/iommu_groups/*/type",),
+    shows=('Missing "iommu=pt" from kernel command line',),
+    sure="cat /sys/kernel/iommu_groups/*/type; then a P2P copy whose data is compared",
+    remedy="boot with iommu=pt (intel_iommu=on iommu=pt on Intel), or turn the IOMMU off in the BIOS",
+    links=(
+        "https://github.com/NVIDIA/nccl/issues/257",
+        "https://github.com/pytorch/pytorch/issues/84803",
+        "https://github.com/ROCm/rccl/issues/1129",
+    ),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=has_peers,
+    check=_check,
+)

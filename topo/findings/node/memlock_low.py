@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Too little memory may be locked for RDMA."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.process import UNLIMITED
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.rule import Rule
+
+MB = 1_000_000
+TOO_LITTLE = 64 * MB  # the kernel's and systemd's defaults are 64 KiB and 8 MiB; one connection takes 10 MB
+ENOUGH = 1000 * MB  # a process with buffers for a hundred connections
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    process = case.evidence.process
+    if process.memlock_bytes is None:
+        yield RULE.unknown(case.host, "the limit (RLIMIT_MEMLOCK) was not recorded")
+        return
+    soft, hard = process.memlock_bytes
+    if soft == UNLIMITED or soft >= ENOUGH or process.locks_freely:
+        return
+    bad = Level.FAIL if soft < TOO_LITTLE else Level.WARN
+    yield RULE.finding(
+        bad if has_gpus(case) else Level.INFO,
+        case.host,
+        f"this process may lock {soft / 1000:g} kB; NCCL registers each of its host buffers with the NIC",
+        soft_bytes=soft,
+        hard_bytes=None if hard == UNLIMITED else hard,
+    )
+
+
+RULE = Rule(
+    id="memlock-low",
+    title="The limit of locked memory is low",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "Memory that a NIC reads and writes is locked. Slurm, systemd and ssh give their children limits of their own, "
+        "so that a job has less than the login shell: run this inside the job. A process with CAP_IPC_LOCK is free."
+    ),
+    passes="the limit is unlimited or at least 1 GB, or the process may lock freely (CAP_IPC_LOCK)",
+    reads=("getrlimit(RLIMIT_MEMLOCK) of this process", "/proc/self/status (CapEff)"),
+    shows=(
+        "Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        "Call to ibv_create_cq failed with error Cannot allocate memory",
+    ),
+    sure="ulimit -l inside the job (srun bash -c 'ulimit -l')",
+    remedy="LimitMEMLOCK=infinity for slurmd, sshd or containerd; memlock unlimited in limits.d; --ulimit memlock=-1",
+    links=("https://github.com/NVIDIA/nccl-tests/issues/206",),
+    concerns=lambda case: case.inventory is None or bool(case.rdma_ports),
+    check=_check,
+)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MTUs of RDMA ports that differ from their interface's, or between the ports of a machine."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.verbs import MTU_BYTES
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort
+
+HEADERS = 96
+"""What the kernel leaves for the headers of RoCE (iboe_get_mtu: GRH 40, UDP 8, BTH 12, XRC 4, atomics 28, ICRC 4)."""
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    ports = [port for port in case.rdma_ports if not port.device.virtual]
+    yield from _against_interface(case, ports)
+    yield from _among(case, ports)
+
+
+def _against_interface(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
+    for port in ports:
+        if port.rdma_port.link_layer != "Ethernet":
+            continue
+        active, netdev = _active(case, port), _netdev_mtu(case, port)
+        subject = f"{port.name}:{port.rdma_port.number}"
+        fitting = _fitting((netdev or 0) - HEADERS)
+        if active is None or netdev is None or fitting is None:
+            what = "its active MTU (libibverbs)" if netdev else "the MTU of its interface"
+            yield RULE.unknown(subject, f"{what} is not known")
+        elif active not in (fitting, _fitting(netdev)):  # some drivers leave no room for headers
+            message = f"its active MTU is {active}, but {port.rdma_port.netdev} with {netdev} gives {fitting}"
+            yield RULE.finding(Level.WARN, subject, message, active_mtu=active, netdev_mtu=netdev)
+        elif active <= 1024:
+            message = (
+                f"{active} bytes, since {port.rdma_port.netdev} has {netdev}: about 5 % less than with 4200 or more"
+            )
+            yield RULE.finding(Level.INFO, subject, message, active_mtu=active, netdev_mtu=netdev)
+
+
+def _fitting(room: int) -> int | None:
+    """The largest MTU of RDMA that has room."""
+    return max((size for size in MTU_BYTES.values() if size <= room), default=None)
+
+
+def _among(case: Case, ports: list[NcclPort]) -> Iterator[Finding]:
+    """Ports of one kind of card and one link layer whose MTU is not that of most of them."""
+    kinds: dict[tuple[str | None, str | None], list[NcclPort]] = defaultdict(list)
+    for port in ports:
+        kinds[port.device.board_id or port.device.hca_type, port.rdma_port.link_layer].append(port)
+    for kin in kinds.values():
+        mtus = {port.name: _active(case, port) or _netdev_mtu(case, port) for port in kin}
+        usual, count = Counter(mtus.values()).most_common(1)[0]
+        for name, mtu in mtus.items():
+            if mtu != usual and mtu and usual and 2 * count > len(kin):
+                message = f"its MTU is {mtu}, where most ports of its kind have {usual}"
+                yield RULE.finding(Level.WARN, name, message, mtu=mtu, usual_mtu=usual)
+
+
+def _active(case: Case, port: NcclPort) -> int | None:
+    return case.verbs.device(port.name).port(port.rdma_port.number).active_mtu
+
+
+def _netdev_mtu(case: Case, port: NcclPort) -> int | None:
+    interfaces = case.inventory.interfaces if case.inventory else ()
+    return next((one.mtu for one in interfaces if one.name == port.rdma_port.netdev), None)
+
+
+RULE = Rule(
+    id="mtu-mismatch",
+    title="MTUs that do not go together",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "A RoCE port takes the largest RDMA MTU that fits its interface's when that is set; ends with different ones "
+        "fail to connect or drop what is too long. 1500 bytes leave 1024, and cost about 5 %. A switch with a smaller "
+        "MTU than both ends drops long packets and tells nobody: connections are made, and then hang. cluster check "
+        "sends some between all nodes."
+    ),
+    passes="each RoCE port has the MTU that its interface allows, the same on all ports of a kind",
+    reads=("ibv_query_port (active_mtu)", "/sys/class/net/*/mtu", "64 KiB sent between nodes (cluster check)"),
+    shows=("Call to ibv_modify_qp failed with error Invalid argument", "NET/IB : Got completion with error 12"),
+    sure="ibv_devinfo -d DEVICE (active_mtu); ip link show NETDEV; ping -M do -s 8972 PEER",
+    remedy="ip link set NETDEV mtu 9000 (4200 at least) on all nodes and switches; then bring the RDMA device up again",
+    links=("https://github.com/NVIDIA/nccl/issues/1814", "https://github.com/NVIDIA/nccl/issues/1405"),
+    concerns=lambda case: case.inventory is None or any(not port.device.virtual for port in case.rdma_ports),
+    check=_check,
+)

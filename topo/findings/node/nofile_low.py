@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Few files may be open: connections of the bootstrap and of sockets count as such."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.process import UNLIMITED
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+
+TOO_FEW = 512  # a process of PyTorch has a few hundred open before NCCL starts
+USUAL = 1024  # what login shells get
+ENOUGH = 4096  # of the hard limit, to which NCCL may raise
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    process = case.evidence.process
+    if process.open_files is None:
+        yield RULE.unknown(case.host, "the limit (RLIMIT_NOFILE) was not recorded")
+        return
+    soft, hard = process.open_files
+    if soft == UNLIMITED or soft > USUAL:
+        return
+    limited = hard != UNLIMITED and hard < ENOUGH
+    yield RULE.finding(
+        Level.FAIL if soft < TOO_FEW and limited else Level.WARN if soft < TOO_FEW or limited else Level.INFO,
+        case.host,
+        f"this process may open {soft} files"
+        + (f", at most {hard}" if limited else ", and raise that by itself")
+        + ": fails from some nodes on",
+        soft=soft,
+        hard=None if hard == UNLIMITED else hard,
+    )
+
+
+RULE = Rule(
+    id="nofile-low",
+    title="The limit of open files is low",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "Sockets grow with ranks and channels: with 1024 files a job that runs on one node fails on four or more. "
+        "Newer releases of NCCL raise the soft limit to the hard one themselves."
+    ),
+    passes="more than 1024 files may be open",
+    reads=("getrlimit(RLIMIT_NOFILE) of this process",),
+    shows=("Call to accept failed : Too many open files", "Accept failed: Too many open files"),
+    sure="ulimit -n; ulimit -Hn inside the job",
+    remedy="ulimit -n 65536 in the job's script; LimitNOFILE for slurmd or containerd; --ulimit nofile=65536",
+    links=("https://github.com/NVIDIA/nccl/issues/550", "https://github.com/NVIDIA/nccl/issues/127"),
+    check=_check,
+)

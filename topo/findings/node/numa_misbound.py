@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that may use no core next to a GPU: a cpuset, a launcher or a container bound it elsewhere."""
+
+from collections.abc import Iterator, Mapping
+
+from railgauge.topo.facts.sources.affinity import allowed_cores
+from railgauge.topo.facts.sources.pci_functions import PciFunction
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import gpus, has_gpus
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.values.cpuset import to_list
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    allowed = allowed_cores(case.reader) if case.reader else None
+    if allowed is None:
+        yield RULE.unknown(case.host, "the cores that the process may use were not recorded")
+        return
+    nodes = _cores(case)
+    away = []
+    for gpu in _own(case):
+        cores = nodes.get(gpu.numa)
+        if cores and not cores & allowed:
+            away.append((gpu, cores))
+        elif gpu.numa is None and len(nodes) > 1:
+            yield RULE.unknown(gpu.bus_id, f"the NUMA node of {gpu.bus_id} is not known (numa_node is -1)")
+    for gpu, cores in away:
+        yield RULE.finding(
+            Level.WARN,
+            gpu.bus_id,
+            f"{gpu.bus_id} is next to cores {_list(cores)}, and this process may use {_list(allowed)} only",
+            effect="proxies and host buffers work over the wire between the sockets; NCCL does not widen the mask",
+            allowed=_list(allowed),
+            near=_list(cores),
+        )
+
+
+def _own(case: Case) -> list[PciFunction]:
+    """The GPUs that NVML lists, where it answers: sysfs shows those of other containers too."""
+    listed = {gpu.bus_id for gpu in case.inventory.gpus} if case.inventory else set()
+    return [gpu for gpu in gpus(case) if gpu.bus_id in listed or not listed]
+
+
+def _cores(case: Case) -> Mapping[int | None, frozenset[int]]:
+    return {node.id: frozenset(node.cpus) for node in case.machine.topology.numa}
+
+
+def _list(cores: frozenset[int]) -> str:
+    return to_list(tuple(sorted(cores)))
+
+
+RULE = Rule(
+    id="numa-misbound",
+    title="No core next to the GPU may be used",
+    levels=(Level.WARN, Level.UNKNOWN),
+    about=(
+        "NCCL keeps a rank's threads on the cores next to its GPU, but only on those that the process was given. With "
+        "a mask of the other socket it leaves them there. Look inside the launched process, not in a login shell."
+    ),
+    passes="next to every GPU are cores that this process may use",
+    reads=("sched_getaffinity", "/sys/bus/pci/devices/*/numa_node", "/sys/devices/system/node/node*/cpulist"),
+    shows=("Setting affinity for GPU 0 to ...",),
+    sure="taskset -cp $$ in the job; nvidia-smi topo -m, column CPU Affinity",
+    remedy="mpirun --bind-to none or --map-by numa, srun --cpu-bind; railgauge topo bind writes the binding",
+    links=("https://github.com/NVIDIA/nccl/issues/644", "https://github.com/NVIDIA/nccl-tests/issues/293"),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=lambda case: case.inventory is None or has_gpus(case),
+    check=_check,
+)

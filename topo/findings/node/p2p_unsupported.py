@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of GPUs that may not read or write each other's memory."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.nccl.graph.model import PATH_TYPES, Node
+
+OK = 0
+WORDS = {  # nvmlGpuP2PStatus_t, and the letters of nvidia-smi topo -p2p
+    1: "the chipset does not (CNS)",
+    2: "the GPU does not (GNS)",
+    3: "the topology does not (TNS)",
+    4: "it is disabled in the registry (DR)",
+    5: "not supported (NS)",
+}
+NEAR = PATH_TYPES.index("PXB")
+BY_DESIGN = ("geforce", "titan", "rtx")  # consumer and workstation models, told apart by name alone
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    gpus = case.inventory.gpus if case.inventory else ()
+    answers = {(gpu.index, other): (read, write) for gpu in gpus for other, read, write in gpu.p2p}
+    denied: dict[tuple[Level, int | None], list[tuple[Gpu, Gpu]]] = {}
+    for one, other in combinations(gpus, 2):
+        read, write = answers.get((one.index, other.index), (None, None))
+        status = read if read != OK else write
+        if status != OK:
+            denied.setdefault((_level(case, one, other, status), status), []).append((one, other))
+    for (level, status), pairs in denied.items():
+        yield _finding(level, status, pairs)
+
+
+def _finding(level: Level, status: int | None, pairs: list[tuple[Gpu, Gpu]]) -> Finding:
+    named = [f"GPU{one.index}-GPU{other.index}" for one, other in pairs]
+    why = WORDS.get(status or 0, "NVML does not tell why")
+    listed = f"{', '.join(named[:4])}{' ...' if len(named) > 4 else ''}"
+    if status is None:
+        return RULE.unknown(named[0], f"NVML gave no answer on peer access of {listed}", pairs=named)
+    return RULE.finding(
+        level,
+        named[0],
+        f"no peer access between {len(named)} pairs of GPUs ({listed}): {why}",
+        effect="NCCL goes through shared memory on the host (SHM) between them",
+        status=status,
+        pairs=named,
+    )
+
+
+def _level(case: Case, one: Gpu, other: Gpu, status: int | None) -> Level:
+    """A fault only where data-centre GPUs are joined by NVLink or below one switch, and no guest hides the way."""
+    if status is None:
+        return Level.UNKNOWN
+    guest = bool(case.inventory and case.inventory.host.virtual)
+    if any(word in (gpu.name or "").lower() for gpu in (one, other) for word in BY_DESIGN) or one.mig or other.mig:
+        return Level.INFO
+    nodes = {gpu.bus_id: gpu for gpu in case.system.gpus}
+    ends = nodes.get(one.bus_id), nodes.get(other.bus_id)
+    return Level.WARN if _is_near(case, *ends) and not (guest and status != 4) else Level.INFO
+
+
+def _is_near(case: Case, one: Node | None, other: Node | None) -> bool:
+    return one is not None and other is not None and _distance(case, one, other) <= NEAR
+
+
+def _distance(case: Case, one: Node, other: Node) -> int:
+    return PATH_TYPES.index(case.table.wired(one.id, other.id).type)
+
+
+RULE = Rule(
+    id="p2p-unsupported",
+    title="GPUs without peer access",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "NVML says for each pair whether one GPU may address the other's memory. GeForce cards do not by design, and "
+        "neither do pairs that the chipset cannot join; data-centre GPUs on NVLink or below one switch should."
+    ),
+    passes="every pair of GPUs may address each other",
+    reads=("nvmlDeviceGetP2PStatus",),
+    shows=(
+        "P2P is disabled between NVLINK connected GPUs 1 and 0. This should not be the case given ...",
+        "P2P is disabled between connected GPUs 1 and 0. You can repress this message with NCCL_IGNORE_DISABLED_P2P=1.",
+        "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",
+    ),
+    sure="nvidia-smi topo -p2p r and nvidia-smi topo -p2p w",
+    remedy="nothing on GeForce; else see the BIOS (ACS, IOMMU) and NVreg_RegistryDwords of the nvidia module",
+    links=("https://github.com/NVIDIA/nccl/issues/1309", "https://github.com/NVIDIA/nccl/issues/1637"),
+    needs=(Need.MACHINE, Need.NVML),
+    concerns=lambda case: case.inventory is None or len(case.inventory.gpus) > 1,
+    check=_check,
+)

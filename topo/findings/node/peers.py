@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The devices that send to each other over PCI: GPUs and RDMA NICs, and the switch ports between them."""
+
+from collections.abc import Iterator
+from itertools import combinations, takewhile
+
+from railgauge.topo.facts.pci_class import DISPLAY
+from railgauge.topo.facts.sources.pci_functions import PciFunction
+from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
+from railgauge.topo.findings.node.case import Case
+
+ROOT_PORT = 1  # its place in a function's path, after the host bridge
+
+
+def gpus(case: Case) -> list[PciFunction]:
+    """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
+    functions = case.inventory.pci if case.inventory else ()
+    return [one for one in functions if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
+
+
+def nics(case: Case) -> list[PciFunction]:
+    """The PCI functions of RDMA devices."""
+    inventory = case.inventory
+    found = (inventory.function(device.bus_id) for device in inventory.rdma) if inventory else ()
+    return [one for one in found if one is not None]
+
+
+def has_gpus(case: Case) -> bool:
+    """Whether the topology or sysfs shows a GPU."""
+    return any(True for _ in case.file.all("gpu")) or bool(gpus(case))
+
+
+def has_peers(case: Case) -> bool:
+    """Whether there are two devices that could send to each other, or a topology file leaves that open."""
+    if case.inventory is None:
+        return True
+    cards = max(len(gpus(case)), len(case.inventory.gpus))
+    return cards > 0 and cards + sum(1 for device in case.inventory.rdma if not device.virtual) > 1
+
+
+def ports_between(case: Case) -> dict[str, tuple[str, str]]:
+    """The switch ports on the ways from GPUs to GPUs and NICs below one switch, each with a pair that it is between."""
+    near = gpus(case)
+    known = {one.bus_id for one in near}
+    found: dict[str, tuple[str, str]] = {}
+    for one, other in combinations([*near, *nics(case)], 2):
+        if one.bus_id in known or other.bus_id in known:
+            for port in _between(one, other):
+                found.setdefault(port, (one.bus_id, other.bus_id))
+    return found
+
+
+def below_one_switch(one: PciFunction, other: PciFunction) -> bool:
+    """Whether a PCI switch joins two devices."""
+    return _shared(one, other) > ROOT_PORT + 1
+
+
+def _shared(one: PciFunction, other: PciFunction) -> int:
+    """How many places from the host bridge on the ways to two functions have in common."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one.path, other.path, strict=False))))
+
+
+def _between(one: PciFunction, other: PciFunction) -> Iterator[str]:
+    if below_one_switch(one, other):
+        shared = _shared(one, other)
+        yield from one.path[shared:-1]
+        yield from other.path[shared:-1]
+
+
+def uplinks(case: Case) -> Iterator[PciFunction]:
+    """The upstream ports of the switches above GPUs and RDMA NICs, in the order of their bus ids."""
+    paths = [one.path for one in (*gpus(case), *nics(case))]
+    wanted = {bus_id for path in paths for bus_id in path[ROOT_PORT + 1 : -1 : 2]}
+    return (one for one in (case.inventory.pci if case.inventory else ()) if one.bus_id in wanted)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A RoCE port without an address that other nodes could route to, while other ports of the machine have one."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort
+from railgauge.topo.nccl.settings.gid import is_link_local
+
+
+def _roce(case: Case) -> list[NcclPort]:
+    ports = (port for port in case.rdma_ports if port.rdma_port.link_layer == "Ethernet")
+    return [port for port in ports if not port.device.virtual]
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    ports = _roce(case)
+    routed = [port for port in ports if not _fault(port)]
+    for port in ports:
+        subject = f"{port.name}:{port.rdma_port.number}"
+        if port.rdma_port.gid_table_length is None:
+            yield RULE.unknown(subject, "its GIDs are not recorded")
+        elif fault := _fault(port):
+            yield RULE.finding(
+                Level.WARN if _mates(port, routed) else Level.INFO,
+                subject,
+                f"{fault}, and NCCL takes it beside {len(routed)} ports that have such an address",
+                netdev=port.rdma_port.netdev,
+                routed_ports=[f"{one.name}:{one.rdma_port.number}" for one in routed],
+            )
+
+
+def _fault(port: NcclPort) -> str:
+    """Why no router takes its packets on; "" where one would."""
+    netdev = port.rdma_port.netdev or "its interface"
+    gids = [gid for gid in port.rdma_port.gids if not is_link_local(gid)]
+    if not port.rdma_port.gids:
+        return f"its GID table is empty ({netdev})"
+    if not gids:
+        return f"{netdev} has no address, only link-local GIDs"
+    return "" if any(gid.roce_version != 1 for gid in gids) else f"{netdev} has GIDs of RoCE v1 alone"
+
+
+def _mates(port: NcclPort, routed: list[NcclPort]) -> bool:
+    """Whether cards of its kind have such an address."""
+    return any(one.device.board_id == port.device.board_id for one in routed)
+
+
+RULE = Rule(
+    id="rail-unreachable",
+    title="A rail without an address that routers know, or without a way to other nodes",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "NCCL takes every RDMA port that is ACTIVE. One whose interface lost its address has only link-local GIDs, and "
+        "RoCE v1 has no IP header: its peers on other nodes are reached at best within one switch, and connecting "
+        "fails or hangs while the other rails work. A missing route, a cable in another switch and a wrong VLAN do the "
+        "same: cluster check connects all nodes with each other, rail by rail."
+    ),
+    passes="each RoCE port that NCCL takes has a routable GID of RoCE v2",
+    reads=(
+        "/sys/class/infiniband/*/ports/*/gids",
+        "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs",
+        "connections between nodes (cluster check)",
+    ),
+    shows=("Call to ibv_modify_qp failed with error Network is unreachable", "Got completion with error 12"),
+    sure="ip -br address show dev NETDEV; show_gids; ip route get ADDRESS from OWN-ADDRESS; ip neighbour",
+    remedy="give the interface its address, or leave the port out with NCCL_IB_HCA",
+    links=("https://github.com/NVIDIA/nccl/issues/2013", "https://github.com/NVIDIA/nccl/issues/1933"),
+    concerns=lambda case: case.inventory is None or bool(_roce(case)),
+    check=_check,
+)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NIC that may not use relaxed ordering, or a setting that forbids it."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import gpus, nics
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.nccl.settings.parameter import parameter
+
+SETTING = "NCCL_IB_PCI_RELAXED_ORDERING"
+AUTO = 2  # NCCL's default: on where libibverbs has it
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    value = case.settings.get(SETTING)
+    if parameter(case.settings, SETTING, AUTO) == 0:
+        yield RULE.finding(
+            Level.WARN if gpus(case) else Level.INFO,
+            SETTING,
+            f"{SETTING}={value}: NCCL registers memory without relaxed ordering",
+            effect="GPUDirect RDMA waits for order on every write; in guests it falls to a half or a tenth",
+            remedy=f"unset {SETTING}",
+            value=value,
+        )
+    yield from _functions(case)
+
+
+def _functions(case: Case) -> Iterator[Finding]:
+    guest = bool(case.inventory and case.inventory.host.virtual)
+    unread = []
+    for nic in nics(case):
+        config = case.evidence.pci_config.get(nic.bus_id)
+        allowed = config.relaxed_ordering if config else None
+        if allowed is None:
+            unread.append(nic.bus_id)
+        elif not allowed and (guest or nic.physfn):
+            yield RULE.unknown(nic.bus_id, f"{nic.bus_id} is a virtual function: that of its physical one decides")
+        elif not allowed:
+            yield RULE.finding(
+                Level.WARN,
+                nic.bus_id,
+                f"Device Control of {nic.bus_id} forbids relaxed ordering (RlxdOrd-)",
+                effect="writes into GPU memory wait for each other; the link is not filled",
+                relaxed_ordering=False,
+            )
+    if unread:
+        yield RULE.unknown(unread[0], f"Device Control of {len(unread)} NICs is shown to root alone", nics=unread)
+
+
+RULE = Rule(
+    id="relaxed-ordering-off",
+    title="Relaxed ordering is off for a NIC",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "A NIC that marks its writes as relaxed need not wait for earlier ones on the way into memory. Without it "
+        "GPUDirect RDMA in virtual machines and on many two-socket boards reaches a fraction of the line rate."
+    ),
+    passes="relaxed ordering is allowed on every RDMA NIC, and no setting forbids it",
+    reads=("/sys/bus/pci/devices/*/config (root)", SETTING),
+    shows=("NET/IB : Using [0]mlx5_0:1/RoCE ; OOB ...",),
+    sure="NET/IB : Using ... says [RO] where it is on; sudo lspci -vvv -s NIC | grep RlxdOrd",
+    remedy="setpci -s NIC CAP_EXP+0x8.w=0010:0010 and see the BIOS; PCI_WR_ORDERING=force_relax(1) on NVIDIA NICs",
+    links=(
+        "https://github.com/NVIDIA/nccl/issues/1205",
+        "https://github.com/NVIDIA/nccl-tests/issues/380",
+        "https://github.com/NVIDIA/nccl/issues/1464",
+    ),
+    needs=(Need.MACHINE, Need.PCI),
+    concerns=lambda case: case.inventory is None or any(not device.virtual for device in case.inventory.rdma),
+    check=_check,
+)

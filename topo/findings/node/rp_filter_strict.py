@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Strict reverse-path filters drop packets where several interfaces are in one network."""
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.sysfs_interfaces import Interface
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+
+STRICT = 1
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    filters = dict(case.evidence.ip.rp_filter)
+    interfaces = [one for one in (case.inventory.interfaces if case.inventory else ()) if _ipv4(one)]
+    if not filters:
+        yield RULE.unknown(case.host, "/proc/sys/net/ipv4/conf was not recorded")
+        return
+    strict = [one for one in interfaces if filters.get(one.name) == STRICT]
+    if not strict:
+        return
+    if any(one.prefix is None for one in interfaces):
+        yield RULE.unknown(case.host, "which interfaces share a network is not known: their prefixes were not recorded")
+        return
+    networks: dict[str, list[str]] = defaultdict(list)
+    for one in interfaces:
+        networks[str(ipaddress.ip_network(f"{_ipv4(one)}/{one.prefix}", strict=False))].append(one.name)
+    for network, names in networks.items():
+        dropped = [one.name for one in strict if one.name in names]
+        if len(names) > 1 and dropped:
+            yield RULE.finding(
+                Level.WARN,
+                ", ".join(dropped),
+                f"{', '.join(names)} share {network}, and rp_filter is strict: what arrives at another than the one "
+                "that the route names is dropped",
+                network=network,
+                interfaces=names,
+                strict=dropped,
+            )
+
+
+def _ipv4(interface: Interface) -> str | None:
+    """The first IPv4 address, but for loopback."""
+    addresses = (one for one in interface.addresses if ":" not in one and not one.startswith("127."))
+    return next(addresses, None)
+
+
+def _several(case: Case) -> bool:
+    return case.inventory is None or sum(1 for one in case.inventory.interfaces if _ipv4(one)) > 1
+
+
+RULE = Rule(
+    id="rp-filter-strict",
+    title="Strict reverse-path filters between interfaces of one network",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "With several interfaces in one subnet the kernel answers and routes by the first of them. rp_filter=1 then "
+        "drops what comes in by the others, and connections hang only between some pairs."
+    ),
+    passes="no two interfaces of one network have a strict rp_filter",
+    reads=(
+        "/proc/sys/net/ipv4/conf/*/rp_filter",
+        "addresses and prefixes of interfaces",
+        "connections between nodes, and /proc/net/netstat meanwhile (cluster check)",
+    ),
+    shows=("socketPollConnect: Connect to ... returned 110(Connection timed out)",),
+    sure="nstat -az TcpExtIPReversePathFilter; ip route get ADDRESS",
+    remedy=(
+        "sysctl net.ipv4.conf.all.rp_filter=2, arp_ignore=1 and arp_announce=2; better a network or a policy route "
+        "for each rail"
+    ),
+    links=("https://github.com/NVIDIA/nccl/issues/388",),
+    concerns=_several,
+    check=_check,
+)

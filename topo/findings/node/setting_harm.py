@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a setting takes from a machine: what NCCL has there without it, of P2P, RDMA, GPUDirect RDMA and choices.
+
+For the environment (nccl_setting_harmful.py), for files (conf_file_forgotten.py), and for `env`.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+from railgauge.topo.facts.sources.nccl_settings import Setting
+from railgauge.topo.findings.finding import Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.effect import compared
+from railgauge.topo.findings.node.gdr_use import by_dma_buf
+from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.parameter import parameter
+
+HOPPER = 90
+LOSS = 0.95  # of the bus bandwidth: models are not closer than that
+FEW = 4  # pairs that are named
+
+
+class Harm(NamedTuple):
+    """What a setting takes from a machine: how bad that is, in words, and by the prediction."""
+
+    level: Level
+    what: str
+    effect: str = ""
+
+
+def harm_of(case: Case, setting: Setting) -> Harm | None:
+    """What a setting in force takes from the machine; None where that is nothing."""
+    judged = JUDGED.get(setting.name)
+    if judged is None or not setting.value or case.inventory is None:
+        return None
+    other = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
+    return judged(case, other, setting)
+
+
+def _network(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """Sockets where there is RDMA, or RDMA where there is none. Another network is a plugin's."""
+    if setting.name == "NCCL_NET" and setting.value.lower() == "ib":
+        if case.rdma_ports:
+            return None
+        return Harm(Level.FAIL, "no RDMA port is in use here: NCCL does not start")
+    if setting.name == "NCCL_NET" and setting.value.lower() != "socket":
+        return None
+    if not plugin_off(case.settings) or not other.rdma_ports:
+        return None
+    names = ", ".join(f"{port.name}:{port.rdma_port.number}" for port in other.rdma_ports)
+    return Harm(Level.WARN, f"data between nodes goes by TCP, though there is RDMA: {names}")
+
+
+def _peers(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """P2P that the wires and the driver allow."""
+    left = with_p2p(case)
+    lost = [pair for pair in with_p2p(other) if pair not in left]
+    if not lost:
+        return None
+    told = f"{_named(lost)} go without the P2P that they have, through host memory"
+    return Harm(Level.WARN, told, _loss(case, other, setting, nodes=1))
+
+
+def with_p2p(case: Case) -> list[tuple[int | None, int | None]]:
+    """The pairs of GPUs that NCCL uses P2P between, by their numbers."""
+    pairs = combinations(_in_order(case), 2)
+    return [(one.dev, two.dev) for one, two in pairs if case.table.peer_access(one.id, two.id).allowed]
+
+
+def _in_order(case: Case) -> list[Node]:
+    """The GPUs by their numbers."""
+    return sorted(case.system.gpus, key=lambda gpu: gpu.dev or 0)
+
+
+def _named(pairs: list[tuple[int | None, int | None]]) -> str:
+    names = [f"GPU{one}-GPU{two}" for one, two in pairs[:FEW]]
+    return f"{', '.join(names)}{f' and {len(pairs) - FEW} more' if len(pairs) > FEW else ''}"
+
+
+def _shared_memory(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """Shared memory, which pairs without P2P need."""
+    joined = with_p2p(case)
+    every = [(one.dev, two.dev) for one, two in combinations(_in_order(case), 2)]
+    without = [pair for pair in every if pair not in joined]
+    if not parameter(case.settings, setting.name, 0) or not without:
+        return None
+    return Harm(Level.WARN, f"{_named(without)} have no P2P, and exchange data by the network")
+
+
+def _relays(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """Ways over another GPU's NVLinks, to a GPU (NVB) or to its NIC (PXN)."""
+    lost = _by_relay(other) - _by_relay(case)
+    if not lost:
+        return None
+    level = Level.WARN if setting.name == "NCCL_NVB_DISABLE" else Level.INFO
+    return Harm(level, f"{len(lost)} paths do not go over the NVLinks of a GPU between, as they would")
+
+
+def _by_relay(case: Case) -> set[tuple[str, str]]:
+    return {(one, other) for one, other, path in case.table if path.type in ("NVB", "PXN")}
+
+
+def _gdr(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """GPUDirect RDMA between GPUs and the NICs that they use."""
+    lost = direct(other) - direct(case)
+    if not lost:
+        return None
+    gpus = sorted({gpu for gpu, _, _ in lost})
+    ways = {sending for _, _, sending in lost}
+    which = "" if len(ways) > 1 else " for sending" if True in ways else " for receiving"
+    told = f"no GPUDirect RDMA{which} for {len(gpus)} GPUs whose NICs are near enough"
+    return Harm(Level.WARN, told, _loss(case, other, setting, nodes=2) or "data is staged through host memory")
+
+
+def direct(case: Case, *, own: bool = True) -> set[tuple[str, str, bool]]:
+    """The GPUs and NICs that use GPUDirect RDMA, by direction (True: sending); `own`: with the NICs of a GPU alone."""
+    names = {port.name for port in case.rdma_ports}
+    return {
+        (gpu.id, net.id, sending)
+        for gpu in case.system.gpus
+        for net in (case.table.local_nets(gpu) if own and case.system.nets else case.system.nets)
+        for sending in (True, False)
+        if net.name in names and case.table.gpu_direct(gpu.id, net.id, sending=sending).on
+    }
+
+
+def _dma_buf(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """DMA-BUF where there is no peer-memory module."""
+    inventory = case.inventory
+    off = parameter(case.settings, setting.name, 1) == 0
+    if not off or inventory is None or inventory.gdr.peer_memory or not inventory.gpus or not other.rdma_ports:
+        return None
+    works, _ = by_dma_buf(other)
+    told = "GPUDirect RDMA has no other way here: no peer-memory module is loaded"
+    return Harm(Level.WARN, told) if works else None
+
+
+def _choice(case: Case, other: Case, setting: Setting) -> Harm:
+    """What binds the choice by size and nodes: a fault where the model sees a loss."""
+    loss = _loss(case, other, setting, nodes=1 if len(case.system.gpus) > 1 else 2)
+    return Harm(Level.WARN if loss else Level.INFO, "it binds every size and number of nodes to one choice", loss)
+
+
+def _bound(case: Case, other: Case, setting: Setting) -> Harm:
+    return Harm(Level.INFO, "it binds every job to one choice")
+
+
+def _loss(case: Case, other: Case, setting: Setting, *, nodes: int) -> str:
+    """The prediction with the setting beside that without; "" where it is not worse."""
+    found = compared(other, case, (f"{setting.name}={setting.value}",), nodes=nodes)
+    if found is None or found.after.rows[-1].busbw_gb_per_s > LOSS * found.before.rows[-1].busbw_gb_per_s:
+        return ""
+    return f"{f'{nodes} such nodes: ' if nodes > 1 else ''}{found.statement}"
+
+
+def _nvls(case: Case, other: Case, setting: Setting) -> Harm | None:
+    """Reductions in the NVSwitches, from Hopper on."""
+    gpus = case.inventory.gpus if case.inventory else ()
+    able = any(link.remote_kind == "switch" and link.up for gpu in gpus if gpu.sm >= HOPPER for link in gpu.links)
+    off = parameter(case.settings, setting.name, 1) == 0
+    return Harm(Level.INFO, "the NVSwitches do not reduce (NVLS), as they could") if off and able else None
+
+
+CHOICES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS")
+"""What binds the choice that the model of `graph predict` knows."""
+BINDING = (*CHOICES, "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_GRAPH_FILE")
+"""All that binds NCCL to one choice for all jobs, sizes and numbers of nodes."""
+JUDGED: dict[str, Callable[[Case, Case, Setting], Harm | None]] = {
+    **dict.fromkeys(("NCCL_IB_DISABLE", "NCCL_NET"), _network),
+    **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL"), _peers),
+    "NCCL_SHM_DISABLE": _shared_memory,
+    **dict.fromkeys(("NCCL_NVB_DISABLE", "NCCL_PXN_DISABLE"), _relays),
+    **dict.fromkeys(("NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C"), _gdr),
+    "NCCL_DMABUF_ENABLE": _dma_buf,
+    "NCCL_NVLS_ENABLE": _nvls,
+    **dict.fromkeys(BINDING, _bound),
+    **dict.fromkeys(CHOICES, _choice),
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments of NCCL in /dev/shm that no process has mapped: what killed jobs left."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from railgauge.topo.facts.sources.shared_memory import YOUNG_S
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+
+MUCH = 0.25  # of /dev/shm: then it matters to the next job
+MB = 1_000_000
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    memory = case.evidence.shared_memory
+    if memory is None or memory.error:
+        yield RULE.unknown("/dev/shm", memory.error if memory else "what lies in it was not recorded")
+        return
+    old = [segment for segment in memory.segments if segment.held is not True and segment.age_s >= YOUNG_S]
+    if not old:
+        return
+    taken = sum(segment.size_bytes for segment in old)
+    sure = all(segment.held is False for segment in old)
+    evidence: dict[str, Any] = {
+        "segments": [segment.name for segment in old],
+        "bytes": taken,
+        "size_bytes": memory.size_bytes,
+    }
+    told = f"{len(old)} segment{'s' * (len(old) > 1)} of NCCL, {taken / MB:.0f} MB, without a process that maps them"
+    if sure:
+        level = Level.WARN if taken >= MUCH * memory.size_bytes else Level.INFO
+        yield RULE.finding(level, "/dev/shm", told, **evidence)
+    else:
+        yield RULE.unknown("/dev/shm", f"{told}, as far as can be seen: other users' processes need root", **evidence)
+
+
+RULE = Rule(
+    id="shm-leftovers",
+    title="Segments of dead jobs in /dev/shm",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "NCCL names its segments nccl-XXXXXX and removes them once all ranks have them. A job that is killed before "
+        "leaves them, and they take memory until somebody removes them."
+    ),
+    passes="no segment of NCCL is without a process",
+    reads=("/dev/shm/nccl-*", "/proc/*/maps"),
+    shows=("Error while creating shared memory segment /dev/shm/nccl-XXXXXX", "No space left on device"),
+    sure="ls -l /dev/shm; sudo fuser /dev/shm/nccl-*",
+    remedy="while no job runs: rm /dev/shm/nccl-*",
+    links=("https://github.com/NVIDIA/nccl/issues/525",),
+    check=_check,
+)

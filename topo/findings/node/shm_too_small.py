@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/dev/shm has too little room for the segments by which GPUs without P2P exchange data."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from railgauge.topo.errors import Error
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.effect import planned
+from railgauge.topo.findings.node.rule import Rule
+
+SEGMENT_BYTES = 9_637_888
+"""One connection of one channel: the buffers of all three protocols. NCCL prints it when there is no room for it
+(pytorch/ci-infra#490)."""
+LEAST_CHANNELS = 2  # the fewest that NCCL makes between two ranks of a ring
+MOST_CHANNELS = 64  # MAXCHANNELS
+CONTAINERS = 64 << 20  # what a container gets unless it asks for more (docker run --shm-size)
+MB = 1_000_000
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    memory = case.evidence.shared_memory
+    if memory is None:
+        yield RULE.unknown("/dev/shm", "its size was not recorded")
+    elif memory.error:
+        yield RULE.unknown("/dev/shm", memory.error)
+    else:
+        hops = _hops_without_p2p(case)
+        least, most = (hops * channels * SEGMENT_BYTES for channels in (LEAST_CHANNELS, MOST_CHANNELS))
+        channels = _channels(case) if least <= memory.free_bytes < most else LEAST_CHANNELS
+        need = hops * channels * SEGMENT_BYTES
+        enough = CONTAINERS + 1 if len(case.system.gpus) > 1 else SEGMENT_BYTES
+        if memory.free_bytes < max(need, enough):
+            yield RULE.finding(
+                _level(memory.free_bytes, need),
+                "/dev/shm",
+                f"{memory.free_bytes / MB:.0f} MB of {memory.size_bytes / MB:.0f} MB are free; " + _told(hops, need),
+                free_bytes=memory.free_bytes,
+                size_bytes=memory.size_bytes,
+                need_bytes=need,
+                channels=channels,
+            )
+
+
+def _level(free: int, need: int) -> Level:
+    """FAIL where not one segment fits, INFO where there is room for what NCCL takes."""
+    if free >= need:
+        return Level.INFO
+    return Level.FAIL if free < SEGMENT_BYTES else Level.WARN
+
+
+def _told(hops: int, need: int) -> str:
+    if need:
+        return f"{hops} hops of a ring without P2P take {need / MB:.0f} MB"
+    return "NCCL's data goes by P2P here, other programs of a job want more"
+
+
+def _channels(case: Case) -> int:
+    """How many NCCL would run."""
+    from railgauge.topo.predict.nccl_model import channels_most
+
+    try:
+        return max(LEAST_CHANNELS, channels_most(planned(case)))
+    except Error:
+        return LEAST_CHANNELS
+
+
+def _hops_without_p2p(case: Case) -> int:
+    """Neighbours in a ring of all GPUs that cannot reach each other's memory, in both directions."""
+    gpus = [gpu.id for gpu in case.system.gpus]
+    ring = [*pairwise(gpus), *([(gpus[-1], gpus[0])] if len(gpus) > 2 else [])]
+    return 2 * sum(1 for one, other in ring if not case.table.peer_access(one, other).allowed)
+
+
+RULE = Rule(
+    id="shm-too-small",
+    title="/dev/shm is too small",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "Ranks of one host without P2P pass data through segments in /dev/shm. Containers get 64 MiB of it unless they "
+        "ask for more, and the job dies at its start or, once pages are touched, with a bus error."
+    ),
+    passes="/dev/shm has room for the rings of this machine's GPUs",
+    reads=("statvfs(/dev/shm)", "which GPUs have P2P"),
+    shows=(
+        "Error while creating shared memory segment /dev/shm/nccl-XXXXXX (size 9637888), error: No space left on "
+        "device (28)",
+        "Call to posix_fallocate failed : No space left on device",
+        "Bus error",
+    ),
+    sure="df -h /dev/shm inside the container",
+    remedy="docker run --shm-size=8g or --ipc=host; in a pod an emptyDir with medium: Memory at /dev/shm",
+    links=("https://github.com/NVIDIA/nccl/issues/290", "https://github.com/pytorch/ci-infra/issues/490"),
+    check=_check,
+)

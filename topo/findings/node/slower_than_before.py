@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a machine slower than its baseline: links, NVLinks, ports and devices that it had, and the prediction."""
+
+import re
+from collections.abc import Iterator
+
+from railgauge.topo.compare.change import Change
+from railgauge.topo.errors import Error, InputError
+from railgauge.topo.facts.sources.pci_functions import degraded
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.graph.model import PATH_TYPES
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+FEWER = ("width", "max width", "max speed", "rate", "NVLinks", "chip-to-chip links", "peers with P2P", "MTU")
+FLAGS = ("GPUDirect RDMA", "DMA-BUF", "known to NVML")
+KINDS = ("GPU", "NIC", "NVSwitch", "port", "net")  # a virtual interface comes and goes
+GOOD = ("Active", "up")
+LOWER = 0.99  # of the bus bandwidth before
+NODES = (1, 2)  # alone, and as one of several
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    before = case.baseline.case if case.baseline else None
+    if before is None:
+        yield RULE.unknown(case.host, "the baseline holds findings alone: with a capture links and ports are compared")
+        return
+    if _of_file(case):
+        yield RULE.unknown(case.host, "one of the two is a topology file, which tells nothing of ports and NVML")
+    try:
+        changes = case.changes
+    except InputError as error:  # a file that contradicts itself, which topo-file-faulty tells
+        yield RULE.unknown(case.host, str(error))
+        return
+    if changes:
+        yield from filter(None, (_predicted(case, before, nodes) for nodes in NODES))
+    yield from (as_finding(RULE, Level.WARN, change) for change in changes if _is_slower(case, change))
+    yield from (RULE.unknown(change.subject, change.message) for change in changes if _is_untold(change))
+
+
+def others(case: Case) -> tuple[Change, ...]:
+    """The changes since the baseline that make nothing slower, as far as both sides tell."""
+    return tuple(one for one in case.changes if not _is_slower(case, one) and not _is_untold(one))
+
+
+def _is_slower(case: Case, change: Change) -> bool:
+    """Whether a change is for the worse. The speed at which a link runs falls when its device rests, so it counts only
+    in a topology file, where it is the most that the link can do.
+    """
+    before, after = change.before, change.after
+    if change.what == "presence":
+        return after is None and _kind(case, change.subject) in KINDS
+    if before is None or after is None:
+        return False
+    if change.what in FLAGS:
+        return (before, after) == ("yes", "no")
+    if change.what == "state":
+        return before in GOOD and after not in GOOD
+    if change.what == "path type":
+        return PATH_TYPES.index(after) > PATH_TYPES.index(before)
+    counts = change.what in FEWER or (change.what == "speed" and _of_file(case))
+    return counts and _number(after) < _number(before)
+
+
+def _is_untold(change: Change) -> bool:
+    """Whether one of the two does not tell what the other does; an interface that is down tells no rate."""
+    counts = change.what in (*FEWER, *FLAGS, "state") and not change.subject.startswith("interface ")
+    return counts and None in (change.before, change.after)
+
+
+def _of_file(case: Case) -> bool:
+    before = case.baseline.case if case.baseline else None
+    return before is None or before.inventory is None or case.inventory is None
+
+
+def _number(text: str) -> float:
+    found = NUMBER.search(text)
+    return float(found[0]) if found else 0.0
+
+
+def _kind(case: Case, subject: str) -> str | None:
+    """What a thing of the baseline is."""
+    from railgauge.topo.compare.inventory_sheet import of_inventory
+    from railgauge.topo.compare.sheet import of_topology
+
+    before = case.baseline.case if case.baseline else None
+    if before is None:
+        return None
+    topology, inventory = before.machine.topology, before.inventory
+    items = of_topology(topology) if _of_file(case) or inventory is None else of_inventory(inventory, topology.numa)
+    return next((item.kind for item in items if item.id == subject), None)
+
+
+def as_finding(rule: Rule, level: Level, change: Change) -> Finding:
+    """A change as a finding; its subject is what the message calls the thing where that does not hold its id."""
+    name, colon, _ = change.message.partition(": ")
+    subject = name if colon and change.subject not in change.message else change.subject
+    return rule.finding(level, subject, change.message, what=change.what, before=change.before, after=change.after)
+
+
+def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
+    """The bus bandwidth where it is lower than before; None where nothing is predicted, as for one GPU alone."""
+    from railgauge.topo.findings.node.effect import compared, with_edits
+
+    try:
+        then, since = (with_edits(one, _as_they_run(one)) for one in (before, case))
+    except Error:
+        return None
+    found = compared(then, since, nodes=nodes)
+    if found is None:
+        return None
+    was, now = found.before.rows[-1].busbw_gb_per_s, found.after.rows[-1].busbw_gb_per_s
+    if now >= was * LOWER:
+        return None
+    where = "this node alone" if nodes == 1 else f"{nodes} such nodes"
+    return RULE.finding(
+        Level.WARN,
+        case.host,
+        f"predicted for {where}: {found.statement}",
+        nodes=nodes,
+        before_gb_per_s=round(was, 1),
+        after_gb_per_s=round(now, 1),
+    )
+
+
+def _as_they_run(case: Case) -> list[str]:
+    """The edits that give links the lanes that they run with, where those are fewer than both ends can do."""
+    inventory = case.inventory
+    planned = {pci.get("busid") for pci in case.machine.topology.root.walk() if pci.name == "pci"}
+    functions = inventory.pci if inventory else ()
+    return [
+        f"{one.bus_id}.width={one.link.lanes}"
+        for one in functions
+        if one.bus_id in planned and inventory and degraded(one, inventory.function(one.parent))
+    ]
+
+
+RULE = Rule(
+    id="slower-than-before",
+    title="Slower than the baseline",
+    levels=(Level.WARN, Level.UNKNOWN),
+    about=(
+        "Beside a capture of the same machine when it was well, what it has lost shows whatever is usual for its kind: "
+        "lanes, NVLinks, ports, devices, paths, and what an all-reduce of 1 GiB is predicted to reach."
+    ),
+    passes="nothing is slower than in the baseline",
+    reads=("the baseline that --against names", "what topo diff compares"),
+    sure="railgauge topo diff BASELINE live",
+    remedy="see what was changed at that device since: a cable, a card, a slot, firmware or BIOS",
+    needs=(),
+    concerns=lambda case: case.baseline is not None,
+    check=_check,
+)

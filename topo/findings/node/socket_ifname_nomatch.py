@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL_SOCKET_IFNAME names no interface of this machine, or is not read at all."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.nccl.settings.interfaces import choose, matches
+
+SETTING = "NCCL_SOCKET_IFNAME"
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    setting = case.settings.get(SETTING, "")
+    names = case.interface_names
+    if len(setting) < 2:  # NCCL reads no value of one character
+        return
+    if names is None:
+        yield RULE.unknown(SETTING, "which interfaces have an address is not known there", value=setting)
+    elif not choose(names, setting):
+        yield RULE.finding(
+            Level.FAIL,
+            SETTING,
+            f"{setting!r} takes no interface with an address",
+            value=setting,
+            interfaces=list(names),
+        )
+    else:
+        for part in _unmatched(setting, names):
+            yield RULE.finding(
+                Level.INFO,
+                part,
+                f"{part!r} of {SETTING} is no interface here with an address",
+                remedy="",
+                value=setting,
+            )
+
+
+def _unmatched(setting: str, names: tuple[str, ...]) -> list[str]:
+    """The entries that name nothing here."""
+    signs = setting[: len(setting) - len(setting.removeprefix("^").removeprefix("="))]
+    exact = "=" if "=" in signs else ""
+    parts = [part for part in setting[len(signs) :].split(",") if part]
+    return [part for part in parts if not any(matches(name, exact + part) for name in names)]
+
+
+RULE = Rule(
+    id="socket-ifname-nomatch",
+    title="NCCL_SOCKET_IFNAME takes no interface",
+    levels=(Level.INFO, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "The setting is a list of prefixes; = asks for whole names, ^ excludes, each once and in front of the whole "
+        "list. Where it takes no interface that is up and has an address NCCL does not start."
+    ),
+    passes="NCCL_SOCKET_IFNAME is unset, or all of it names interfaces with an address",
+    reads=(SETTING, "getifaddrs"),
+    shows=("Bootstrap : no socket interface found", "NET/Socket : no interface found"),
+    sure="railgauge env; ip -br address",
+    remedy="name an interface that ip -br address shows UP with an address, or unset the setting",
+    links=("https://github.com/NVIDIA/nccl/issues/177",),
+    needs=(Need.MACHINE, Need.SETTINGS),
+    check=_check,
+)

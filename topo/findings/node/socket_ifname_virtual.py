@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's bootstrap or socket transport on an interface that leads to no other machine: a bridge, a tunnel, loopback."""
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.settings.interfaces import choose
+
+SETTING = "NCCL_SOCKET_IFNAME"
+VIRTUAL = re.compile(
+    r"(?:lo|docker|podman|veth|virbr|vnet|br-|cni|flannel|cali|tunl|vxlan|cilium|lxc|lxd|kube|nodelocaldns|weave"
+    r"|tailscale|wg|tun|tap|dummy|ifb)"
+)
+LINK_LOCAL = "169.254."  # RFC 3927
+KINDS = ("bridge", "vxlan", "wireguard", "geneve", "tun")  # DEVTYPE; bonds, VLANs and macvlans lead outside
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    names = case.interface_names
+    if names is None:
+        yield RULE.unknown(case.host, "which interfaces have an address is not known there")
+        return
+    chosen = choose(names, case.settings.get(SETTING))
+    real = [name for name in names if not _is_virtual(case, name)]
+    for place, name in enumerate(chosen):
+        if _is_virtual(case, name):
+            serious = place == 0 and bool(real)
+            yield RULE.finding(
+                Level.WARN if serious else Level.INFO,
+                name,
+                f"NCCL takes {name} for {'its bootstrap' if place == 0 else 'sockets, beside others'}, "
+                f"{f'though {real[0]} leads outside' if real else 'and no interface leads outside'}",
+                remedy=f"{SETTING}={shlex.quote(f'={real[0]}')} (= means the whole name)" if real else "",
+                chosen=list(chosen),
+                leading_outside=real,
+            )
+
+
+def _is_virtual(case: Case, name: str) -> bool:
+    """Whether it leads to this machine or an overlay only. The only interface of a container is none of these."""
+    interfaces = case.inventory.interfaces if case.inventory else ()
+    found = next((one for one in interfaces if one.name == name), None)
+    ipv4 = [address for address in (found.addresses if found else ()) if ":" not in address]
+    if ipv4 and all(address.startswith(LINK_LOCAL) for address in ipv4):
+        return True  # the USB interface of a BMC, or one that got no address
+    if found is not None and found.bus_id is not None:
+        return False
+    return VIRTUAL.match(name) is not None or (found is not None and found.kind in KINDS)
+
+
+RULE = Rule(
+    id="socket-ifname-virtual",
+    title="NCCL takes an interface that leads to no other machine",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "Without NCCL_SOCKET_IFNAME NCCL looks at names alone: ib* first, then any but docker*, lo and virbr*. Bridges "
+        "of containers, tunnels and veth ends pass for good ones. A list that excludes, as ^docker0, replaces that "
+        "order and lets lo in. The first interface carries the bootstrap: ranks of other nodes cannot connect to it."
+    ),
+    passes="the interfaces that NCCL takes lead outside, as far as their names and kinds tell",
+    reads=("getifaddrs", "/sys/class/net/*/{device,uevent}", SETTING),
+    shows=(
+        "Bootstrap : Using docker0:172.17.0.1<0>",
+        "NET/Socket : Using [0]docker0:172.17.0.1<0>",
+        "socketPollConnect: Connect to 172.17.0.1<56849> returned 113(No route to host)",
+    ),
+    sure="NCCL_DEBUG=INFO: the interface after 'Bootstrap :'; then ping its address from another node",
+    remedy=f"{SETTING}==eth0 with the interface that all nodes have in one network (= means the whole name)",
+    links=("https://github.com/NVIDIA/nccl/issues/913", "https://github.com/NVIDIA/nccl/issues/286"),
+    check=_check,
+)

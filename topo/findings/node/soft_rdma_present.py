@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Software RDMA (Soft-RoCE, Soft-iWARP) among the devices that NCCL takes."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    taken = {port.name for port in case.rdma_ports}
+    hardware = sorted({port.name for port in case.rdma_ports if not port.device.virtual})
+    for device in case.inventory.rdma if case.inventory else ():
+        if not device.placed:
+            yield RULE.unknown(device.name, "what is behind it is not known: the kernel's links were not recorded")
+        if not device.virtual:
+            continue
+        beside = f", beside {', '.join(hardware)}" if hardware else ""
+        told = f"NCCL takes it{beside}" if device.name in taken else "NCCL does not take it"
+        yield RULE.finding(
+            Level.WARN if device.name in taken and hardware and case.system.gpus else Level.INFO,
+            device.name,
+            f"it is RDMA in software over a plain interface; {told}",
+            taken=device.name in taken,
+            hardware=hardware,
+        )
+
+
+RULE = Rule(
+    id="soft-rdma-present",
+    title="Software RDMA is present",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    about=(
+        "rxe and siw make an RDMA device of any interface, for tests. NCCL cannot tell it from hardware and takes it "
+        "for a NIC: slow, without GPUDirect RDMA, and one more than the GPUs have rails. nvidia-smi topo -m fails."
+    ),
+    passes="every RDMA device has hardware behind it",
+    reads=("/sys/class/infiniband/* (where its link leads)",),
+    shows=("Failed to run topology matrix", "NET/IB : Using [0]rxe0:1/RoCE"),
+    sure="rdma link show; ls -l /sys/class/infiniband",
+    remedy="rdma link delete rxe0, or NCCL_IB_HCA=^rxe,siw",
+    links=("https://github.com/NVIDIA/NVSentinel/issues/1485",),
+    concerns=lambda case: case.inventory is None or bool(case.inventory.rdma),
+    check=_check,
+)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topology file that NCCL begins with, or the one under examination, is wrong in itself."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Need, Rule
+from railgauge.topo.findings.topology_file import (
+    busid_duplicate,
+    nvlink_self_target,
+    pcie_bridge_bogus,
+    topo_file_faulty,
+)
+from railgauge.topo.findings.topology_file.elements import TopoFile
+
+OF_THEIR_OWN = (pcie_bridge_bogus.RULE.id, nvlink_self_target.RULE.id, busid_duplicate.RULE.id)
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    if case.named_file_unknown:
+        yield RULE.unknown(case.host, str(Need.SETTINGS))
+        return
+    try:
+        file = case.named_file
+    except InputError as error:
+        yield RULE.finding(Level.FAIL, error.path or "", f"NCCL cannot use the file: {error}", effect="NCCL stops")
+        return
+    if file is not None:
+        yield from _worst(replace(file, machine=None, inventory=None), ())
+    if case.reader is None:
+        yield from _worst(case.alone, OF_THEIR_OWN)
+
+
+def _worst(file: TopoFile, told: Collection[str]) -> Iterator[Finding]:
+    """What the linter calls a fault of the file itself, under this rule's id; `told` are told by others."""
+    from railgauge.topo.findings.topology_file.rules import lint
+
+    for finding in lint(file):
+        if finding.level is Level.FAIL and finding.id not in told:
+            found = finding if finding.id == RULE.id else replace(finding, message=f"{finding.id}: {finding.message}")
+            yield replace(found, id=RULE.id, path=file.topology.path)
+
+
+RULE = Rule(
+    id=topo_file_faulty.RULE.id,
+    title="A topology file that NCCL refuses or that throttles it",
+    levels=(Level.FAIL, Level.UNKNOWN),
+    about=(
+        "Topology files are believed line by line: an invented bridge of 2.5 GT/s x1, NVLinks that end where they "
+        "start or a missing attribute cost a factor of ten or stop NCCL. Files that clouds publish have had all."
+    ),
+    passes="no topology file is in force, or nothing in it is wrong by itself",
+    reads=("NCCL_TOPO_FILE", "/var/run/nvidia-topologyd/virtualTopology.xml"),
+    shows=(
+        "Attribute arch of node cpu not found",
+        "XML Import Channel : dev ... not found.",
+        "Error : too many XML nodes (max 256)",
+    ),
+    sure="railgauge topo lint FILE",
+    remedy="mend what railgauge topo lint FILE names, or dump the topology anew and unset NCCL_TOPO_FILE",
+    links=("https://github.com/NVIDIA/nccl/issues/573", "https://github.com/NVIDIA/nccl/issues/379"),
+    needs=(),
+    check=_check,
+)

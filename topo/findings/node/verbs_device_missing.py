@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RDMA devices that the kernel shows and that this process cannot open."""
+
+from collections.abc import Collection, Iterator
+
+from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice
+from railgauge.topo.facts.sources.verbs_stack import VerbsStack
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.peers import has_gpus
+from railgauge.topo.findings.node.rule import Rule
+
+
+def _check(case: Case) -> Iterator[Finding]:
+    stack = case.evidence.verbs_stack
+    devices = case.inventory.rdma if case.inventory else ()
+    lost = {device.name: why for device in devices if (why := _why(case, stack, device.name))}
+    for device in devices:
+        if device.name in lost:
+            yield RULE.finding(
+                severity(case, lost, device), device.name, lost[device.name], nodes=list(stack.nodes or ())
+            )
+        elif stack.nodes is None and device.name not in case.verbs.names:
+            yield RULE.unknown(device.name, "neither /dev/infiniband nor libibverbs could be looked at")
+
+
+def severity(case: Case, lost: Collection[str], device: RdmaDevice) -> Level:
+    """FAIL where nothing is left, WARN where a few of a kind are missing. A pod that is given one of many, or all but
+    those for storage, is as it should be, and a machine without GPUs has no need of them.
+    """
+    if not has_gpus(case):
+        return Level.INFO
+    devices = case.inventory.rdma if case.inventory else ()
+    opened = [name for name in case.verbs.names if case.verbs.device(name).error is None]
+    if len(lost) == len(devices) or (case.verbs.reason is None and not opened):
+        return Level.FAIL
+    kin = [one.name for one in devices if (one.board_id, one.hca_type) == (device.board_id, device.hca_type)]
+    return Level.WARN if 2 * sum(name in lost for name in kin) < len(kin) else Level.INFO
+
+
+def _why(case: Case, stack: VerbsStack, name: str) -> str:
+    """Why a device cannot be opened; "" where it can, or that is not known."""
+    if name in case.verbs.names:
+        error = case.verbs.device(name).error
+        return f"libibverbs cannot open it: {error}" if error else ""
+    node = dict(stack.uverbs).get(name)
+    return f"/dev/infiniband/{node or 'uverbs*'} is not there" if stack.lacks_node(name) else ""
+
+
+RULE = Rule(
+    id="verbs-device-missing",
+    title="An RDMA device cannot be opened",
+    levels=(Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN),
+    about=(
+        "/sys/class/infiniband shows the host's devices in any container. To use one takes its node /dev/infiniband/"
+        "uverbsN, the right to open it, and its network namespace. Without, NCCL goes on to TCP with one line in its "
+        "log."
+    ),
+    passes="each RDMA device has its node below /dev/infiniband, or libibverbs opened it",
+    reads=("/sys/class/infiniband", "/sys/class/infiniband_verbs/*/ibdev", "/dev/infiniband", "ibv_open_device"),
+    shows=(
+        "NET/IB : No device found.",
+        "NET/IB : Unable to open device mlx5_bond_0",
+        "Using network Socket",
+    ),
+    sure="ibv_devinfo in the container; ls -l /dev/infiniband; rdma system",
+    remedy="docker run --device /dev/infiniband (or an RDMA device plugin); rdma system set netns shared",
+    links=("https://github.com/NVIDIA/nccl/issues/941", "https://github.com/NVIDIA/nccl/issues/451"),
+    concerns=lambda case: case.inventory is None or bool(case.inventory.rdma),
+    check=_check,
+)

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a setting does anything on a machine, and whether that is any good."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.topo.errors import Error
+from railgauge.topo.facts.sources.nccl_settings import PREFIX, Setting
+from railgauge.topo.findings.file_rule import failed
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.node import (
+    conf_file_forgotten,
+    gid_index_invalid,
+    ib_hca_nomatch,
+    ib_hca_prefix,
+    nccl_setting_harmful,
+    nccl_setting_ignored,
+    nccl_setting_invalid,
+    relaxed_ordering_off,
+    socket_ifname_nomatch,
+    socket_ifname_virtual,
+)
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
+from railgauge.topo.findings.settings.other_programs import judged_other
+from railgauge.topo.findings.settings.selection import Selection, select
+from railgauge.topo.findings.settings.verdict import Opinion, Verdict
+from railgauge.topo.nccl.settings.known import KNOWN
+from railgauge.topo.nccl.settings.parameter import parameter
+from railgauge.topo.nccl.settings.validity import fault_of, is_default
+
+IFNAME, HCA, GID = "NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX"
+ORDERING = relaxed_ordering_off.SETTING
+RULES: dict[str, tuple[Rule, ...]] = {
+    IFNAME: (socket_ifname_nomatch.RULE, socket_ifname_virtual.RULE),
+    HCA: (ib_hca_nomatch.RULE, ib_hca_prefix.RULE),
+    GID: (gid_index_invalid.RULE,),
+    ORDERING: (relaxed_ordering_off.RULE,),
+}
+"""The rules that look at what a setting meets on the machine."""
+SEE_DEBUG = "NCCL was built with TRACE=1; else it prints as INFO does"
+UNIT_US = 4.096  # of NCCL_IB_TIMEOUT: IBTA 9.9.2.1.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A setting and what is said of it. without: what holds if it is not set; "" where it does not matter. failure:
+    UNKNOWN with the error, where railgauge itself failed to judge it.
+    """
+
+    setting: Setting
+    opinion: Opinion
+    without: str
+    failure: Finding | None = None
+
+    def record(self) -> dict[str, Any]:
+        """The setting in a railgauge/env/1 document."""
+        known = KNOWN.get(self.setting.name)
+        return {
+            "name": self.setting.name,
+            "value": self.setting.value,
+            "origin": self.setting.origin,
+            "verdict": str(self.opinion.verdict),
+            "why": self.opinion.why,
+            "without": self.without,
+            "finding": self.opinion.finding,
+            "meaning": known.meaning if known else None,
+            "default": known.default or None if known else None,
+            "since": known.since or None if known else None,
+        }
+
+
+def judge(case: Case, setting: Setting) -> Judgement:
+    """What a setting of a machine's does there."""
+    now = select(case, case.settings)
+    rest = {name: value for name, value in case.settings.items() if name != setting.name}
+    other = select(case, rest)
+    failure = None
+    try:
+        opinion = _opinion(case, setting, now, other)
+    except Error:
+        raise
+    except Exception as error:
+        failure = failed(setting.name, case.host, error)
+        opinion = Opinion(verdict=Verdict.UNKNOWN, why=failure.message)
+    return Judgement(setting=setting, opinion=opinion, without=_without(setting, other), failure=failure)
+
+
+def _opinion(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    if not setting.name.startswith(PREFIX):
+        return judged_other(case, setting)
+    if not setting.value:
+        return Opinion(verdict=Verdict.HARMLESS, why="it is empty, which is as if it was not set")
+    if fault := fault_of(setting):
+        verdict = Verdict.IGNORED if fault.ignored else Verdict.HARMFUL
+        rule = nccl_setting_ignored.RULE if fault.ignored else nccl_setting_invalid.RULE
+        return Opinion(verdict=verdict, why=fault.message, finding=rule.id)
+    if finding := _finding(case, setting):
+        return Opinion(verdict=Verdict.HARMFUL, why=finding.message, finding=finding.id)
+    if opinion := _harmful(case, setting):
+        return opinion
+    special = SPECIAL.get(setting.name)
+    return (special(case, setting, now, other) if special else None) or _plain(setting)
+
+
+def _finding(case: Case, setting: Setting) -> Finding | None:
+    """The worst that the rules about a setting find."""
+    found = [finding for rule in RULES.get(setting.name, ()) for finding in rule.check(case)]
+    own = [one for one in found if setting.name != ORDERING or one.subject == ORDERING]
+    bad = [one for one in own if one.level in (Level.FAIL, Level.WARN)]
+    return min(bad, key=lambda one: one.level is not Level.FAIL, default=None)
+
+
+def _harmful(case: Case, setting: Setting) -> Opinion | None:
+    """What it takes from the machine."""
+    of_file = setting.is_of_file
+    rule = conf_file_forgotten.RULE if of_file else nccl_setting_harmful.RULE
+    harm = conf_file_forgotten.harm_in_file(case, setting) if of_file else harm_of(case, setting)
+    if harm is None or harm.level is Level.INFO:
+        return None
+    why = f"{harm.what} ({harm.effect})" if harm.effect else harm.what
+    return Opinion(verdict=Verdict.HARMFUL, why=why, finding=rule.id)
+
+
+def _plain(setting: Setting) -> Opinion:
+    known = KNOWN[setting.name]
+    if is_default(known, setting.value):
+        return Opinion(verdict=Verdict.HARMLESS, why="it is the default")
+    return Opinion(verdict=Verdict.EFFECTIVE, why=known.meaning)
+
+
+def _interfaces(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    if now.interfaces is None:
+        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+    verdict = Verdict.HARMLESS if now.interfaces == other.interfaces else Verdict.EFFECTIVE
+    return Opinion(verdict=verdict, why=f"it takes {', '.join(now.interfaces)}")
+
+
+def _hca(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    names, all_names = [port.name for port in now.ports], [port.name for port in other.ports]
+    if not all_names:
+        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use")
+    left = [name for name in all_names if name not in names]
+    verdict = Verdict.EFFECTIVE if left else Verdict.HARMLESS
+    return Opinion(verdict=verdict, why=f"it takes {', '.join(names)}" + (f", not {', '.join(left)}" if left else ""))
+
+
+def _gid(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    roce = [port for port in now.ports if port.link_layer == "Ethernet"]
+    if not roce:
+        return Opinion(verdict=Verdict.HARMLESS, why="no RoCE port here is in use, and InfiniBand does not read it")
+    own = {port.name: port.gid_index for port in other.ports}
+    if any(port.gid is None for port in roce):
+        return Opinion(verdict=Verdict.UNKNOWN, why="the GIDs of its ports are not recorded")
+    if all(own.get(port.name) == port.gid_index for port in roce):
+        why = "NCCL 2.21 and later come to the same by themselves, and still do when addresses change"
+        return Opinion(verdict=Verdict.HARMLESS, why=why)
+    differ = ", ".join(f"{port.name} {own.get(port.name)}" for port in roce if own.get(port.name) != port.gid_index)
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"NCCL would take another GID on {differ}")
+
+
+def _for_rdma(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """Numbers of RDMA's, which nothing reads where no port is in use."""
+    if not now.ports:
+        return Opinion(verdict=Verdict.HARMLESS, why="no RDMA port here is in use, so nothing reads it")
+    if is_default(KNOWN[setting.name], setting.value):
+        return None
+    number = parameter({setting.name: setting.value}, setting.name, 0)
+    return Opinion(verdict=Verdict.EFFECTIVE, why=_of_rdma(setting.name, number, now))
+
+
+def _of_rdma(name: str, number: int, now: Selection) -> str:
+    if name == "NCCL_IB_TIMEOUT":
+        seconds = UNIT_US * 2**number / 1e6
+        return f"a NIC sends again after {seconds:.3g} s without an answer: a dead link is noticed that much later"
+    if name == "NCCL_IB_TC" and any(port.link_layer == "Ethernet" for port in now.ports):
+        return f"RoCE packets carry DSCP {number >> 2}; switches have to treat it as lossless"
+    if name == "NCCL_IB_TC":
+        return "InfiniBand carries it in the headers of routed packets only"
+    if name == "NCCL_IB_QPS_PER_CONNECTION":
+        return f"{number} queue pairs between two ranks: more ways through a network that hashes flows"
+    return KNOWN[name].meaning
+
+
+def _switch(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """What turns off a part of NCCL, and takes nothing from this machine."""
+    if not parameter({setting.name: setting.value}, setting.name, 0):
+        return None
+    return Opinion(verdict=Verdict.HARMLESS, why="what it turns off is not here")
+
+
+def _net(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    if setting.value.lower() in ("ib", "socket"):
+        return Opinion(verdict=Verdict.HARMLESS, why="NCCL would take it by itself")
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"the network of a plugin that calls itself {setting.value}, or none")
+
+
+def _reach(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """How far P2P and GPUDirect RDMA reach, where it changes nothing."""
+    rest = case.under(tuple(one for one in case.known_settings if one.name != setting.name))
+    if setting.name == "NCCL_P2P_LEVEL":
+        same, what = with_p2p(case) == with_p2p(rest), "P2P between the same GPUs"
+    else:
+        same = direct(case, own=False) == direct(rest, own=False)
+        what = "GPUDirect RDMA between the same GPUs and NICs"
+    return Opinion(verdict=Verdict.HARMLESS, why=f"without it there is {what}") if same else None
+
+
+def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    """Numbers of the socket transport, which carries no data where RDMA does."""
+    return Opinion(verdict=Verdict.HARMLESS, why="RDMA carries the data, so nothing reads it") if now.ports else None
+
+
+def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
+    if case.reader is None or not case.live:
+        return Opinion(verdict=Verdict.UNKNOWN, why="whether the file is there, and right, is seen on the machine only")
+    if case.reader.realpath(setting.value) is None:
+        return Opinion(verdict=Verdict.HARMFUL, why=f"there is no {setting.value}: NCCL goes on without")
+    return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL begins with it; railgauge topo lint tells whether it is right")
+
+
+def _debug(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion | None:
+    if setting.value.upper() != "TRACE":
+        return None
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"calls and steps are printed where {SEE_DEBUG}")
+
+
+SPECIAL: dict[str, Callable[[Case, Setting, Selection, Selection], Opinion | None]] = {
+    IFNAME: _interfaces,
+    HCA: _hca,
+    GID: _gid,
+    "NCCL_NET": _net,
+    **dict.fromkeys(("NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL", "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C"), _reach),
+    **dict.fromkeys(("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"), _for_sockets),
+    "NCCL_TOPO_FILE": _topo_file,
+    "NCCL_DEBUG": _debug,
+    **dict.fromkeys(("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_NVB_DISABLE"), _switch),
+    **dict.fromkeys((name for name in KNOWN if name.startswith("NCCL_IB_") and name not in (HCA, GID)), _for_rdma),
+    "NCCL_IB_DISABLE": _switch,
+}
+"""Settings of which it depends on the machine what they do."""
+
+
+def _without(setting: Setting, other: Selection) -> str:
+    """What holds without the setting."""
+    if setting.name == IFNAME and other.interfaces is not None:
+        return ", ".join(other.interfaces) or "no interface"
+    if setting.name in (HCA, "NCCL_IB_DISABLE", "NCCL_NET"):
+        return ", ".join(port.name for port in other.ports) or "sockets"
+    if setting.name == GID:
+        own: dict[int | None, list[str]] = {}
+        for port in other.ports:
+            own.setdefault(port.gid_index, []).append(port.name)
+        return "; ".join(f"index {index} on {', '.join(names)}" for index, names in own.items())
+    known = KNOWN.get(setting.name)
+    return known.default if known else ""

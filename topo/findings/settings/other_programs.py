@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of other programs that are set beside NCCL's: Gloo, PyTorch, TensorPipe, UCX."""
+
+from railgauge.topo.facts.sources.nccl_settings import Setting
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.findings.settings.verdict import Opinion, Verdict
+
+WHOLE_NAMES = {"GLOO_SOCKET_IFNAME": "Gloo", "TP_SOCKET_IFNAME": "TensorPipe"}
+PYTORCH = (
+    "ASYNC_ERROR_HANDLING", "AVOID_RECORD_STREAMS", "BLOCKING_WAIT", "COORD_CHECK_MILSEC", "CUDA_EVENT_CACHE",
+    "DEBUG_INFO_PIPE_FILE", "DEBUG_INFO_TEMP_FILE", "DESYNC_DEBUG", "DUMP_ON_TIMEOUT", "ENABLE_MONITORING",
+    "ENABLE_TIMING", "HEARTBEAT_TIMEOUT_SEC", "HIGH_PRIORITY", "LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN", "NAN_CHECK",
+    "PROPAGATE_ERROR", "RETHROW_CUDA_ERRORS", "SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", "TRACE_BUFFER_SIZE",
+    "TRACE_CPP_STACK", "USE_COMM_NONBLOCKING", "WAIT_TIMEOUT_DUMP_MILSEC",
+)  # fmt: skip
+"""What PyTorch reads after TORCH_NCCL_ (ProcessGroupNCCL.hpp, 2.2 to 2.8)."""
+TORCH, UCX = "TORCH_NCCL_", "UCX_NET_DEVICES"
+
+
+def judged_other(case: Case, setting: Setting) -> Opinion:
+    """What such a setting does here."""
+    if setting.name in WHOLE_NAMES:
+        return _interfaces(case, setting)
+    if setting.name == UCX:
+        return _ucx(case, setting)
+    known = setting.name.removeprefix(TORCH) in PYTORCH
+    if known:
+        return Opinion(verdict=Verdict.EFFECTIVE, why="PyTorch reads it; it changes nothing in NCCL")
+    return Opinion(verdict=Verdict.IGNORED, why="no setting of PyTorch's is called so, and NCCL reads no TORCH_NCCL_*")
+
+
+def _interfaces(case: Case, setting: Setting) -> Opinion:
+    """A list of whole names, where NCCL's has prefixes."""
+    program = WHOLE_NAMES[setting.name]
+    names = setting.value.split(",")
+    if case.interface_names is None:
+        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+    missing = [name for name in names if name not in case.interface_names]
+    if missing:
+        here = ", ".join(case.interface_names)
+        why = f"{program} wants whole names of interfaces with an address; {', '.join(missing)} is none here ({here})"
+        return Opinion(verdict=Verdict.HARMFUL, why=why)
+    return Opinion(verdict=Verdict.EFFECTIVE, why=f"{program} uses {', '.join(names)}; NCCL does not read it")
+
+
+def _ucx(case: Case, setting: Setting) -> Opinion:
+    """Ports as mlx5_0:1, interfaces, or all."""
+    devices = case.inventory.rdma if case.inventory else ()
+    there = {f"{one.name}:{port.number}" for one in devices for port in one.ports} | {*(case.interface_names or ())}
+    missing = [name for name in setting.value.split(",") if name not in there and name != "all"]
+    if missing and case.interface_names is None:
+        return Opinion(verdict=Verdict.UNKNOWN, why="which interfaces have an address is not known there")
+    if missing:
+        why = f"UCX wants ports as mlx5_0:1 or interfaces; {', '.join(missing)} is none here"
+        return Opinion(verdict=Verdict.HARMFUL, why=why)
+    return Opinion(verdict=Verdict.EFFECTIVE, why="UCX reads it, for MPI; NCCL does not")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What settings make NCCL take on a machine: interfaces, RDMA ports, and the GID of each port."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
+from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.nccl.settings.hca import plugin_off
+from railgauge.topo.nccl.settings.interfaces import choose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenPort:
+    """An RDMA port that NCCL takes, as mlx5_0:1. gid_index and gid are None where the table is not known or the entry
+    is empty; why says how NCCL comes to the index.
+    """
+
+    name: str
+    link_layer: str | None
+    gid_index: int | None
+    gid: str | None
+    why: str
+
+    def record(self) -> dict[str, Any]:
+        """The port in a railgauge/env/1 document."""
+        return {
+            "port": self.name,
+            "link_layer": self.link_layer,
+            "gid_index": self.gid_index,
+            "gid": self.gid,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """interfaces: those of sockets, the first that of the bootstrap; None where addresses are not known. ports: those
+    of RDMA, none where NCCL goes by sockets.
+    """
+
+    interfaces: tuple[str, ...] | None
+    ports: tuple[ChosenPort, ...]
+
+    def record(self) -> dict[str, Any]:
+        """The selection in a railgauge/env/1 document."""
+        interfaces = None if self.interfaces is None else list(self.interfaces)
+        return {"interfaces": interfaces, "ports": [port.record() for port in self.ports]}
+
+
+def select(case: Case, settings: Mapping[str, str]) -> Selection:
+    """What NCCL takes under these settings."""
+    names = case.interface_names
+    gids = read_gid_settings(settings)
+    return Selection(
+        interfaces=None if names is None else choose(names, settings.get("NCCL_SOCKET_IFNAME")),
+        ports=tuple(_chosen(port, gids) for port in _ports(case, settings)),
+    )
+
+
+def _ports(case: Case, settings: Mapping[str, str]) -> tuple[NcclPort, ...]:
+    if case.inventory is None or plugin_off(settings):
+        return ()
+    return nccl_ports(case.inventory.rdma, read_ib_settings(settings), case.verbs)
+
+
+def _chosen(port: NcclPort, gids: GidSettings) -> ChosenPort:
+    choice = choose_gid(port.rdma_port, gids)
+    return ChosenPort(
+        name=f"{port.name}:{port.rdma_port.number}",
+        link_layer=port.rdma_port.link_layer,
+        gid_index=choice.index,
+        gid=None if choice.gid is None else ipv4(choice.gid) or choice.gid.gid,
+        why=choice.why,
+    )

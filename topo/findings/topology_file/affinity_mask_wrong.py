@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Affinity masks that cannot be right: no mask, empty, shared by NUMA nodes, in the wrong order, or not the machine's.
+
+NCCL binds a rank's threads to the mask of the CPU that its GPU hangs on (`ncclTopoGetCpuAffinity`).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.values.cpuset import from_mask, to_list
+
+CORES_A_NODE = 8  # no server has fewer in one NUMA node
+FEW = 8  # of the nodes that share a core, as many are named
+FAR = "ranks are bound to cores of another socket: host buffers and proxies work over the wire between the sockets"
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    masks: list[tuple[Placed, frozenset[int]]] = []
+    for cpu in file.all("cpu"):
+        text = cpu.get("affinity")
+        if text is None:
+            continue  # NCCL reads it from sysfs
+        cores = _cores(text)
+        if cores:
+            masks.append((cpu, cores))
+        elif cores is None or cpu.element.children:
+            what = "no CPU mask" if cores is None else "an empty mask"
+            yield _finding(cpu, f"affinity {text[:40]!r} is {what}", "NCCL does not bind the ranks there", mask=text)
+    for host in dict.fromkeys(cpu.host for cpu, _ in masks):
+        yield from _one_host([pair for pair in masks if pair[0].host == host])
+    yield from _against(file, masks)
+
+
+def _one_host(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
+    owners: dict[int, list[Placed]] = {}
+    shared: list[Finding] = []
+    for cpu, cores in masks:
+        shared += _shared(owners, cpu, cores)
+        for core in cores:
+            owners.setdefault(core, []).append(cpu)
+    if shared and (short := _cut_short(masks)):
+        yield short
+    else:
+        yield from shared or _order(masks)
+
+
+def _cores(text: str) -> frozenset[int] | None:
+    try:
+        return frozenset(from_mask(text))
+    except ValueError:
+        return None
+
+
+def _shared(owners: dict[int, list[Placed]], cpu: Placed, cores: frozenset[int]) -> Iterator[Finding]:
+    """The cores that a NUMA node has in common with those before it, by core."""
+    both = cores & owners.keys()
+    if both:
+        others = sorted({other.line or 0: other for core in both for other in owners[core][:FEW]}.items())
+        whom = ", ".join(f"{_node(other)} (line {line})" for line, other in others)
+        message = f"{_node(cpu)} shares cores {_list(both)} with {whom}"
+        yield _finding(cpu, message, FAR, shared=_list(both), lines=[*(line for line, _ in others), cpu.line])
+
+
+def _cut_short(masks: list[tuple[Placed, frozenset[int]]]) -> Finding | None:
+    """Masks with room for fewer cores than so many NUMA nodes have: written by hand, their upper words left out."""
+    room = max(32 * ((cpu.get("affinity") or "").count(",") + 1) for cpu, _ in masks)
+    cpu, highest = masks[-1][0], max(cpu.number("numaid") or 0 for cpu, _ in masks)
+    if room >= CORES_A_NODE * (highest + 1):
+        return None
+    message = f"masks of {room} cores are too short for NUMA nodes up to {highest}: they overlap"
+    return RULE.at(cpu, Level.INFO, message, subject=_node(cpu), room=room, highest_numaid=highest)
+
+
+def _order(masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
+    """Core 0 boots, and Linux numbers its node 0; where the masks of two nodes are swapped it is elsewhere."""
+    first = next((cpu for cpu, _ in masks if cpu.number("numaid") == 0), None)
+    for cpu, cores in masks:
+        if 0 in cores and first is not None and cpu.number("numaid") not in (0, -1):
+            message = f"core 0 is given to {_node(cpu)}, while numaid 0 (line {first.line}) has others: swapped?"
+            yield _finding(cpu, message, FAR, cores=_list(cores))
+
+
+def _against(file: TopoFile, masks: list[tuple[Placed, frozenset[int]]]) -> Iterator[Finding]:
+    """The file's masks beside the machine's cores, node by node; a guest of one node shows no sockets below it."""
+    real = _machine_cores(file)
+    shows_sockets = sum(map(bool, real.values())) > 1 or len(masks) == 1
+    if file.machine and masks and not any(real.values()):
+        message = "the NUMA nodes of the machine are unknown, so their cores are not compared"
+        missing = "/sys/devices/system/node"
+        yield RULE.at(masks[0][0], Level.UNKNOWN, message, subject=_node(masks[0][0]), remedy="", missing=missing)
+    for cpu, cores in masks:
+        there = real.get(cpu.number("numaid"))
+        if there and there != cores and (shows_sockets or not cores < there):
+            owner = next((node for node, own in real.items() if own == cores), None)
+            whose = f": those are node {owner}'s" if owner is not None else ""
+            message = f"{_node(cpu)} has cores {_list(cores)} in the file and {_list(there)} on the machine{whose}"
+            effect = FAR if not cores & there else ""
+            yield _finding(cpu, message, effect, file=_list(cores), machine=_list(there))
+
+
+def _machine_cores(file: TopoFile) -> dict[int | None, frozenset[int]]:
+    """The cores of each NUMA node; of a machine that is a topology file, the first mask of each numaid."""
+    nodes = file.machine.topology.numa if file.machine else ()
+    known: dict[int | None, frozenset[int]] = {node.id: frozenset(node.cpus) for node in nodes}
+    for cpu in file.on_machine("cpu"):
+        if cpu.number("numaid") not in known:
+            known[cpu.number("numaid")] = _cores(cpu.get("affinity") or "") or frozenset()
+    return known
+
+
+def _finding(cpu: Placed, message: str, effect: str, **evidence: Any) -> Finding:
+    return RULE.at(cpu, Level.WARN, message, subject=_node(cpu), effect=effect, **evidence)
+
+
+def _node(cpu: Placed) -> str:
+    return f"numaid {cpu.get('numaid')}"
+
+
+def _list(cores: frozenset[int]) -> str:
+    return to_list(tuple(sorted(cores)))
+
+
+RULE = Rule(
+    id="affinity-mask-wrong",
+    title="A CPU mask that cannot be right",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    remedy="take each mask from /sys/devices/system/node/node*/cpumap of the machine, or leave affinity out",
+    check=_check,
+)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bus id twice on one host: NCCL finds the first (`xmlFindTagKv`), the other is a device that is not there."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    first: dict[tuple[str, int], Placed] = {}
+    for pci in file.all("pci"):
+        if pci.get("busid") is None:
+            continue
+        known = first.setdefault(pci.key, pci)
+        if known is not pci:
+            device = pci.is_gpu or pci.is_nic or known.is_gpu or known.is_nic
+            yield RULE.at(
+                pci,
+                Level.FAIL if device else Level.WARN,
+                f"bus id {pci.bus_id} is on line {known.line} already",
+                effect="what hangs on the second one has a place of its own in NCCL's tree, apart from the first",
+                lines=[known.line, pci.line],
+            )
+
+
+RULE = Rule(
+    id="busid-duplicate",
+    title="A bus id is in the file twice",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="keep the one that is true; join what hangs on both",
+    check=_check,
+)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bus id in a spelling that NCCL does not find.
+
+NCCL looks a device up by the text that `int64ToBusId` makes (lower case, a domain of at least four digits) and compares
+texts (`ncclTopoGetPciNode`); of a device in another spelling it makes a second <pci> and trims the file's.
+"""
+
+import re
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+FOUND = re.compile(r"([0-9a-f]{4}|[1-9a-f][0-9a-f]{4,7}):[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+PARTS = re.compile(r"(?:([0-9a-f]+):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})\.([0-9a-f])", re.IGNORECASE)
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for pci in file.all("pci"):
+        text = pci.get("busid")
+        if text is None or FOUND.fullmatch(text):
+            continue
+        used = pci.is_gpu or pci.is_nic
+        better = canonical(text)
+        yield RULE.at(
+            pci,
+            Level.FAIL if used else Level.WARN,
+            f"bus id {text!r} is not spelled as NCCL looks it up" + (f": {better}" if better else ""),
+            effect="the file says nothing of this device to NCCL, which puts it where sysfs has it" if used else "",
+            busid=text,
+            wanted=better,
+        )
+
+
+def canonical(text: str) -> str | None:
+    """The bus id in NCCL's spelling; None when it is none."""
+    found = PARTS.fullmatch(text.strip())
+    if found is None:
+        return None
+    domain, bus, device, function = found.groups()
+    return f"{int(domain or '0', 16):04x}:{int(bus, 16):02x}:{int(device, 16):02x}.{function.lower()}"
+
+
+RULE = Rule(
+    id="busid-spelling",
+    title="A bus id in a spelling that NCCL does not find",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="write it as in /sys/bus/pci/devices: 0000:1b:00.0",
+    check=_check,
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PCI class that does not fit what the device holds.
+
+NCCL goes by the class (`ncclTopoAddPci`, `kvDictPciClass`), and puts sysfs's over the file's where sysfs has one.
+"""
+
+import re
+from collections.abc import Iterator
+
+from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+CLASS = re.compile(r"0x[0-9a-fA-F]{2}([0-9a-fA-F]{4})?")
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for pci in file.all("pci"):
+        kind = pci.get("class")
+        if kind is not None and (told := _wrong(pci, kind)):
+            level, message, effect = told
+            yield RULE.at(pci, level, message, effect=effect, **{"class": kind})
+
+
+def _wrong(pci: Placed, kind: str) -> tuple[Level, str, str] | None:
+    """What is wrong with a class, and the effect."""
+    if pci.holds("pci") and kind.startswith((DISPLAY, NETWORK)):
+        message = f"class {kind} is a device, but it holds <pci>"
+        return Level.FAIL, message, "NCCL does not look below it: those devices are lost"
+    if not CLASS.fullmatch(kind):
+        message = f"class {kind!r} is not of the form 0x030200"
+        return Level.WARN, message, "NCCL takes the device for a PCI switch where sysfs does not know it"
+    if pci.holds("gpu") and not kind.startswith(DISPLAY):
+        message = f"it holds a <gpu>, but class {kind} is no GPU (0x03...)"
+        return Level.WARN, message, "older releases (2.21) leave the GPU out where sysfs does not know it"
+    return None
+
+
+RULE = Rule(
+    id="class-mismatch",
+    title="A PCI class that does not fit the device",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="take it from /sys/bus/pci/devices/BUSID/class: 0x0604.. a bridge, 0x03.. a GPU, 0x02.. a NIC",
+    check=_check,
+)

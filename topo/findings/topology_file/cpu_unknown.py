@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CPU that NCCL does not know: it takes the wire between such CPUs to carry 5000 GB/s (`ncclTopoGetInterCpuBw`)."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
+
+ARCHITECTURES = ("x86_64", "arm64", "ppc64")  # `kvDictCpuArch`
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    cpus = Counter(cpu.host for cpu in file.all("cpu"))
+    for cpu in file.all("cpu"):
+        if _speed(cpu) < LOCAL_GB_PER_S or cpu.get("arch") is None or _only_vendor_missing(cpu):
+            continue
+        several = cpus[cpu.host] > 1
+        yield RULE.at(
+            cpu,
+            Level.WARN if several else Level.INFO,
+            f"arch {cpu.get('arch')!r}, vendor {cpu.get('vendor')!r}: no CPU that NCCL knows",
+            subject=f"numaid {cpu.get('numaid')}",
+            effect=f"{LOCAL_GB_PER_S:g} GB/s between the CPUs, as if that wire never limited" if several else "",
+            arch=cpu.get("arch"),
+            vendor=cpu.get("vendor"),
+        )
+
+
+def _speed(cpu: Placed) -> float:
+    family, model = cpu.number("familyid") or 0, cpu.number("modelid") or 0
+    return bandwidth.between_cpus(cpu.get("arch"), cpu.get("vendor"), family, model)
+
+
+def _only_vendor_missing(cpu: Placed) -> bool:
+    return cpu.get("arch") == "x86_64" and cpu.get("vendor") is None  # attribute_missing.py judges that
+
+
+RULE = Rule(
+    id="cpu-unknown",
+    title="A CPU that NCCL does not know",
+    levels=(Level.INFO, Level.WARN),
+    remedy=f"arch is one of {', '.join(ARCHITECTURES)}; vendor is what /proc/cpuinfo calls vendor_id",
+    check=_check,
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs and NICs that the file has on another NUMA node than the machine."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    real = {pci.key[1]: _node(pci) for pci in file.on_machine("pci")}
+    moved: dict[tuple[str, str], list[Placed]] = {}
+    for pci in file.all("pci"):
+        here, there = _node(pci), real.get(pci.key[1], "-1")
+        if (pci.is_gpu or pci.is_nic) and there not in ("-1", here):
+            moved.setdefault((here, there), []).append(pci)
+    yield from (_finding(devices, here, there) for (here, there), devices in moved.items())
+
+
+def _finding(devices: list[Placed], here: str, there: str) -> Finding:
+    names = [device.bus_id for device in devices]
+    return RULE.at(
+        devices[0],
+        Level.WARN,
+        f"{', '.join(names)}: on NUMA node {here} in the file, on node {there} on the machine",
+        effect="NCCL takes near NICs and cores for far ones, and far ones for near",
+        devices=names,
+        lines=[device.line for device in devices],
+        file_numaid=here,
+        machine_numaid=there,
+    )
+
+
+def _node(placed: Placed) -> str:
+    cpu = placed.nearest("cpu")
+    return (cpu.get("numaid") if cpu else None) or "-1"
+
+
+RULE = Rule(
+    id="device-misplaced",
+    title="A device on another NUMA node than the machine has it",
+    levels=(Level.WARN,),
+    remedy="take numa_node of the device from sysfs, or from the provider's file for this very machine type",
+    check=_check,
+)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements and attributes that NCCL does not read: unknown ones, and known ones in a place where it does not look."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile, place
+from railgauge.topo.findings.topology_file.known_attributes import ATTRIBUTES, MARKS
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.detect.topo_file import HOLDS
+from railgauge.topo.xml.element import Element
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    told: set[str] = set()
+    for placed in place(file.topology.root):
+        strangers = [inner for outer, inner in pairwise((*placed.around, placed.element)) if _skipped(inner, outer)]
+        if not strangers:
+            yield from _attributes(placed, told)
+        elif strangers[0] is placed.element:
+            yield from _element(placed, told)
+
+
+def _skipped(element: Element, around: Element) -> bool:
+    return element.name not in HOLDS.get(around.name, ())
+
+
+def _element(placed: Placed, told: set[str]) -> Iterator[Finding]:
+    parent = placed.around[-1].name
+    if placed.name in ATTRIBUTES:
+        message = f"<{placed.name}> in <{parent}>: NCCL does not look for it there"
+        yield RULE.at(placed, Level.WARN, message, effect=f"the <{placed.name}> and all in it do not count")
+    elif placed.name not in told:
+        told.add(placed.name)
+        yield RULE.at(placed, Level.INFO, f"<{placed.name}> is no element that NCCL knows")
+
+
+def _attributes(placed: Placed, told: set[str]) -> Iterator[Finding]:
+    known = (*ATTRIBUTES.get(placed.name, ()), *MARKS)
+    for key, value in placed.element.attributes:
+        name = f"{placed.name} {key}"
+        if key not in known and name not in told:
+            told.add(name)
+            message = f"{key}={value!r}: <{placed.name}> has no attribute of that name in NCCL"
+            yield RULE.at(placed, Level.INFO, message, attribute=key, value=value)
+
+
+RULE = Rule(
+    id="element-ignored",
+    title="An element or attribute that NCCL does not read",
+    levels=(Level.INFO, Level.WARN),
+    remedy="correct its name or move it where NCCL looks (system/cpu/pci.../gpu|nic/nvlink|c2c|net)",
+    check=_check,
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU whose sm, dev or gdr in the file is not the machine's: NCCL asks NVML only for what the file lacks."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import gpus
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    real = {gpu.key[1]: gpu for gpu in file.on_machine("gpu")}
+    untold = {gpu.bus_id for gpu in file.inventory.gpus if gpu.gdr is None} if file.inventory else set()
+    for key, gpu in gpus(file).items():
+        there = real.get(key[1])
+        for attribute in ("sm", "dev", "gdr") if there else ():
+            if there and not (attribute == "gdr" and there.bus_id in untold):
+                yield from _compare(gpu, there, attribute)
+
+
+def _compare(gpu: Placed, there: Placed, key: str) -> Iterator[Finding]:
+    here, real = gpu.number(key), there.number(key)
+    if here is not None and real is not None and here != real:
+        message = f"{key} is {here} in the file, {real} on the machine"
+        effect = _effect(key, here, real)
+        yield RULE.at(gpu, Level.WARN, message, effect=effect, attribute=key, file=here, machine=real)
+
+
+def _effect(key: str, here: int, real: int) -> str:
+    if key == "sm":
+        planned, there = bandwidth.nvlink(here), bandwidth.nvlink(real)
+        return f"NCCL plans with {planned:g} GB/s an NVLink where there are {there:g} GB/s" if planned != there else ""
+    if key == "dev":
+        return f"NCCL goes by what NVML says of its GPU {here}"
+    return "NCCL copies through host memory where GPUDirect RDMA would do" if real else "GPUDirect RDMA fails"
+
+
+RULE = Rule(
+    id="gpu-differs",
+    title="A GPU that is not as the machine has it",
+    levels=(Level.WARN,),
+    remedy="leave sm, dev and gdr out, so that NCCL asks NVML and CUDA",
+    check=_check,
+)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs with the same rank or the same NVML index on a host, and ranks with gaps.
+
+NCCL puts its own ranks over the file's; railgauge and `ncclTopoDevToRank` go by what they find.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+IN_ORDER = "the ranks are taken in the file's order instead"
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    ranks: dict[int, Placed] = {}
+    devs: dict[tuple[str, int], Placed] = {}
+    for gpu in file.all("gpu"):
+        rank, dev = gpu.number("rank"), gpu.number("dev")
+        if rank is not None and rank >= 0 and (known := ranks.setdefault(rank, gpu)) is not gpu:
+            yield _taken(gpu, known, "rank", rank, IN_ORDER)
+        if dev is not None and (known := devs.setdefault((gpu.host, dev), gpu)) is not gpu and known.key != gpu.key:
+            yield _taken(gpu, known, "dev", dev, "NCCL finds the first one only where it goes by dev")
+    if ranks and sorted(ranks) != list(range(len(ranks))):
+        first = next(iter(ranks.values()))
+        listed = ", ".join(map(str, ranks))
+        yield RULE.at(first, Level.INFO, f"the ranks are {listed}", effect=IN_ORDER, ranks=list(ranks))
+
+
+def _taken(gpu: Placed, known: Placed, key: str, value: int, effect: str) -> Finding:
+    message = f"{key} {value} is {known.bus_id}'s already (line {known.line})"
+    return RULE.at(gpu, Level.WARN, message, effect=effect, attribute=key, value=value, lines=[known.line, gpu.line])
+
+
+RULE = Rule(
+    id="gpu-numbering",
+    title="GPUs with one rank or index, or ranks with gaps",
+    levels=(Level.INFO, Level.WARN),
+    remedy="give each GPU its own dev (nvidia-smi's number), and leave rank out: NCCL sets it",
+    check=_check,
+)

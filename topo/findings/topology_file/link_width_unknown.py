@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A link_width of 0 or none, which NCCL counts as 16 lanes (`ncclTopoAddPci`), or one that no link has."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+
+WIDTHS = (1, 2, 4, 8, 12, 16, 32)  # PCIe base specification, link capabilities
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    unknown: list[Placed] = []
+    for pci in file.all("pci"):
+        width = pci.get("link_width")
+        if width is not None and not width.strip(" 0"):
+            unknown.append(pci)
+        elif width is not None and pci.number("link_width") not in WIDTHS:
+            message = f"link_width {width[:40]!r} is no width of a PCI link ({', '.join(map(str, WIDTHS))})"
+            yield RULE.at(pci, Level.WARN, message, effect=f"{gb_per_s(pci):g} GB/s", link_width=width)
+    if unknown:
+        yield RULE.at(
+            unknown[0],
+            Level.INFO,
+            f"links without a width, counted as {bandwidth.PCI_LANES_UNKNOWN} lanes: {len(unknown)}",
+            effect=f"{gb_per_s(unknown[0]):g} GB/s for {text(unknown[0])}",
+            lines=[pci.line for pci in unknown],
+        )
+
+
+RULE = Rule(
+    id="link-width-unknown",
+    title="A link without a width",
+    levels=(Level.INFO, Level.WARN),
+    remedy="take it from max_link_width of the device and of the port above it, the lesser of both",
+    check=_check,
+)

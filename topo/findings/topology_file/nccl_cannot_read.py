@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's own XML parser refuses the file, or reads it otherwise than XML means it: nccl_parser.py says how."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.nccl_parser import stumbles
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for found in stumbles(file.data):
+        yield RULE.finding(
+            Level.FAIL if found.fatal else Level.WARN,
+            file.topology.path or "",
+            found.what,
+            effect="NCCL refuses the file: ncclCommInitRank fails" if found.fatal else "",
+            line=found.line,
+        )
+
+
+RULE = Rule(
+    id="nccl-cannot-read",
+    title="NCCL's own XML parser refuses the file or reads it otherwise",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="write it as NCCL does: railgauge topo dump --from FILE -o NEW",
+    check=_check,
+)

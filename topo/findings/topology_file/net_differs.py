@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NIC whose speed, gdr, port or guid in the file is not the machine's, or of a name that the machine lacks.
+
+NCCL finds NICs by name and leaves those out that its plugin does not list; of the others the file wins, attribute by
+attribute, but for dev (`ncclTopoPopulateNics`). port and guid only tell which NICs share a wire.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.present import nics_there
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.detect.nics import Nic, read_nics
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.xml.element import Element
+
+WIRE = ("guid", "port")
+UNUSED = "see what railgauge topo dump says about it: its port may be down, or a setting rule it out"
+GDR = {
+    0: "NCCL copies through host memory where GPUDirect RDMA would do",
+    1: "NCCL plans GPUDirect RDMA, which this NIC cannot do here",
+}
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    if file.machine is None:
+        return
+    named = [net for net in file.all("net") if net.get("name")]
+    real = _told(file.machine, file)
+    if not real:
+        yield from _silent(named, "NICs", "it names none")
+        return
+    pairs = [(net, real[name]) for net in named if (name := net.get("name")) in real]
+    yield from _unknown_names(file, [net for net in named if net.get("name") not in real])
+    yield from _speeds(pairs)
+    yield from _gdr(pairs)
+    yield from _wires(pairs)
+
+
+def _told(machine: Machine, file: TopoFile) -> dict[str | None, Placed]:
+    """The machine's NICs by name, each with the attributes that the machine tells."""
+    if machine.reader is None:
+        return {net.get("name"): net for net in file.on_machine("net")}
+    nics, _ = read_nics(machine.reader, machine.environment)
+    return {nic.name: Placed(element=_element(nic), around=()) for nic in nics}
+
+
+def _element(nic: Nic) -> Element:
+    known = tuple((key, value) for key, value in nic.attributes if key != "speed" or nic.speed_mbps is not None)
+    return Element(name="net", attributes=known)
+
+
+def _unknown_names(file: TopoFile, nets: list[Placed]) -> Iterator[Finding]:
+    """NICs of devices that the machine has, by a name that NCCL does not find there; see topo_file_stale.py."""
+    present, there = _interfaces(file), nics_there(file)
+    for net in nets:
+        name = net.get("name") or ""
+        if all(part in present for part in name.split("+")):
+            yield RULE.at(net, Level.INFO, f"NCCL does not use {name} on the machine as it is", remedy=UNUSED)
+        elif net.nearest("pci") is None or net.key[1] in there:
+            message = f"the machine has no NIC {name}"
+            effect = "NCCL leaves it out, and puts the machine's NICs where sysfs has them"
+            yield RULE.at(net, Level.WARN, message, effect=effect, name=name)
+
+
+def _interfaces(file: TopoFile) -> set[str]:
+    """Names of RDMA devices and network interfaces, in use or not."""
+    inventory = file.inventory
+    return {*(one.name for one in inventory.rdma), *(one.name for one in inventory.interfaces)} if inventory else set()
+
+
+def _speeds(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+    """A file that states what NCCL assumes of an unknown speed makes no difference."""
+    unknown = []
+    for net, there in pairs:
+        here, real = net.number("speed"), there.number("speed") or 0
+        if here is None or bandwidth.net(here) == bandwidth.net(real):
+            continue
+        if real <= 0:
+            unknown.append(net)
+            continue
+        effect = f"NCCL plans with {bandwidth.net(here):g} GB/s where there are {bandwidth.net(real):g} GB/s"
+        yield _differs(net, "speed", here, real, effect)
+    yield from _silent(unknown, "speed", "it is not readable there")
+
+
+def _gdr(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+    unknown = []
+    for net, there in pairs:
+        here, real = net.number("gdr"), there.number("gdr")
+        if here is not None and real is None:
+            unknown.append(net)
+        elif here is not None and bool(here) != bool(real):
+            yield _differs(net, "gdr", here, real, GDR[bool(here)])
+    yield from _silent(unknown, "gdr", "see what railgauge topo show says about it")
+
+
+def _wires(pairs: list[tuple[Placed, Placed]]) -> Iterator[Finding]:
+    """NICs that share guid and port share bandwidth (`ncclTopoSearchRecNet`): not with whom they do on the machine."""
+    here = [(net.host, *(_number(net, there, key) for key in WIRE)) for net, there in pairs]
+    real = [(net.host, *(there.number(key) for key in WIRE)) for net, there in pairs]
+    for place, (net, _) in enumerate(pairs):
+        ours, theirs = (_sharing(pairs, keys, place) for keys in (here, real))
+        if ours != theirs:
+            both = f"with {_list(ours)} in the file, with {_list(theirs)} on the machine"
+            message = f"{net.get('name')} shares guid and port {both}"
+            effect = "NCCL counts NICs of one guid and port as one wire"
+            yield RULE.at(net, Level.WARN, message, subject=net.get("name"), effect=effect, file=ours, machine=theirs)
+
+
+def _number(net: Placed, there: Placed, key: str) -> int | None:
+    """The file's where it has one, as in NCCL."""
+    return there.number(key) if net.get(key) is None else net.number(key)
+
+
+def _sharing(pairs: list[tuple[Placed, Placed]], keys: Sequence[tuple[object, ...]], place: int) -> list[str]:
+    """The other NICs of the same key as the one at that place."""
+    same = (i for i, key in enumerate(keys) if key == keys[place] and i != place)
+    return sorted(pairs[i][0].get("name") or "" for i in same)
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _differs(net: Placed, key: str, here: int, real: int | None, effect: str) -> Finding:
+    message = f"{key} is {here} in the file, {real} on the machine"
+    evidence = {"attribute": key, "file": here, "machine": real}
+    return RULE.at(net, Level.WARN, message, subject=net.get("name"), effect=effect, **evidence)
+
+
+def _silent(nets: list[Placed], what: str, why: str) -> Iterator[Finding]:
+    """One finding on what the machine does not tell of some NICs."""
+    if nets:
+        names = ", ".join(net.get("name") or "" for net in nets)
+        message = f"the machine tells no {what} of {names}: {why}"
+        yield RULE.at(nets[0], Level.UNKNOWN, message, remedy="lint on the machine itself", missing=what)
+
+
+RULE = Rule(
+    id="net-differs",
+    title="A NIC that is not as the machine has it",
+    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
+    remedy="leave speed, gdr, port and guid out, so that NCCL asks its plugin; names are as in /sys/class/infiniband",
+    check=_check,
+)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two <net> of one host with the same dev or the same name.
+
+NCCL finds a NIC by its name, and the first of a name is taken (`ncclTopoFillNet`); dev is the plugin's number of it.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    first: dict[tuple[str, str, str], Placed] = {}
+    for net in file.all("net"):
+        if net.get("net") == "0":
+            continue  # a port that is part of a merged NIC
+        for key in ("dev", "name"):
+            value = net.get(key)
+            known = first.setdefault((net.host, key, value), net) if value is not None else net
+            if known is not net:
+                yield RULE.at(
+                    net,
+                    Level.WARN,
+                    f"{key} {value} is on line {known.line} already",
+                    subject=net.get("name"),
+                    effect="NCCL takes both for one NIC with two ways to it",
+                    attribute=key,
+                    value=value,
+                    lines=[known.line, net.line],
+                )
+
+
+RULE = Rule(
+    id="net-duplicate",
+    title="Two NICs with one number or one name",
+    levels=(Level.WARN,),
+    remedy="number the NICs 0, 1, ... in the order of ibv_devices, and name each as the system does",
+    check=_check,
+)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NIC whose speed is 0, negative or missing: NCCL counts 10 Gb/s (`ncclTopoAddNet`)."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for net in file.all("net"):
+        speed = net.number("speed")
+        if net.get("dev") is None or net.get("net") == "0" or (speed is not None and speed > 0):
+            continue
+        text = net.get("speed")
+        yield RULE.at(
+            net,
+            Level.INFO if text is None else Level.WARN,
+            f"speed is {text!r}" if text is not None else "speed is missing: NCCL asks its network plugin",
+            subject=net.get("name"),
+            effect=f"counted as {bandwidth.net(0):g} GB/s",
+            speed=text,
+        )
+
+
+RULE = Rule(
+    id="net-speed-unknown",
+    title="A NIC without a speed",
+    levels=(Level.INFO, Level.WARN),
+    remedy="state it in Mb/s: 400000 for 400 Gb/s",
+    check=_check,
+)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two <cpu> of one host with the same numaid: NCCL makes two CPU nodes of one id (`ncclTopoAddCpu`)."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    first: dict[tuple[str, int], Placed] = {}
+    for cpu in file.all("cpu"):
+        numa = cpu.number("numaid")
+        if numa is None:
+            continue
+        known = first.setdefault((cpu.host, numa), cpu)
+        if known is not cpu:
+            yield RULE.at(
+                cpu,
+                Level.FAIL,
+                f"numaid {numa} is on line {known.line} already",
+                subject=f"numaid {numa}",
+                effect="devices of one NUMA node are taken to be on two: their paths become SYS",
+                lines=[known.line, cpu.line],
+            )
+
+
+RULE = Rule(
+    id="numaid-duplicate",
+    title="A NUMA node is in the file twice",
+    levels=(Level.FAIL,),
+    remedy="join the two <cpu>, or give each its own numaid",
+    check=_check,
+)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An NVLink's target class that NCCL takes for something else than it is.
+
+Of `kvDictPciClass` 0x03... is a GPU, 0x068001 a POWER CPU; whatever else counts as an NVSwitch (`ncclTopoAddNvLinks`).
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import gpus, to_gpu
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.values.busid import to_number
+
+BRIDGES = ("0x0680",)  # other bridge: NVSwitches and the NVLink bridge of a POWER CPU
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    known = gpus(file)
+    for link in file.all("nvlink"):
+        kind = link.get("tclass")
+        if kind is None or to_gpu(link):
+            continue
+        target = (link.host, to_number(link.get("target") or ""))
+        if target in known:
+            message = f"the target {known[target].bus_id} is a GPU, but its class {kind!r} is none"
+            effect = "NCCL takes it for an NVSwitch that every GPU with such a link reaches"
+            yield RULE.at(link, Level.WARN, message, effect=effect, tclass=kind, wanted="0x030200")
+        elif not kind.startswith(BRIDGES):
+            message = f"target class {kind!r} is neither a GPU (0x03...) nor an NVSwitch (0x068000)"
+            yield RULE.at(link, Level.WARN, message, effect="NCCL takes it for an NVSwitch", tclass=kind)
+
+
+RULE = Rule(
+    id="nvlink-class-odd",
+    title="An NVLink's target class that is not what the target is",
+    levels=(Level.WARN,),
+    remedy="tclass is the class of the target in sysfs; 0x068000 for an NVSwitch that a VM does not see",
+    check=_check,
+)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More NVLinks than such a GPU has: 4, 6, 12, 18 from sm 60, 70, 80, 90 on (`ncclTopoGetXmlFromGpu`)."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.facts.sources.nvml import max_nvlinks
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, totals
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    counts = totals(file)
+    for key, gpu in gpus(file).items():
+        most = max_nvlinks(sm(gpu))
+        if counts[key] > most and sm(gpu):
+            speed = bandwidth.nvlink(sm(gpu))
+            yield RULE.at(
+                gpu,
+                Level.WARN,
+                f"{counts[key]} NVLinks, but a GPU of sm {sm(gpu)} has at most {most}",
+                effect=f"NCCL plans {counts[key] * speed:g} GB/s where {most * speed:g} GB/s is the most there can be",
+                count=counts[key],
+                most=most,
+                sm=sm(gpu),
+            )
+
+
+RULE = Rule(
+    id="nvlink-count-high",
+    title="More NVLinks than such a GPU has",
+    levels=(Level.WARN,),
+    remedy="correct the counts, or sm (nvidia-smi nvlink -s lists the links)",
+    check=_check,
+)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU whose NVLinks in the file are not those of the machine: NCCL asks NVML only where the file names none."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import count, gpus, sm
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph import bandwidth
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    if file.machine is None:
+        return
+    wired = {key: gpu for key, gpu in gpus(file).items() if gpu.holds("nvlink")}
+    if wired and (why := _unanswered(file.machine)):
+        message = f"the NVLinks of the machine are unknown: {why}"
+        first = next(iter(wired.values()))
+        yield RULE.at(first, Level.UNKNOWN, message, remedy="see that nvidia-smi answers", missing="NVML")
+        return
+    yield from _compare(wired, file)
+
+
+def _unanswered(machine: Machine) -> str | None:
+    """Why NVML told nothing; None when it did, or when a topology file speaks for the machine."""
+    nvml = machine.reader.facts("nvml") if machine.reader else None
+    return None if nvml is None else nvml.get("error")
+
+
+def _compare(wired: dict[tuple[str, int], Placed], file: TopoFile) -> Iterator[Finding]:
+    real = {gpu.key[1]: gpu for gpu in file.on_machine("gpu")}
+    for key, gpu in wired.items():
+        there = real.get(key[1])
+        if there is None or (one := _links(gpu)) == (other := _links(there)):
+            continue
+        speed = bandwidth.nvlink(sm(there))
+        yield RULE.at(
+            gpu,
+            Level.WARN,
+            f"{one} NVLinks in the file, {other} on the machine",
+            effect=f"NCCL plans with {one * speed:g} GB/s where there are {other * speed:g} GB/s",
+            file=one,
+            machine=other,
+        )
+
+
+def _links(gpu: Placed) -> int:
+    return sum(map(count, gpu.below("nvlink")))
+
+
+RULE = Rule(
+    id="nvlink-differs",
+    title="NVLinks that are not the machine's",
+    levels=(Level.WARN, Level.UNKNOWN),
+    remedy="leave <nvlink> out, so that NCCL asks NVML; where links are down see nvidia-smi nvlink -s",
+    check=_check,
+)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVLinks that one GPU has and the GPU at the other end has not, or not as many: NCCL adds each direction by itself."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import gpus, peers, sm, to_gpu
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.values.busid import to_number
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    known, counts = gpus(file), peers(file)
+    told = set()
+    for link in file.all("nvlink"):
+        here, there = link.key, (link.host, to_number(link.get("target") or ""))
+        if not to_gpu(link) or here == there or there not in known or (here, there) in told:
+            continue
+        told |= {(here, there), (there, here)}
+        one, other = counts[here, there], counts[there, here]
+        if one != other:
+            speeds = [number * bandwidth.nvlink(sm(gpu)) for number, gpu in ((one, link), (other, known[there]))]
+            yield RULE.at(
+                link,
+                Level.WARN,
+                f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
+                effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+                ends=[link.bus_id, known[there].bus_id],
+                there=one,
+                back=other,
+                lines=[link.line, known[there].line],
+            )
+
+
+RULE = Rule(
+    id="nvlink-one-sided",
+    title="NVLinks that the GPU at the other end has not",
+    levels=(Level.WARN,),
+    remedy="state the same count at both ends (nvidia-smi nvlink -R shows the ends)",
+    check=_check,
+)

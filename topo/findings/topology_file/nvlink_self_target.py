@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVLinks that end at the GPU they start from: NCCL wires the GPU to itself, and not to its peers."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import count, sm
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.values.busid import to_number
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for link in file.all("nvlink"):
+        target = link.get("target")
+        if target is not None and to_number(target) == link.key[1]:
+            lost = count(link) * bandwidth.nvlink(sm(link))
+            yield RULE.at(
+                link,
+                Level.FAIL,
+                f"{count(link)} NVLinks of {link.bus_id} end at {link.bus_id} itself",
+                effect=f"{lost:g} GB/s of NVLink lead nowhere; its peers are reached over PCI",
+                target=target,
+                count=count(link),
+            )
+
+
+RULE = Rule(
+    id="nvlink-self-target",
+    title="NVLinks that end at the GPU they start from",
+    levels=(Level.FAIL,),
+    remedy="name the GPU or NVSwitch at the other end (nvidia-smi nvlink -R), or leave <nvlink> to NVML",
+    check=_check,
+)

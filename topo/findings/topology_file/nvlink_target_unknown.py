@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVLinks to a GPU that is not in the file: a job's part of a machine, or a wrong bus id."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.nvlinks import count, gpus, to_gpu
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.values.busid import to_number
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    known = set(gpus(file)) | {pci.key for pci in file.all("pci") if pci.is_gpu}
+    missing: dict[tuple[str, int], list[Placed]] = {}
+    for link in file.all("nvlink"):
+        target = link.get("target")
+        if target is not None and to_gpu(link) and (link.host, to_number(target)) not in known:
+            missing.setdefault((link.host, to_number(target)), []).append(link)
+    for links in missing.values():
+        number = sum(count(link) for link in links)
+        yield RULE.at(
+            links[0],
+            Level.INFO,
+            f"{number} NVLinks end at {links[0].get('target')}, which is not in the file",
+            subject=links[0].get("target"),
+            effect="they do not count",
+            lines=[link.line for link in links],
+        )
+
+
+RULE = Rule(
+    id="nvlink-target-unknown",
+    title="NVLinks to a GPU that is not in the file",
+    levels=(Level.INFO,),
+    remedy="good when the file is of a part of the machine; else correct the bus id",
+    check=_check,
+)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bridge of 1 GB/s or less above devices that are much faster: a hypervisor's invented bridge, not a wire.
+
+NCCL reads the invented 2.5 GT/s x1 as 0.2 GB/s and plans all traffic of the devices below with it.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
+from railgauge.topo.findings.topology_file.rule import Rule
+
+SLOW_GB_PER_S = 1.0  # a Gen1 x4 link
+MUCH_FASTER = 4
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    for pci in file.all("pci"):
+        devices = [device for device in pci.below("pci") if device.is_gpu or device.is_nic]
+        here = gb_per_s(pci)
+        fastest = max((gb_per_s(device) for device in devices), default=0.0)
+        if here <= SLOW_GB_PER_S and fastest >= MUCH_FASTER * here:
+            yield _finding(pci, devices, here, fastest)
+
+
+def _finding(pci: Placed, devices: list[Placed], here: float, fastest: float) -> Finding:
+    return RULE.at(
+        pci,
+        Level.FAIL,
+        f"a bridge of {text(pci)} is above {len(devices)} devices of up to {fastest:g} GB/s",
+        effect=f"{fastest:g} -> {here:g} GB/s for {', '.join(device.bus_id for device in devices)}",
+        link_speed=pci.get("link_speed"),
+        link_width=pci.get("link_width"),
+        vendor=pci.get("vendor"),
+        device=pci.get("device"),
+        gb_per_s=here,
+        below_gb_per_s=fastest,
+    )
+
+
+RULE = Rule(
+    id="pcie-bridge-bogus",
+    title="A made-up bridge that throttles what is below it",
+    levels=(Level.FAIL,),
+    remedy="give the bridge the link of the devices below it, or hang them on the <cpu> themselves",
+    check=_check,
+)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule about topology files."""
+
+from typing import Any
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+
+
+class Rule(FileRule[TopoFile]):
+    """One thing that can be wrong in a topology file."""
+
+    __slots__ = ()
+
+    def at(self, where: Placed, level: Level, message: str, *, subject: str | None = None, **more: Any) -> Finding:
+        """A finding about an element, on its line; its subject is the PCI device unless said. `more`: see `finding`."""
+        return self.finding(level, subject or where.bus_id, message, line=where.line, **more)

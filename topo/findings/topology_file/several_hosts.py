@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several hosts in one file, as NCCL dumps an NVLink domain of many trays: good to read, wrong as NCCL_TOPO_FILE.
+
+`ncclTopoGetSystem` puts its own host's hash on every <cpu> of a file that it loads.
+"""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    first: dict[str, Placed] = {}
+    for cpu in file.all("cpu"):
+        first.setdefault(cpu.host, cpu)
+    if len(first) > 1:
+        yield RULE.at(
+            list(first.values())[1],
+            Level.INFO,
+            f"the file describes {len(first)} hosts",
+            subject=file.topology.path or "",
+            effect="as NCCL_TOPO_FILE it would make one host of them, with each NUMA node several times",
+            host_hashes=[cpu.get("host_hash") for cpu in first.values()],
+        )
+
+
+RULE = Rule(
+    id="several-hosts",
+    title="Several hosts in one file",
+    levels=(Level.INFO,),
+    remedy="give each host a file of its own <cpu> elements before NCCL loads it",
+    check=_check,
+)

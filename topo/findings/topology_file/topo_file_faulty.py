@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file that contradicts itself in a way that no other rule names: no model of the machine can be made of it."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import TopoFile
+from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.nccl.graph.system import build_system
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    if not file.topology.cpus:
+        yield _finding(file, Level.WARN, "holds no <cpu>", "NCCL finds everything out as without a file", None)
+    try:
+        build_system(file.topology)
+    except InputError as error:
+        where = f"{error.path}:{error.line}: "
+        yield _finding(file, Level.FAIL, str(error).removeprefix(where), "the file cannot be used", error.line)
+
+
+def _finding(file: TopoFile, level: Level, message: str, effect: str, line: int | None) -> Finding:
+    return RULE.finding(level, file.topology.path or "", message, effect=effect, line=line)
+
+
+RULE = Rule(
+    id="topo-file-faulty",
+    title="A file that contradicts itself",
+    levels=(Level.WARN, Level.FAIL),
+    remedy="correct the value, or dump the topology anew",
+    check=_check,
+)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file for another machine: it names GPUs and NICs that are not there, or lacks some that are."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.present import gpus_there, nics_there
+from railgauge.topo.findings.topology_file.rule import Rule
+
+
+def _check(file: TopoFile) -> Iterator[Finding]:
+    if file.machine is None:
+        return
+    devices = [pci for pci in file.all("pci") if pci.is_gpu or pci.is_nic]
+    there = [pci for pci in file.on_machine("pci") if pci.is_gpu or pci.is_nic]
+    gpus, nics = gpus_there(file), nics_there(file)
+    gone = [pci for pci in devices if pci.key[1] not in (gpus if pci.is_gpu else nics)]
+    yield from _gone(gone, devices, {net.get("name") for net in file.on_machine("net")})
+    named = {pci.key[1] for pci in devices}
+    yield from (_unnamed(file, pci) for pci in there if pci.key[1] not in named)
+
+
+def _gone(gone: list[Placed], devices: list[Placed], nets: set[str | None]) -> Iterator[Finding]:
+    """Those that the machine lacks, of all that the file names; `nets` are the names of the machine's NICs."""
+    gpus = [pci for pci in devices if pci.is_gpu]
+    none_left = bool(gpus) and all(pci in gone for pci in gpus)
+    for pci in gone:
+        what = "GPU" if pci.is_gpu else "NIC"
+        yield RULE.at(
+            pci,
+            Level.FAIL if none_left and pci.is_gpu else Level.WARN,
+            f"the machine has no {what} at {pci.bus_id}",
+            effect=_effect(pci, nets, none_left=none_left),
+            kind=what,
+        )
+
+
+def _effect(pci: Placed, nets: set[str | None], *, none_left: bool) -> str:
+    """NCCL finds a GPU by its bus id, a NIC by its name."""
+    if known := [name for net in pci.below("net") if (name := net.get("name")) in nets]:
+        return f"NCCL takes {', '.join(map(str, known))} to be there"
+    return "the file is of another machine: nothing in it counts" if none_left else "it does not count"
+
+
+def _unnamed(file: TopoFile, pci: Placed) -> Finding:
+    """A device of the machine that the file says nothing of."""
+    nets = list(pci.below("net"))
+    fast = pci.is_gpu or any(net.get("gdr") == "1" for net in nets)
+    what = "GPU" if pci.is_gpu else f"NIC ({', '.join(net.get('name') or '?' for net in nets)})"
+    return RULE.finding(
+        Level.WARN if fast else Level.INFO,
+        pci.bus_id,
+        f"the {what} at {pci.bus_id} is not in the file",
+        effect="NCCL puts it where sysfs has it, apart from what the file says of the others",
+        file=file.topology.path,
+    )
+
+
+RULE = Rule(
+    id="topo-file-stale",
+    title="A file for another machine",
+    levels=(Level.INFO, Level.WARN, Level.FAIL),
+    remedy="dump the topology of this machine, or unset NCCL_TOPO_FILE",
+    check=_check,
+)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was planned over one link, one way, beside what its counters saw."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from railgauge.topo.facts.sources.link_counters import LinkKind, Way
+from railgauge.topo.findings.finding import Level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """One link of `host`, one way.
+
+    planned_bytes is payload; seen_bytes is all that the link counted, with headers, None where it is not known. level:
+    PASS where at least the planned bytes passed, FAIL where they were seen to pass elsewhere (by link, what passed
+    there beyond its own plan), UNKNOWN where nothing can be said, INFO where nothing was planned. why: in words.
+    """
+
+    host: str
+    link: str
+    kind: LinkKind
+    way: Way
+    planned_bytes: int
+    seen_bytes: int | None
+    level: Level
+    why: str = ""
+    elsewhere_bytes: Mapping[str, int] = field(default_factory=dict)
+    packets: int | None = None
+    errors: int | None = None
+    dropped: int | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """Bytes seen for each planned; None without either."""
+        return self.seen_bytes / self.planned_bytes if self.seen_bytes is not None and self.planned_bytes else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the document of a run, and for other ranks."""
+        return {**asdict(self), "ratio": self.ratio}
+
+    @classmethod
+    def received(cls, facts: dict[str, Any]) -> "Passage":
+        """From another rank."""
+        kinds = {"kind": LinkKind(facts["kind"]), "way": Way(facts["way"]), "level": Level(facts["level"])}
+        return cls(**{name: value for name, value in facts.items() if name != "ratio"} | kinds)

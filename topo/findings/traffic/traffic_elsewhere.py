@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the bytes that a run planned over a link passed it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.findings.traffic.account import size_text
+from railgauge.topo.findings.traffic.passage import Passage
+
+VERB = {"sent": "send", "received": "receive"}
+
+
+def _check(passages: Sequence[Passage]) -> Iterator[Finding]:
+    return (_finding(one) for one in passages if one.planned_bytes)
+
+
+def _finding(one: Passage) -> Finding:
+    found = RULE.finding(
+        one.level,
+        one.link,
+        _message(one),
+        remedy=RULE.remedy if one.level is Level.FAIL else "",
+        way=one.way,
+        planned_bytes=one.planned_bytes,
+        seen_bytes=one.seen_bytes,
+        elsewhere_bytes=dict(one.elsewhere_bytes),
+    )
+    return replace(found, host=one.host)
+
+
+def _message(one: Passage) -> str:
+    """That of UNKNOWN names neither host nor size, so that it is told once for all hosts."""
+    if one.level is Level.UNKNOWN:
+        return f"{one.link}: {one.why}"
+    link, planned = f"{one.link} of {one.host}", size_text(one.planned_bytes)
+    if one.level is Level.FAIL:
+        return f"{link} was to {VERB[one.way]} {planned}: {one.why}"
+    return f"{link} {one.way} {one.ratio:.2f} x the {planned} of the plan{', ' * bool(one.why)}{one.why}"
+
+
+RULE: FileRule[Sequence[Passage]] = FileRule(
+    id="traffic-elsewhere",
+    title="Bytes that were planned over one link passed another",
+    levels=(Level.PASS, Level.FAIL, Level.UNKNOWN),
+    remedy="ip route get TO from FROM, with the addresses of both ends, tells the way that the kernel takes; ip rule, "
+    "ip route show table all, rp_filter and arp_ignore decide; between addresses of one host it is always lo",
+    check=_check,
+)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all ranks of an operation have to agree on, and where they do not.
+
+Counts are compared where NCCL needs equal ones, in elements: PyTorch's own analyser (torch.distributed.flight_recorder,
+`Op.match`) compares shapes, and calls [4, 2] beside [8] a mismatch, which NCCL cannot see.
+"""
+
+import math
+from typing import Any
+
+from railgauge.topo.jobs.hang.model import Call, Lane, named
+from railgauge.topo.values.printable import one_line
+
+INPUT, OUTPUT = "input", "output"
+SIDES = {
+    "all_reduce": INPUT,
+    "allreduce_coalesced": INPUT,
+    "broadcast": INPUT,
+    "_broadcast_oop": OUTPUT,
+    "reduce": INPUT,
+    "_reduce_oop": INPUT,
+    "_all_gather_base": INPUT,
+    "all_gather_into_tensor_coalesced": INPUT,
+    "_reduce_scatter_base": OUTPUT,
+    "reduce_scatter_tensor_coalesced": OUTPUT,
+    "all_gather": OUTPUT,  # what each rank puts in may be of another size
+    "reduce_scatter": INPUT,
+    "gather": INPUT,
+    "scatter": OUTPUT,
+    "send": INPUT,
+    "recv": OUTPUT,
+}
+"""The tensors of PyTorch's operations that have to have the same number of elements and the same type on all ranks."""
+FIELDS = ("operations", "counts", "types", "operators", "roots")
+CLOSES = "coalesced"
+MOST_DIMENSIONS = 64
+"""What PyTorch's own tensors may have."""
+
+
+def agreed(name: str, told: dict[str, Any]) -> tuple[int | None, str]:
+    """Elements and type of a flight recorder's entry, as far as all ranks have to agree on them."""
+    side = SIDES.get(name)
+    if side is None:
+        return None, ""
+    types = sorted({plain(one) for one in told.get(f"{side}_dtypes", ())})
+    return sum(_elements(size) for size in told[f"{side}_sizes"]), "/".join(types)
+
+
+def plain(text: Any) -> str:
+    """A text of a dump, fit to be printed; TypeError when it is none."""
+    if not isinstance(text, str):
+        raise TypeError(f"{type(text).__name__} where a text belongs")
+    return one_line(text)
+
+
+def _elements(size: list[int]) -> int:
+    if len(size) > MOST_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(size)} dimensions")
+    return math.prod(int(extent) for extent in size)
+
+
+Terms = tuple[str, int | None, str, str, int | None]
+
+
+def parting(lane: Lane, last: int | None) -> tuple[int, dict[Terms, list[int]]] | None:
+    """The first operation that ranks called differently, and who called what; None when there is none.
+
+    last: look no further than this one. Of those that are over on all ranks only the kind is compared: sizes that do
+    not go together and did no harm are not what holds the job up.
+    """
+    numbers = sorted({number for track in lane.tracks.values() for number in track.calls})
+    for number in numbers:
+        if last is not None and number > last:
+            return None
+        calls = {rank: track.calls[number] for rank, track in lane.tracks.items() if number in track.calls}
+        over = all((track.completed or 0) >= number for track in lane.tracks.values())
+        by_terms: dict[Terms, list[int]] = {}
+        for rank, call in sorted(calls.items()):
+            by_terms.setdefault(_terms(call, lane, whole=not over), []).append(rank)
+        if len(by_terms) > 1 and differing(by_terms) and not any(terms[0].endswith(CLOSES) for terms in by_terms):
+            return number, by_terms
+    return None
+
+
+def _terms(call: Call, lane: Lane, *, whole: bool) -> Terms:
+    name = "" if lane.peers else call.name
+    return (name, call.elements, call.dtype, call.op, call.root) if whole else (name, None, "", "", None)
+
+
+def differing(by_terms: dict[Terms, list[int]]) -> tuple[str, ...]:
+    """Which terms differ; when it is the operation, the rest does not matter. What is not told is no difference."""
+    columns = zip(FIELDS, zip(*by_terms, strict=True), strict=True)
+    different = tuple(name for name, values in columns if len(set(values) - {None, ""}) > 1)
+    return different[:1] if different[:1] == FIELDS[:1] else different
+
+
+def told_apart(by_terms: dict[Terms, list[int]]) -> str:
+    """`rank 7 called all_reduce of 512 float; ranks 0-6 called ...: counts differ`; the odd ones first."""
+    ordered = sorted(by_terms.items(), key=lambda one: (len(one[1]), one[1]))
+    who = [f"{named(ranks)} called {describe(terms)}" for terms, ranks in ordered]
+    return f"{'; '.join(who)}: {' and '.join(differing(by_terms))} differ"
+
+
+def describe(terms: Terms) -> str:
+    """`all_reduce of 1024 float, sum, root 0`."""
+    name, count, dtype, op, root = terms
+    amount = f"of {count} {dtype}".rstrip() if count is not None else ""
+    more = "".join(f", {each}" for each in (op, f"root {root}" if root is not None else "") if each)
+    return f"{name or 'it'} {amount}".rstrip() + more

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the ranks of a stuck job stand: for each communicator, how far each rank has come, whichever source tells it.
+
+Operations are numbered within a lane, which all its ranks go along in the same order: the collectives of a
+communicator; those of one kind (NCCL's RAS counts each kind by itself); what one rank sends to another.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from railgauge.topo.values.cpuset import to_list
+
+COLLECTIVES = ""
+"""The name of the lane in which all collectives of a communicator are counted."""
+MOST_RUNS = 12
+"""Ranges of ranks that are named; JSON documents have all ranks."""
+JOB, OWN = "job", "communicator"
+"""What ranks are numbered in: the same rank of two communicators is one only where it is the job."""
+
+
+class State(StrEnum):
+    """How far a rank has come in an operation."""
+
+    CALLED = "called"
+    """It has called it; whether it has come out is not told."""
+    SCHEDULED = "scheduled"
+    """It is in it; whether its GPU has begun is not told, or not so."""
+    STARTED = "started"
+    """Its GPU has begun it."""
+    COMPLETED = "completed"
+
+
+class Status(StrEnum):
+    """What a rank does with a communicator."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    LEFT = "left"
+    """It has ended its part in it, or is not in it (any more)."""
+    SILENT = "silent"
+    """It does not answer."""
+    DEAD = "dead"
+
+
+GONE = (Status.SILENT, Status.DEAD)
+
+
+class Call(NamedTuple):
+    """An operation as one rank called it.
+
+    elements: those that have to be as many on all ranks; None where they need not be or are not told. The same holds
+    for dtype, op and root, "" and None. since: when it was called, as the source tells time. timed_out: a watchdog gave
+    up.
+    """
+
+    number: int
+    name: str
+    state: State
+    elements: int | None = None
+    dtype: str = ""
+    op: str = ""
+    root: int | None = None
+    since: str = ""
+    timed_out: bool = False
+
+
+@dataclass(slots=True)
+class Track:
+    """How far one rank has come: the last operation that it called, and the last that is over (None: not told).
+
+    moved: the look before this one saw it elsewhere.
+    """
+
+    entered: int
+    completed: int | None = None
+    calls: dict[int, Call] = field(default_factory=dict)
+    moved: bool = False
+
+    @property
+    def waits_in(self) -> int | None:
+        """The number of the operation that it is in; None for none, or where that is not told."""
+        waits = self.completed is not None and self.completed < self.entered
+        return self.completed + 1 if waits and self.completed is not None else None
+
+
+@dataclass(slots=True)
+class Lane:
+    """Ranks that go along the same operations. peers: of a lane between two ranks, who sends and who receives."""
+
+    tracks: dict[int, Track] = field(default_factory=dict)
+    peers: tuple[int, int] | None = None
+    unnamed: dict[int, int] = field(default_factory=dict)
+    """How many ranks have come how far, where the source does not say which they are."""
+
+    def put(self, rank: int, track: Track) -> bool:
+        """Add what a source tells of a rank: that with more calls is kept. False where two contradict each other."""
+        known = self.tracks.setdefault(rank, track)
+        if known is track:
+            return True
+        both = known.waits_in, track.waits_in
+        kept = max(known, track, key=lambda one: len(one.calls))
+        timed_out = {one.number for track in (known, track) for one in track.calls.values() if one.timed_out}
+        kept.calls |= {each: kept.calls[each]._replace(timed_out=True) for each in timed_out & kept.calls.keys()}
+        self.tracks[rank] = kept
+        return None in both or both[0] == both[1]
+
+
+@dataclass(slots=True)
+class Communicator:
+    """A communicator of NCCL, a process group of PyTorch, or one of railgauge's own.
+
+    size and ranks: None and () where they are not told. nodes: by rank, of those whose node is told; node_count: of
+    all. trouble: what is said of ranks that failed.
+    """
+
+    id: str
+    kind: str = "communicator"
+    about: str = ""
+    numbering: str = OWN
+    size: int | None = None
+    ranks: tuple[int, ...] = ()
+    nodes: dict[int, str] = field(default_factory=dict)
+    node_count: int | None = None
+    status: dict[int, Status] = field(default_factory=dict)
+    trouble: dict[int, str] = field(default_factory=dict)
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    sources: dict[str, None] = field(default_factory=dict)
+
+    def lane(self, name: str = COLLECTIVES) -> Lane:
+        """That lane, made where there was none."""
+        return self.lanes.setdefault(name, Lane())
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """All ranks that are in it, as far as that is known."""
+        if self.is_counted:
+            return self.ranks or tuple(range(self.size or 0))
+        return tuple(sorted({*self.status, *(rank for lane in self.lanes.values() for rank in lane.tracks)}))
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is told how many ranks it has."""
+        return bool(self.ranks or self.size)
+
+    @property
+    def title(self) -> str:
+        """`communicator 0xfa93daea854b060b`."""
+        return f"{self.kind} {self.id}{f' ({self.about})' if self.about else ''}"
+
+    @property
+    def described(self) -> str:
+        """`communicator 0xfa93daea854b060b, 32 ranks on 4 nodes`."""
+        nodes = len(set(self.nodes.values())) if len(self.nodes) == len(self.members) else self.node_count
+        where = f" on {counted(nodes, 'node')}" if nodes else ""
+        return f"{self.title}, {counted(len(self.members), 'rank')}{where}"
+
+
+@dataclass(slots=True)
+class Scene:
+    """All that was read. notes: what could not be read or does not fit. bootstraps: of each node, by which it meets."""
+
+    communicators: dict[str, Communicator] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    bootstraps: dict[str, str] = field(default_factory=dict)
+
+    def communicator(self, key: str, source: str, told: Communicator) -> Communicator:
+        """The communicator of that key, with what `source` tells where that was not known."""
+        found = self.communicators.setdefault(key, told)
+        found.sources[source] = None
+        found.size, found.ranks = found.size or told.size, found.ranks or told.ranks
+        found.about, found.node_count = found.about or told.about, found.node_count or told.node_count
+        return found
+
+    def note(self, text: str) -> None:
+        """Keep a sentence on the evidence itself."""
+        self.notes[text] = None
+
+
+def counted(number: int, what: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def named(ranks: Iterable[int]) -> str:
+    """`rank 7`, `ranks 0-6,8`; of many that are not in a row the first, and how many there are."""
+    ordered = tuple(sorted(set(ranks)))
+    runs = to_list(ordered).split(",")
+    listed = ",".join(runs) if len(runs) <= MOST_RUNS else f"{','.join(runs[:MOST_RUNS])},... ({len(ordered)} of them)"
+    return f"{'rank' if len(ordered) == 1 else 'ranks'} {listed}"

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of a stuck job's ranks: who has come through the start of a communicator, and the last collectives of each.
+
+    ncclCommInitRank comm 0x55 rank 3 nranks 8 cudaDev 3 ... commId 0xc0ffee - Init START       and Init COMPLETE
+    AllReduce: opCount 29 sendbuff ... count 1024 datatype 7 op 0 root 0 comm 0x55 [nranks=8]   opCount in hex, from 0
+
+NCCL tells the second with NCCL_DEBUG_SUBSYS=INIT,COLL, and not when an operation is over. PyTorch's watchdogs write
+into the same log. Sources: NCCL's src/init.cc and src/enqueue.cc.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from railgauge.topo.jobs.hang.model import Call, Communicator, Scene, State, Status, Track
+from railgauge.topo.jobs.hang.watchdog import Watchdogs
+from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
+from railgauge.topo.jobs.logs.line import Line, messages
+from railgauge.topo.jobs.logs.log import BOOTSTRAP
+from railgauge.topo.jobs.logs.scan import lines_with, whole_lines
+
+SOURCE = "NCCL log"
+TELLING = (
+    re.compile(rb"opCount [0-9a-f]|Init (?:START|COMPLETE)|(?:Destroy|Abort) COMPLETE|Bootstrap *: Using|atchdog "),
+)
+CALL = re.compile(
+    r"\b(?P<name>[A-Z]\w+): opCount (?P<number>[0-9a-f]{1,16}) .*?\bcount (?P<count>\d{1,19}) "
+    r"datatype (?P<dtype>\d{1,3}) op (?P<op>\d{1,20}) root (?P<root>\d{1,7}) comm (?P<pointer>0x[0-9a-f]+)"
+)
+DTYPES = (
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "half",
+    "float",
+    "double",
+    "bfloat16",
+    "f8e4m3",
+    "f8e5m2",
+)
+"""In the order of nccl.h's ncclDataType_t; the next of ncclRedOp_t."""
+OPERATORS = ("sum", "prod", "max", "min", "avg")
+REDUCING, ROOTED = ("AllReduce", "Reduce", "ReduceScatter"), ("Broadcast", "Reduce", "Gather", "Scatter")
+BETWEEN_PEERS = ("Send", "Recv")
+NONE = -1
+"""The number of the last operation of a rank that has called none."""
+KEPT = 64
+"""The last calls of each rank and communicator that are kept."""
+Place = tuple[str, int, str]
+"""Host, process and pointer: a rank's communicator."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """What a rank said of itself in a communicator."""
+
+    comm: str
+    rank: int
+    size: int
+    host: str
+    status: Status
+
+
+class RankLog:
+    """Reads logs, of one or many ranks, one after the other or mixed."""
+
+    def __init__(self) -> None:
+        self._members: dict[Place, _Member] = {}
+        self._names = CommunicatorNames()
+        self._calls: dict[Place, dict[int, Call]] = {}
+        self._with_peers: set[Place] = set()
+        self._watchdogs = Watchdogs()
+        self._bootstraps: dict[str, str] = {}
+
+    def read(self, blocks: Iterable[bytes]) -> bool:
+        """Take in a log; whether anything in it tells where a rank stands."""
+        told = False
+        for block in whole_lines(blocks):
+            for raw in lines_with(TELLING, block):
+                for line in messages(raw):
+                    told = self._take(line) or told
+        return told
+
+    def put(self, scene: Scene) -> None:
+        """Add what the logs tell to a scene."""
+        scene.bootstraps |= self._bootstraps
+        uncounted = {member.comm for place, member in self._members.items() if place in self._with_peers}
+        for place, member in self._members.items():
+            self._put_member(scene, place, member, counted=bool(self._calls) and member.comm not in uncounted)
+        for comm in sorted(uncounted):
+            scene.note(
+                f"communicator {comm}: its ranks also send to each other, which NCCL counts along, so that the numbers "
+                "of its operations in the logs are not the same on all ranks"
+            )
+        if self._calls.keys() - self._members.keys():
+            scene.note(
+                "the logs have collectives of communicators whose start is not in them, so that the rank is unknown: "
+                "NCCL_DEBUG_SUBSYS=INIT,COLL tells both"
+            )
+        self._watchdogs.put(scene, max((member.size for member in self._members.values()), default=None))
+
+    def _take(self, line: Line) -> bool:
+        text = line.text
+        if found := CALL.search(text):
+            self._call(line, found)
+        elif found := INIT.search(text):
+            self._member(line, found)
+        elif found := BOOTSTRAP.search(text):
+            self._bootstraps[line.host] = f"{found[1]} {found[2]}"
+        else:
+            return self._watchdogs.read(text)
+        return True
+
+    def _member(self, line: Line, found: re.Match[str]) -> None:
+        place = line.host, line.pid, found["pointer"]
+        starts = "Init START" in line.text
+        status = Status.STARTING if starts else Status.RUNNING if "Init COMPLETE" in line.text else Status.LEFT
+        if starts:
+            self._calls.pop(place, None)  # the pointer may have been another communicator's before
+            self._with_peers.discard(place)
+        comm = self._names.name(line.host, line.pid, found)
+        self._members[place] = _Member(comm, int(found["rank"]), int(found["size"]), line.host, status)
+
+    def _call(self, line: Line, found: re.Match[str]) -> None:
+        place = line.host, line.pid, found["pointer"]
+        name, dtype, op = found["name"], int(found["dtype"]), int(found["op"])
+        if name in BETWEEN_PEERS:
+            self._with_peers.add(place)
+            return
+        operator = OPERATORS[op] if op < len(OPERATORS) else "its own operator"
+        number = int(found["number"], 16)
+        calls = self._calls.setdefault(place, {})
+        calls[number] = Call(
+            number=number,
+            name=name,
+            state=State.CALLED,
+            elements=int(found["count"]),
+            dtype=DTYPES[dtype] if dtype < len(DTYPES) else f"type {dtype}",
+            op=operator if name in REDUCING else "",
+            root=int(found["root"]) if name in ROOTED else None,
+        )
+        if len(calls) > KEPT:
+            del calls[next(iter(calls))]
+
+    def _put_member(self, scene: Scene, place: Place, member: _Member, *, counted: bool) -> None:
+        comm = scene.communicator(member.comm, SOURCE, Communicator(member.comm, size=member.size))
+        comm.nodes.setdefault(member.rank, member.host)
+        comm.status[member.rank] = member.status
+        if counted and member.status is Status.RUNNING:
+            calls = self._calls.get(place, {})
+            comm.lane().put(member.rank, Track(max(calls, default=NONE), None, calls))

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ncclras prints: the communicators that something is odd about, and the ranks that are the odd ones.
+
+NCCL 2.24 and 2.25 count all collectives together and list `The missing rank: 21`; since 2.26 each kind is counted by
+itself and a missing rank has a line of its own. Ranks are named where they are few (`ncclras -v`: less than half).
+Source: NCCL's src/ras/client_support.cc.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from railgauge.topo.jobs.hang.model import COLLECTIVES, GONE, Communicator, Lane, Scene, Status, Track, counted
+from railgauge.topo.jobs.hang.ras_looks import SOURCE
+from railgauge.topo.values.cpuset import from_list
+from railgauge.topo.values.printable import one_line
+
+LOOKS_LIKE = re.compile(
+    rb"^ *(?:#\d+-\d+ \([0-9a-f]+\) [A-Z]|Communicators\.\.\.|No communicator data collected!)", re.M
+)
+GROUP = re.compile(r"(\d{1,6}) +(\d{1,6}) +(\d{1,6}) +[\d-]+ +(\d{1,6}) +\d+ +([A-Z]+) +([A-Z,]+)$")
+COMMUNICATOR = re.compile(r"#(\d+)-\d+ \(([0-9a-f]{1,16})\) ([A-Z]+)$")
+PROCESS = re.compile(r"Process (\d+) on node (\S+) managing GPUs? (.+)$")
+COUNTS = re.compile(r"Communicator ranks have different (\w+) operation counts$")
+MISSING = re.compile(r"The missing ranks?: ((?:\d{1,7},?)+)$")
+RANKS_AT = re.compile(
+    r"(\d{1,7}) ranks? ha(?:ve|s) (?:launched up to operation (\d{1,19})|not launched any operations)$"
+)
+RANKS_ARE = re.compile(r"(\d{1,7}) ranks? ha(?:ve|s) status ([A-Z]+)$")
+RANKS_REPORT = re.compile(r"\d+ ranks? reported (.+)$")
+RANK = re.compile(
+    r"Rank (\d{1,7})(?: (.*?))? -- (?:GPU \S+(?: \(NVML \d+\))? managed by (process \d+) on node (\S+)|\[)"
+)
+RANK_AT = re.compile(r"has (?:launched up to operation (\d{1,19})|not launched any operations)$")
+RANK_IS = re.compile(r"has status ([A-Z]+)$")
+RANK_REPORTS = re.compile(r"reported (.+)$")
+STATUS = {"INIT": Status.STARTING, "RUNNING": Status.RUNNING, "FINALIZE": Status.LEFT, "ABORT": Status.LEFT}
+STATUS |= {"NOCOMM": Status.LEFT, "UNKNOWN": Status.LEFT}
+
+
+@dataclass(slots=True)
+class _Values:
+    """How many ranks are said to be at each value, and which."""
+
+    told: dict[str, int] = field(default_factory=dict)
+    ranks: dict[int, str] = field(default_factory=dict)
+
+    def by_rank(self, others: Iterable[int]) -> dict[int, str]:
+        """The value of each rank: those that are not named have the one value that has no names."""
+        nameless = [value for value in self.told if value not in self.ranks.values()]
+        return (
+            self.ranks | dict.fromkeys(set(others) - set(self.ranks), nameless[0]) if len(nameless) == 1 else self.ranks
+        )
+
+
+class RasText:
+    """Reads the lines of one output of ncclras into a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._groups: dict[str, tuple[int, int]] = {}
+        self._sections: set[str] = set()
+        self._dead: set[str] = set()
+        self._comm: Communicator | None = None
+        self._section = ""
+        self._lane: str | None = None
+        self._values = _Values()
+        self._value = ""
+
+    def read(self, lines: Iterable[str]) -> None:
+        """Take in all lines."""
+        for line in lines:
+            self._line(one_line(line))
+        self._settle()
+
+    def _line(self, line: str) -> None:
+        if not line:
+            self._settle()
+        elif found := COMMUNICATOR.match(line):
+            self._begin(found)
+        elif found := GROUP.match(line):
+            self._group(found)
+        elif line in ("DEAD", "INCOMPLETE"):
+            self._comm, self._section = None, line
+            self._sections.add(line)
+        elif found := PROCESS.match(line):
+            if self._section == "DEAD":
+                self._dead.add(f"process {found[1]} on node {found[2]}")
+            how = "is dead" if self._section == "DEAD" else "does not answer"
+            self._scene.note(f"RAS: process {found[1]} on node {found[2]} (GPU {found[3]}) {how}")
+        elif self._comm:
+            self._of_communicator(self._comm, line)
+
+    def _group(self, found: re.Match[str]) -> None:
+        group, size, status = found[1], int(found[4]), found[5]
+        self._groups[group] = size, int(found[3])
+        if found[6] != "OK":
+            return
+        if status == "INIT":  # a communicator that nothing is odd about has no more than this row
+            name = f"number {group}"
+            comm = self._scene.communicator(name, SOURCE, Communicator(name, "RAS's group", size=size))
+            comm.status = dict.fromkeys(range(size), Status.STARTING)
+            return
+        of = f"{counted(int(found[2]), 'communicator')} of {counted(size, 'rank')} each"
+        self._scene.note(f"RAS: nothing odd about {of} (status {status})")
+
+    def _begin(self, found: re.Match[str]) -> None:
+        self._settle()
+        name = f"0x{int(found[2], 16):x}"
+        size, nodes = self._groups.get(found[1], (None, None))
+        self._comm = self._scene.communicator(name, SOURCE, Communicator(name, size=size, node_count=nodes))
+        self._section = found[3]
+
+    def _of_communicator(self, comm: Communicator, line: str) -> None:
+        if found := COUNTS.match(line):
+            self._settle()
+            self._lane = COLLECTIVES if found[1] == "collective" else found[1]
+        elif line == "Communicator ranks have different status":
+            self._settle()
+        elif found := MISSING.match(line):
+            dead = "INCOMPLETE" not in self._sections  # none of those that are alive is missing
+            comm.status |= dict.fromkeys(from_list(found[1]), Status.DEAD if dead else Status.SILENT)
+        elif found := RANKS_AT.match(line):
+            self._told(found[2] or "0", int(found[1]))
+        elif found := RANKS_ARE.match(line):
+            self._told(found[2], int(found[1]))
+        elif found := RANKS_REPORT.match(line):
+            self._value = found[1]
+        elif found := RANK.match(line):
+            self._rank(comm, int(found[1]), found)
+
+    def _told(self, value: str, ranks: int) -> None:
+        self._value = value
+        self._values.told[value] = ranks
+
+    def _rank(self, comm: Communicator, rank: int, found: re.Match[str]) -> None:
+        said = found[2] or ""
+        if found[4]:
+            comm.nodes[rank] = found[4]
+        if self._section == "INCOMPLETE":
+            process = f"{found[3]} on node {found[4]}"
+            dead = process in self._dead
+            comm.status[rank] = Status.DEAD if dead else Status.SILENT
+            if found[3]:
+                comm.trouble[rank] = f"{process} {'is dead, says RAS' if dead else 'does not answer RAS'}"
+        elif self._section == "ERROR":
+            reported = RANK_REPORTS.match(said)
+            comm.trouble[rank] = reported[1] if reported else self._value
+        else:
+            one = RANK_AT.match(said) or RANK_IS.match(said)
+            value = (one[1] or "0") if one else self._value
+            if one:
+                self._values.told[value] = 1
+            self._values.ranks[rank] = value
+
+    def _settle(self) -> None:
+        """Give the ranks what the lines since the last blank one said of them."""
+        comm, values, lane = self._comm, self._values, self._lane
+        self._values, self._lane, self._value = _Values(), None, ""
+        if not comm or not values.told:
+            return
+        others = [rank for rank in range(comm.size or 0) if comm.status.get(rank) not in GONE]
+        by_rank = values.by_rank(others)
+        if lane is None:
+            comm.status |= {rank: STATUS[value] for rank, value in by_rank.items() if value in STATUS}
+            return
+        _count(comm.lane(lane), values, by_rank)
+
+
+def _count(lane: Lane, values: _Values, by_rank: dict[int, str]) -> None:
+    for rank, value in by_rank.items():
+        lane.put(rank, Track(int(value)))
+    told = {int(value): ranks for value, ranks in values.told.items() if value not in by_rank.values()}
+    lane.unnamed |= told

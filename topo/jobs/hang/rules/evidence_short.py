@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that wait, where too little is told to say for whom."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.model import Status, named
+from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, evidence_of, few, wait
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+COLLECT = (
+    "for the next time: of PyTorch TORCH_NCCL_DUMP_ON_TIMEOUT=1, TORCH_FR_BUFFER_SIZE=2000, "
+    "TORCH_FR_DUMP_TEMP_FILE=/shared/trace_ (before 2.9 TORCH_NCCL_TRACE_BUFFER_SIZE, "
+    "TORCH_NCCL_DEBUG_INFO_TEMP_FILE); of NCCL NCCL_DEBUG=INFO, NCCL_DEBUG_SUBSYS=INIT,COLL, "
+    "NCCL_DEBUG_FILE=/shared/nccl.%h.%p; while it hangs ncclras -v on one of its nodes"
+)
+MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    for hold in standstill.holds:
+        unknown = (*hold.silent, *hold.untold)
+        if unknown and hold.waiting and not hold.behind and (hold.untold or not few(hold.silent, hold.comm)):
+            message = (
+                f"{wait(hold, f'in {hold.operation}')} ({hold.comm.described}); nothing is told of {named(unknown)}"
+            )
+            yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, unknown))
+        elif hold.is_told and not hold.comm.is_counted and not hold.behind and id(hold.lane) not in standstill.apart:
+            message = f"{wait(hold, f'in {hold.operation}')} ({hold.comm.title}); how many ranks it has is not told"
+            yield RULE.finding(Level.UNKNOWN, hold.comm.title, message, **evidence_of(hold, ()))
+    for comm in standstill.scene.communicators.values():
+        starting = by_status(comm, Status.STARTING)
+        absent = [rank for rank in comm.members if rank not in comm.status]
+        if starting and absent and not few(absent, comm):
+            message = f"{are(starting)} in the start of {comm.described}; nothing is told of {named(absent)}"
+            yield RULE.finding(Level.UNKNOWN, comm.title, message, **evidence(comm, ranks=absent))
+    known = standstill.scene.bootstraps
+    if known and not standstill.scene.communicators:
+        by = ", ".join(f"{how} on {host}" for host, how in list(known.items())[:MOST_NODES])
+        message = f"NCCL has begun (it meets by {by}), and no start of a communicator is in the logs"
+        yield RULE.finding(Level.UNKNOWN, "start", message, bootstraps=known)
+
+
+RULE: FileRule[Standstill] = FileRule(
+    id="evidence-short",
+    title="Ranks wait, and what was given does not tell for whom",
+    levels=(Level.UNKNOWN,),
+    remedy=f"give what the other ranks left; {COLLECT}",
+    check=_check,
+)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that ranks called differently."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.agreement import told_apart
+from railgauge.topo.jobs.hang.model import named
+from railgauge.topo.jobs.hang.rules.words import evidence
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    for comm, lane, number, by_terms in standstill.partings:
+        where = f"rank {lane.peers[0]} to rank {lane.peers[1]}" if lane.peers else f"operation #{number}"
+        message = f"ranks part at {where} ({comm.described}): {told_apart(by_terms)}"
+        odd = min(by_terms.values(), key=lambda ranks: (len(ranks), ranks))
+        yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=odd, number=number))
+    for one, two in standstill.swapped:
+        few, many = sorted((one, two), key=lambda hold: len(hold.behind))
+        message = (
+            f"ranks part ({few.comm.described}): {named(few.behind)} called {many.name} where {named(many.behind)} "
+            f"called {few.name}"
+        )
+        yield RULE.finding(Level.FAIL, few.comm.title, message, **evidence(few.comm, ranks=list(few.behind)))
+
+
+RULE: FileRule[Standstill] = FileRule(
+    id="operation-mismatch",
+    title="Ranks called one operation differently: another operation, count, type, operator or root",
+    levels=(Level.FAIL,),
+    remedy="look where the program of the odd ranks takes another way than that of the others",
+    check=_check,
+)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that have not called what others are in."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.model import named
+from railgauge.topo.jobs.hang.rules.words import are_missing, evidence, evidence_of, wait
+from railgauge.topo.jobs.hang.standstill import Hold, Standstill
+
+FEW = 4  # ranks that wait elsewhere and are told one by one
+CIRCLE = "the ranks wait for each other in a circle: communicators are used in different orders"
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    """Those that are held up elsewhere themselves come last."""
+    holds = [
+        hold for hold in standstill.holds if hold.behind and hold.waiting and id(hold.lane) not in standstill.apart
+    ]
+    causes = [hold for hold in holds if len(standstill.elsewhere(hold)) < len(hold.behind)]
+    for hold in causes or holds:
+        yield _finding(hold, standstill.elsewhere(hold), Level.FAIL, "" if causes else CIRCLE)
+    for hold in holds if causes else ():
+        if hold not in causes:
+            yield _finding(hold, standstill.elsewhere(hold), Level.WARN, "")
+    yield from _unnamed(standstill)
+
+
+def _finding(hold: Hold, elsewhere: dict[int, Hold], level: Level, effect: str) -> Finding:
+    parts = [are_missing(hold, hold.behind), wait(hold)]
+    parts += [f"rank {rank} waits in {one.operation} of {one.comm.title}" for rank, one in elsewhere.items()][:FEW]
+    parts += [] if elsewhere or hold.lane.peers else _last(hold)
+    parts += [f"nothing that {named(hold.silent)} left was given"] if hold.silent else []
+    return RULE.finding(level, hold.comm.title, "; ".join(parts), effect=effect, **evidence_of(hold, hold.behind))
+
+
+def _last(hold: Hold) -> list[str]:
+    """What those that are behind called last, where it is one thing."""
+    tracks = [hold.lane.tracks[rank] for rank in hold.behind]
+    calls = {(track.entered, track.calls.get(track.entered)) for track in tracks}
+    if len({number for number, _ in calls}) > 1:
+        return []
+    number, call = calls.pop()
+    who = "it" if len(tracks) == 1 else "they"
+    if number < 0 or (number == 0 and call is None):
+        return [f"{who} had called none before"]
+    return [f"the last that {who} called is {call.name if call else hold.name or 'collective'} #{number}"]
+
+
+def _unnamed(standstill: Standstill) -> Iterator[Finding]:
+    """Counts of which RAS does not say whose they are."""
+    for comm in standstill.scene.communicators.values():
+        for name, lane in comm.lanes.items():
+            if len(lane.unnamed) > 1:
+                parts = ", ".join(f"{ranks} at #{number}" for number, ranks in sorted(lane.unnamed.items()))
+                message = f"ranks of {comm.described} have called different numbers of {name or 'collectives'}: {parts}"
+                remedy = "ncclras -v names them where they are less than half; -f json names all, since NCCL 2.28.7"
+                yield RULE.finding(Level.FAIL, comm.title, message, remedy=remedy, **evidence(comm))
+
+
+RULE: FileRule[Standstill] = FileRule(
+    id="rank-behind",
+    title="Ranks are in an operation that others have not called",
+    levels=(Level.FAIL, Level.WARN),
+    remedy="its stack tells where it is (py-spy dump --pid PID): loading data, saving, or a branch that the others do "
+    "not take. One look at a job that runs shows this too: a second one tells whether it goes on",
+    check=_check,
+)

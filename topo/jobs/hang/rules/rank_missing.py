@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that others wait for, and that have left no trace or do not answer."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.model import Status, named
+from railgauge.topo.jobs.hang.rules.words import are_missing, by_status, evidence, evidence_of, few, wait
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+FEW = 4  # processes that are told one by one
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    for comm in standstill.scene.communicators.values():
+        for status, how in ((Status.DEAD, "dead"), (Status.SILENT, "not answering")):
+            if ranks := by_status(comm, status):
+                why = "; ".join([comm.trouble[rank] for rank in ranks if rank in comm.trouble][:FEW])
+                message = f"{named(ranks)} of {comm.described}: {how}{f' ({why})' if why else ''}"
+                yield RULE.finding(Level.FAIL, comm.title, message, **evidence(comm, ranks=ranks))
+    for hold in standstill.holds:
+        if hold.silent and hold.waiting and not hold.behind and few(hold.silent, hold.comm):
+            message = (
+                f"{are_missing(hold, hold.silent)}; {wait(hold)}; nothing that {named(hold.silent)} left was given"
+            )
+            yield RULE.finding(Level.FAIL, hold.comm.title, message, **evidence_of(hold, hold.silent))
+
+
+RULE: FileRule[Standstill] = FileRule(
+    id="rank-missing",
+    title="Ranks are in an operation, and others have left no trace or do not answer",
+    levels=(Level.FAIL,),
+    remedy="look whether its process lives; its last lines, dmesg (out of memory, Xid) and the scheduler say why not",
+    check=_check,
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Communicators whose start does not end."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.file_rule import FileRule
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.model import Communicator, Status
+from railgauge.topo.jobs.hang.rules.words import are, by_status, evidence, few, have
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+MOST_NODES = 8  # of which the interface is told in the message; the evidence has all
+
+
+def _check(standstill: Standstill) -> Iterator[Finding]:
+    for comm in standstill.scene.communicators.values():
+        starting = by_status(comm, Status.STARTING)
+        absent = [rank for rank in comm.members if rank not in comm.status]
+        if not starting or (absent and not few(absent, comm)):
+            continue
+        known = standstill.scene.bootstraps
+        by = {host: known[host] for host in comm.nodes.values() if host in known}
+        said = f"{are(starting)} in the start of {comm.described}{_why(comm, absent)}"
+        if by:
+            said += f"; they meet by {', '.join(f'{how} on {host}' for host, how in list(by.items())[:MOST_NODES])}"
+        yield RULE.finding(
+            Level.FAIL, comm.title, said, **evidence(comm, ranks=absent or starting, bootstraps=by, starting=starting)
+        )
+
+
+def _why(comm: Communicator, absent: list[int]) -> str:
+    if absent:
+        return f", which {have(absent)} not begun"
+    if through := by_status(comm, Status.RUNNING):
+        return f", through which {have(through)} come"
+    return ": all have begun it and none has come through, so that they do not reach each other"
+
+
+RULE: FileRule[Standstill] = FileRule(
+    id="start-stuck",
+    title="Ranks are in the start of a communicator and do not come through",
+    levels=(Level.FAIL,),
+    remedy="look whether all ranks run and make their communicators in one order; NCCL_SOCKET_IFNAME of one network on "
+    "all nodes, all ports between them open (railgauge explain socket-ifname-virtual, ports-blocked)",
+    check=_check,
+)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words and evidence that the findings of `log hang` have in common."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from railgauge.topo.jobs.hang.model import Communicator, Status, named
+from railgauge.topo.jobs.hang.standstill import Hold
+
+
+def few(ranks: Sequence[int], comm: Communicator) -> bool:
+    """Whether so few are told nothing of that it is they, and not what was collected, that is to blame."""
+    return 2 * len(ranks) < len(comm.members)
+
+
+def are(ranks: Sequence[int], one: str = "is", several: str = "are") -> str:
+    """`rank 3 is`, `ranks 3-5 are`."""
+    return f"{named(ranks)} {one if len(ranks) == 1 else several}"
+
+
+def have(ranks: Sequence[int]) -> str:
+    """`rank 3 has`, `ranks 3-5 have`."""
+    return are(ranks, "has", "have")
+
+
+def are_missing(hold: Hold, ranks: Sequence[int]) -> str:
+    """`rank 7 is missing in all_reduce #41 (communicator 0x..., 32 ranks)`."""
+    operation = hold.operation
+    if hold.lane.peers:
+        source, target = hold.lane.peers
+        operation = f"recv from rank {source}" if tuple(ranks) == (target,) else f"send to rank {target}"
+    return f"{are(ranks)} missing in {operation} ({hold.comm.described})"
+
+
+def wait(hold: Hold, where: str = "in it") -> str:
+    """`ranks 0-6 wait in it since 14:02:11`; that they have called it, where it is not told whether they still wait."""
+    if not hold.is_told:
+        return f"{have(hold.waiting)} called it"
+    where = f"in {hold.operation}" if hold.lane.peers else where
+    since = f" since {hold.since}" if hold.since else ""
+    return f"{are(hold.waiting, 'waits', 'wait')} {where}{since}"
+
+
+def by_status(comm: Communicator, *wanted: Status) -> list[int]:
+    """The ranks of one of some states."""
+    return [rank for rank, status in sorted(comm.status.items()) if status in wanted]
+
+
+def evidence(comm: Communicator, **more: Any) -> dict[str, Any]:
+    """Of which communicator, by which sources, and more."""
+    return {"communicator": comm.id, "sources": list(comm.sources), **more}
+
+
+def evidence_of(hold: Hold, ranks: Sequence[int]) -> dict[str, Any]:
+    """What is told of an operation that does not go on because of some ranks."""
+    return evidence(
+        hold.comm,
+        ranks=list(ranks),
+        waiting=list(hold.waiting),
+        operation=hold.operation,
+        number=hold.number,
+        since=hold.since or None,
+    )

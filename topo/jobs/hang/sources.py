@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files, folders and archives that a stuck job left, read one after the other into a scene, each by what it is.
+
+A file that cannot be read becomes a note, since a rank that died while it wrote is evidence too; only when none can be
+read is that an error. Nothing of an archive is unpacked to disk.
+"""
+
+import io
+import os
+import re
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import IO, Any, cast
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.files.compression import is_archive
+from railgauge.topo.files.input_file import BLOCK, blocks
+from railgauge.topo.files.json_value import json_value
+from railgauge.topo.jobs.hang.flight_dump import FlightDumps, rank_of
+from railgauge.topo.jobs.hang.model import Scene
+from railgauge.topo.jobs.hang.plain_pickle import MOST_BYTES, PROTOCOLS, load
+from railgauge.topo.jobs.hang.rank_log import RankLog
+from railgauge.topo.jobs.hang.ras_json import read_ras_json
+from railgauge.topo.jobs.hang.ras_looks import Looks
+from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
+from railgauge.topo.values.natural_order import natural
+
+MOST_MEMBERS = 1 << 17
+ZSTD = b"\x28\xb5\x2f\xfd"
+JSON = re.compile(rb'\s*\{\s*"')
+KNOWN = re.compile(rb'"(?:schema": *"railgauge/|comm_lib_version|entries|pg_config|nccl_version)')
+"""What begins one of the documents that are read, and no log of which each line is JSON."""
+FEW = 4
+
+
+ReadDocument = Callable[[Scene, bytes, str], None]
+"""Takes a document of one schema of railgauge into a scene; InputError when it is not as its schema says."""
+NOTHING = (
+    "nothing that tells of a stuck job: give flight records of PyTorch (nccl_trace_rank_N), what ncclras prints, NCCL "
+    "logs with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,COLL, or a flight record of `run --record`"
+)
+
+
+class Sources:
+    """Reads what it is given into `scene`. documents: how to read railgauge's own documents, by their schema."""
+
+    def __init__(self, documents: Mapping[str, ReadDocument]) -> None:
+        self.scene = Scene()
+        self._documents = documents
+        self._log = RankLog()
+        self._flight_dumps = FlightDumps(self.scene)
+        self._looks = Looks(self.scene)
+        self._errors: list[InputError] = []
+        self._unknown: list[str] = []
+        self._read = 0
+
+    def add(self, path: str) -> None:
+        """Read a file, a pipe, an archive, or all files of a folder."""
+        if not os.path.isdir(path):
+            self._guarded(self._any, blocks(path), path)
+            return
+        for folder, folders, names in os.walk(path):
+            folders.sort(key=natural)
+            for name in sorted((name for name in names if not name.startswith(".")), key=natural):
+                whole = os.path.join(folder, name)
+                self._guarded(self._any, blocks(whole), whole)
+
+    def add_report(self, report: bytes, path: str) -> None:
+        """Read what RAS answered."""
+        self._any(iter([report]), path)
+
+    def finish(self) -> Scene:
+        """The scene, all sources laid together; InputError when nothing could be read."""
+        if self._unknown:
+            some = ", ".join(self._unknown[:FEW])
+            more = f" and {len(self._unknown) - FEW} more" if len(self._unknown) > FEW else ""
+            self.scene.note(f"nothing known is in {some}{more}")
+        if not self._read:
+            path = self._unknown[0] if self._unknown else None
+            raise self._errors[0] if self._errors else InputError(NOTHING, path)
+        self._flight_dumps.close()
+        self._log.put(self.scene)
+        return self.scene
+
+    def _guarded(self, read: Callable[[Iterator[bytes], str], None], content: Iterator[bytes], path: str) -> None:
+        try:
+            read(content, path)
+        except InputError as error:
+            self._errors.append(error)
+            self.scene.note(str(error))
+
+    def _any(self, content: Iterator[bytes], path: str) -> None:
+        first = next(content, b"")
+        while 0 < len(first) < tarfile.BLOCKSIZE and (more := next(content, b"")):
+            first += more
+        content = chain([first], content)
+        if is_archive(first):
+            self._archive(content, path, packed_by_zstd=first.startswith(ZSTD))
+        else:
+            self._file(first, content, path)
+
+    def _file(self, first: bytes, content: Iterator[bytes], path: str) -> None:
+        if PROTOCOLS.match(first):
+            self._dump(load(_whole(content, path), path), path)
+        elif JSON.match(first) and KNOWN.search(first):
+            self._document(_whole(content, path), path)
+        elif LOOKS_LIKE.search(first):
+            data = _whole(content, path)
+            with self._looks.look():
+                RasText(self.scene).read(data.decode("utf-8", "replace").splitlines())
+            self._log.read([data])
+            self._read += 1
+        elif self._log.read(content):
+            self._read += 1
+        else:
+            self._unknown.append(path)
+
+    def _document(self, data: bytes, path: str) -> None:
+        try:
+            document = json_value(data)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"damaged or cut off JSON: {error}", path) from None
+        schema = document.get("schema")
+        read = self._documents.get(schema) if isinstance(schema, str) else None
+        if read:
+            read(self.scene, data, path)
+            self._read += 1
+        elif "communicators" in document:
+            with self._looks.look():
+                read_ras_json(self.scene, document, path)
+            self._read += 1
+        else:
+            self._dump(document, path)
+
+    def _dump(self, dump: Any, path: str) -> None:
+        if not isinstance(dump, dict):
+            raise InputError("no flight record of PyTorch: that is a dictionary", path)
+        self._flight_dumps.read(cast(dict[str, Any], dump), rank_of(os.path.basename(path), path), path)
+        self._read += 1
+
+    def _archive(self, content: Iterable[bytes], path: str, *, packed_by_zstd: bool) -> None:
+        stream: Any = io.BufferedReader(_Blocks(content), BLOCK)
+        if packed_by_zstd:
+            import zstandard
+
+            stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        try:
+            with tarfile.open(fileobj=stream, mode="r|" if packed_by_zstd else "r|*") as tar:
+                for count, member in enumerate(tar):
+                    if count >= MOST_MEMBERS:
+                        raise InputError(f"holds more than {MOST_MEMBERS} members", path)
+                    file = tar.extractfile(member) if member.isreg() else None
+                    if file:
+                        self._guarded(self._member, _blocks_of(file), f"{path}/{member.name}")
+        except InputError:
+            raise
+        except Exception as error:  # each library has an exception of its own
+            raise InputError(f"not a readable archive: {error}", path) from error
+
+    def _member(self, content: Iterator[bytes], path: str) -> None:
+        first = next(content, b"")
+        self._file(first, chain([first], content), path)
+
+
+class _Blocks(io.RawIOBase):
+    """Blocks as a stream."""
+
+    def __init__(self, content: Iterable[bytes]) -> None:
+        self._content = iter(content)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._rest = self._rest or next(self._content, b"")
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def _blocks_of(file: IO[bytes]) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        yield block
+
+
+def _whole(content: Iterable[bytes], path: str) -> bytes:
+    """All of a file that has to be read at once; InputError when it is too large for what it is."""
+    parts: list[bytes] = []
+    size = 0
+    for block in content:
+        parts.append(block)
+        size += len(block)
+        if size > MOST_BYTES:
+            raise InputError(f"larger than {MOST_BYTES >> 20} MiB: more than a rank's record or RAS's report has", path)
+    return b"".join(parts)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a scene: its findings, the culprits first, and a sentence."""
+
+from dataclasses import dataclass
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.hang.model import Scene, counted
+from railgauge.topo.jobs.hang.rules.rules import RULES
+from railgauge.topo.jobs.hang.standstill import Standstill
+
+SEVERITY = (Level.FAIL, Level.WARN, Level.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """findings: the worst first."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def verdict(scene: Scene) -> Verdict:
+    """Judge a scene."""
+    standstill = Standstill(scene)
+    found = [finding for rule in RULES for finding in rule.find(standstill, "log")]
+    found.sort(key=lambda one: SEVERITY.index(one.level))
+    return Verdict(found[0].message if found else _nothing(scene), tuple(found))
+
+
+def _nothing(scene: Scene) -> str:
+    """What it means that nothing was found."""
+    many = counted(len(scene.communicators), "communicator")
+    tracks = [
+        track for comm in scene.communicators.values() for lane in comm.lanes.values() for track in lane.tracks.values()
+    ]
+    if not scene.communicators:
+        return "nothing odd is told of any communicator"
+    if any(track.moved for track in tracks):
+        return f"nothing hangs: the ranks of {many} went on between the last two looks"
+    if any(track.completed is None for track in tracks):
+        return (
+            f"nothing odd: all ranks of {many} have called the same operations. Whether they came out of the last ones "
+            "is not told: a flight record of PyTorch would"
+        )
+    if tracks:
+        return f"nothing hangs: all operations of {many} are over on the ranks that tell of them"
+    return f"nothing odd: {many} made, and no collective is told of"

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine's topology allows, beside what a log says was chosen: P2P for SHM, GPUDirect RDMA for none."""
+
+from collections.abc import Iterator
+
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.machine import Machine
+from railgauge.topo.nccl.graph.model import NodeKind
+
+
+def allowed(log: Log, machine: Machine) -> tuple[str, ...]:
+    """A sentence for each pair of ranks that could do better; ranks are found on the machine by their bus ids."""
+    case = Case(machine)
+    gpus = {node.id.rpartition("-")[2]: node.id for node in case.system.nodes if node.kind is NodeKind.GPU}
+    places = {key: gpus[rank.bus_id] for key, rank in log.ranks.items() if rank.bus_id in gpus}
+    comms = {comm for comm, _ in places}
+    if len(comms) == 1:  # a connection that does not tell its communicator is of the only one
+        places |= {("", rank): gpu for (_, rank), gpu in places.items()}
+    if not places:
+        return ("no rank's GPU is found on that machine: the log has no bus ids, or is of another one",)
+    return tuple(dict.fromkeys((*_peers(log, case, places), *_gdr(log, case, places)))) or (
+        "nothing better than what was chosen",
+    )
+
+
+def _peers(log: Log, case: Case, places: dict[tuple[str, int], str]) -> Iterator[str]:
+    for one in log.connections.kept:
+        ends = (one.comm, one.source), (one.comm, one.target)
+        if one.transport != "SHM" or not all(end in places for end in ends):
+            continue
+        access = case.table.peer_access(*(places[end] for end in ends))
+        if access.allowed:
+            yield (
+                f"{one.source} -> {one.target}: P2P (the path is {access.distance}, up to {access.level.type} is "
+                "allowed); SHM was chosen"
+            )
+
+
+def _gdr(log: Log, case: Case, places: dict[tuple[str, int], str]) -> Iterator[str]:
+    for one in log.connections.kept:
+        teller = one.comm, one.teller
+        if not one.transport.startswith("NET/") or one.gdr or teller not in places:
+            continue
+        gpu = places[teller]
+        sending = one.end != "receive"
+        nets = case.table.local_nets(case.system.node(gpu))
+        near = [net for net in nets if case.table.gpu_direct(gpu, net.id, sending=sending).on]
+        if near:
+            way = "sending" if sending else "receiving"
+            yield f"rank {one.teller}: GPUDirect RDMA when {way} through {near[0].id}; {one.via} was chosen"

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a log says, gathered line by line: releases, ranks, nodes, networks, channels, errors. Judged elsewhere."""
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from railgauge.topo.jobs.logs.catalogue import OTHERS, WARN, Entry, entry_of
+from railgauge.topo.jobs.logs.communicator_names import INIT, CommunicatorNames
+from railgauge.topo.jobs.logs.connections import Connections
+from railgauge.topo.jobs.logs.line import Line, messages
+from railgauge.topo.jobs.logs.outputs import Outputs
+from railgauge.topo.jobs.logs.scan import lines
+from railgauge.topo.values.cpuset import from_list
+
+MOST_MESSAGES = 1 << 12  # different texts of warnings that are kept
+LONGEST_MESSAGE = 1 << 11
+VERSION = re.compile(r"\b([NR]CCL) version *:? *(\d+\.\d+\.\d+)")
+LIBRARY = re.compile(r"nccl-library=(\d{5})\b")  # of nccl-tests: 22907 is 2.29.7
+NETWORK = re.compile(r"(?:Using network|Assigned NET plugin) (\S.*?)(?: to comm)?$")
+DEVICES = re.compile(r"NET/(IB|Socket) *: Using (\[0\].*?)(?:;|$)")
+DEVICE = re.compile(r"\[\d+\]([^\s;]+)")
+NO_DEVICE = re.compile(r"NET/IB *: No device found")
+BOOTSTRAP = re.compile(r"Bootstrap *: Using (?:\[0\])?([^:\s]+):(\S+?)<")
+SETTING = re.compile(r"\b(NCCL_\w+) set (?:by environment )?to (.*)")
+CHANNELS = re.compile(r"\b(\d{1,5}) coll channels(?:, (?:\d+ collnet channels, )?(\d{1,5}) nvls channels)?")
+HCA_GDR = re.compile(r"(?<!NET/Socket : )GPU Direct RDMA (Enabled|Disabled) for HCA (\d+)(?: '([^']+)')?")
+PAIR_GDR = re.compile(r"GPU Direct RDMA (Enabled|Disabled) for GPU (\S+) / HCA (\w+) \(distance (\d+)")
+RING = re.compile(r"Channel (\d{1,4})(?:/\d+)? : +((?:\d{1,7} +)*\d{1,7})$")
+TREE = re.compile(r"\[(\d{1,4})\] (?:[-\d/]+->(\d{1,7})->(-?\d{1,7}))")
+LEAVES = re.compile(r"\d{1,4} : NET/")  # a channel that begins at a NIC: NCCL counts several nodes
+PATTERN = re.compile(
+    r"Pattern (\d{1,3}), crossNic \d+, nChannels (\d{1,5}), (?:bw|speed) ([\d.]{1,16})/([\d.]{1,16}), "
+    r".*?type (\w+)/?(\w*)"
+)
+LOADED = re.compile(r"Search (\d) : (\d{1,4}) channels loaded from XML graph")
+TOPOLOGY = re.compile(r"Loading topology file (\S.*)")
+BRIDGE = re.compile(r"\+ PCI\[([\d.]{1,16})\] - (?:PCI|NIC|GPU)/(\S+)")
+AFFINITY = re.compile(r"Affinity for GPU (\d{1,4}) is ([\d,-]+)\. \(GPU affinity = ([\d,-]+)")
+FABRIC = re.compile(r"MNNVL busId (\w+) fabric UUID \S+ cliqueId \w+ state (\d{1,4}) healthMask 0x([0-9a-f]{1,8})\b")
+
+SLOW_BRIDGE_GB_PER_S = 1.0
+"""Less than PCIe 2.0 x2: no GPU or NIC for RDMA has it; a bridge that a hypervisor makes up has 0.2."""
+
+
+class Rank(NamedTuple):
+    """A rank of a communicator, as it tells of itself."""
+
+    comm: str
+    rank: int
+    size: int
+    host: str
+    pid: int
+    device: int | None
+    bus_id: str
+
+
+class Search(NamedTuple):
+    """A graph that NCCL's search found: bandwidth in GB/s of a channel, within a node and between nodes."""
+
+    host: str
+    pattern: int
+    channels: int
+    intra: float
+    inter: float
+    type_intra: str
+    type_inter: str
+
+
+@dataclass(slots=True)
+class Sighting:
+    """An error: how often, on which hosts, and how it first read."""
+
+    entry: Entry
+    text: str
+    times: int = 0
+    hosts: set[str] = field(default_factory=set)
+
+
+class Log:
+    """What the lines read so far say. Sets and maps are by host; `channels` by (comm, host, device)."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.releases: defaultdict[str, set[str]] = defaultdict(set)
+        self.ranks: dict[tuple[str, int], Rank] = {}
+        self.hosts: dict[str, None] = {}
+        self.networks: defaultdict[str, set[str]] = defaultdict(set)
+        self.devices: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+        self.without_rdma: set[str] = set()
+        self.bootstraps: dict[str, str] = {}
+        self.settings: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self.channels: dict[tuple[str, str, int | None], tuple[int, int | None]] = {}
+        self.hca_gdr: dict[tuple[str, str], bool] = {}
+        self.pair_gdr: dict[tuple[str, str, str], bool] = {}
+        self.rings: dict[int, tuple[int, ...]] = {}
+        self.trees: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self.searches: dict[Search, None] = {}
+        self.loaded: dict[int, int] = {}
+        """Channels that came from NCCL_GRAPH_FILE, by the graph's number: 0 rings, 1 trees."""
+        self.topology_files: dict[str, None] = {}
+        self.slow_bridges: dict[tuple[str, str], float] = {}
+        self.narrowed: dict[tuple[str, int], tuple[int, int]] = {}
+        self.fabrics: dict[tuple[str, str], tuple[int, int]] = {}
+        self.sightings: dict[str, Sighting] = {}
+        self.leaves = False
+        self.connections = Connections()
+        self.outputs = Outputs()
+        self._names = CommunicatorNames()
+        self._threads: dict[tuple[str, int, int], str] = {}
+        self._known: dict[tuple[str, str], Sighting | None] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of NCCL was in it."""
+        return not (self.messages or self.connections.kept or self.sightings or self.releases or self.outputs.any)
+
+    @property
+    def on_one_node(self) -> bool:
+        """Whether all ranks of every communicator are known, and are on one host; with NCCL_HOSTID it is several."""
+        if self.leaves:
+            return False
+        members = Counter((rank.comm, rank.host, rank.size) for rank in self.ranks.values())
+        return bool(members) and all(times == size for (_, _, size), times in members.items())
+
+    def read(self, block: bytes) -> None:
+        """Take in a block of whole lines."""
+        keeps = not self.connections.full
+        if not keeps and self.connections.count(block) == block.count(b"\n"):
+            return  # nothing else is in it
+        for raw in lines(block, connections=keeps):
+            for message in messages(raw):
+                self._take(message)
+
+    def _take(self, line: Line) -> None:
+        if line.level:
+            self.messages += 1
+        if line.host:
+            self.hosts[line.host] = None
+        if "via" in line.text:
+            comm = self._threads.get((line.host, line.pid, line.thread), "")
+            if self.connections.read(line.text, line.host, comm):
+                return
+        if line.level != "WARN":
+            self._facts(line)
+        self._error(line)
+
+    def _facts(self, line: Line) -> None:
+        text, host = line.text, line.host
+        if found := INIT.search(text):
+            self._rank(line, found)
+        elif found := NETWORK.search(text):
+            self.networks[host].add(found[1])
+        elif found := DEVICES.search(text):
+            self.devices[host][found[1]] = tuple(DEVICE.findall(found[2]))
+        elif NO_DEVICE.search(text):
+            self.without_rdma.add(host)
+        elif found := BOOTSTRAP.search(text):
+            self.bootstraps[host] = f"{found[1]} {found[2]}"
+        elif found := VERSION.search(text):
+            self.releases[f"{found[1]} {found[2]}"].add(host)
+        elif found := SETTING.search(text):
+            self.settings[found[1]][found[2].rstrip(".")].add(host)
+        elif found := CHANNELS.search(text):
+            key = self._comm(line), host, line.device if host else len(self.channels)
+            self.channels[key] = int(found[1]), int(found[2]) if found[2] else None
+        elif found := HCA_GDR.search(text):
+            self.hca_gdr[host, found[3] or found[2]] = found[1] == "Enabled"
+        elif found := PAIR_GDR.search(text):
+            self.pair_gdr[host, found[2], found[3]] = found[1] == "Enabled"
+        else:
+            self._graphs(line)
+
+    def _graphs(self, line: Line) -> None:
+        text, host = line.text, line.host
+        if found := RING.search(text):
+            self.rings[int(found[1])] = tuple(map(int, found[2].split()))
+        elif text.startswith("Trees"):
+            for channel, rank, parent in TREE.findall(text):
+                self.trees[int(channel)][int(rank)] = int(parent)
+        elif LEAVES.match(text):
+            self.leaves = True
+        elif found := PATTERN.search(text):
+            intra, inter = _figure(found[3]), _figure(found[4])
+            search = Search(host, int(found[1]), int(found[2]), intra, inter, found[5], found[6])
+            self.searches[search] = None
+        elif found := LOADED.search(text):
+            self.loaded[int(found[1])] = int(found[2])
+        elif found := TOPOLOGY.search(text):
+            self.topology_files[found[1]] = None
+        elif found := BRIDGE.search(text):
+            if _figure(found[1]) < SLOW_BRIDGE_GB_PER_S:
+                self.slow_bridges[host, found[2]] = _figure(found[1])
+        elif found := AFFINITY.search(text):
+            self.narrowed[host, int(found[1])] = _cores(found[2]), _cores(found[3])
+        elif found := FABRIC.search(text):
+            self.fabrics[host, found[1]] = int(found[2]), int(found[3], 16)
+        elif not line.level:
+            self._others(text)
+
+    def _others(self, text: str) -> None:
+        if found := LIBRARY.search(text):
+            code = int(found[1])
+            self.releases[f"NCCL {code // 10000}.{code // 100 % 100}.{code % 100}"].add("")
+        self.outputs.read(text)
+
+    def _comm(self, line: Line) -> str:
+        return self._threads.get((line.host, line.pid, line.thread), "")
+
+    def _rank(self, line: Line, found: re.Match[str]) -> None:
+        rank, size = int(found["rank"]), int(found["size"])
+        comm = self._names.name(line.host, line.pid, found)
+        if "COMPLETE" not in line.text:  # the first line of a start; before 2.18 there is the last one alone
+            self._threads[line.host, line.pid, line.thread] = comm
+        device = int(found["device"]) if found["device"] else line.device
+        known = self.ranks.get((comm, rank))
+        bus_id = found["bus_id"] or (known.bus_id if known else "")
+        self.ranks[comm, rank] = Rank(comm, rank, size, line.host, line.pid, device, bus_id)
+
+    def _error(self, line: Line) -> None:
+        key = line.level, line.text[:LONGEST_MESSAGE]
+        if key not in self._known:
+            sighting = self._sighting(*key)
+            if len(self._known) < MOST_MESSAGES:
+                self._known[key] = sighting
+        else:
+            sighting = self._known[key]
+        if sighting:
+            sighting.times += 1
+            sighting.hosts.add(line.host)
+
+    def _sighting(self, level: str, text: str) -> Sighting | None:
+        entry = entry_of(text, level)
+        if entry is None and level != "WARN":
+            return None
+        entry = entry or Entry(OTHERS, WARN, "", "NCCL warns of what this catalogue does not have", "")
+        name = text if entry.id == OTHERS else f"{entry.id} {entry.meaning}"
+        if entry.id == OTHERS and len(self.sightings) >= MOST_MESSAGES:
+            return None
+        return self.sightings.setdefault(name, Sighting(entry, text))
+
+
+def _cores(text: str) -> int:
+    """How many cores a list has; 0 where it is none."""
+    try:
+        return len(from_list(text))
+    except ValueError:
+        return 0
+
+
+def _figure(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:  # 1.2.3: not of NCCL
+        return 0.0

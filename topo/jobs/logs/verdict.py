@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict on a log: whether RDMA and GPUDirect RDMA are used, in a word each and in sentences."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.jobs.logs.connections import GDR, Traffic, transport
+from railgauge.topo.jobs.logs.log import Log
+from railgauge.topo.jobs.logs.oddities import oddities
+
+SOCKET = "NET/Socket"
+RDMA_WORDS = {
+    "yes": "RDMA is used between nodes",
+    "partly": "RDMA is used for some connections between nodes and sockets for others",
+    "no": "RDMA is not used: data goes through TCP sockets",
+    "chosen": "RDMA is chosen, but no connection between nodes is in the log",
+    "found": "RDMA devices are found, but which network is chosen is not in the log",
+    "unneeded": "all ranks are on one node: no network is used",
+    "unknown": "whether RDMA is used is not in the log",
+}
+GDR_WORDS = {
+    "yes": "GPUDirect RDMA is used",
+    "partly": "GPUDirect RDMA is used for some of them and not for others",
+    "no": "GPUDirect RDMA is not used: data is staged through host memory",
+    "unknown": "whether GPUDirect RDMA is used is not in the log",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """rdma and gdr: a key of RDMA_WORDS and of GDR_WORDS. `findings`: the worst first."""
+
+    rdma: str
+    gdr: str
+    findings: tuple[Finding, ...]
+    text: str
+
+
+def verdict(log: Log) -> Verdict:
+    """Judge a log."""
+    network = Counter({one: times for one, times in log.connections.traffic() if one.via.startswith("NET/")})
+    rdma, gdr = _rdma(log, network), _gdr(log, network)
+    found = oddities(log, network, rdma)
+    return Verdict(rdma=rdma, gdr=gdr, findings=found, text=_text(log, network, rdma, gdr, found))
+
+
+def _rdma(log: Log, network: Counter[Traffic]) -> str:
+    if network:
+        socket = [one.via.startswith(SOCKET) for one in network]
+        return "no" if all(socket) else "partly" if any(socket) else "yes"
+    if log.on_one_node:
+        return "unneeded"
+    chosen = set().union(*log.networks.values()) if log.networks else set()
+    if chosen:
+        return "no" if chosen == {"Socket"} else "chosen" if "Socket" not in chosen else "partly"
+    if any("IB" in devices for devices in log.devices.values()):
+        return "found"
+    return "no" if log.without_rdma else "unknown"
+
+
+def _gdr(log: Log, network: Counter[Traffic]) -> str:
+    over_rdma = [GDR in one.via for one in network if not one.via.startswith(SOCKET)]
+    if over_rdma:
+        return "yes" if all(over_rdma) else "partly" if any(over_rdma) else "no"
+    if network or (log.hca_gdr and not any(log.hca_gdr.values())):
+        return "no"
+    return "unknown"
+
+
+def _text(log: Log, network: Counter[Traffic], rdma: str, gdr: str, found: tuple[Finding, ...]) -> str:
+    if log.outputs.any and not log.messages:
+        said = []
+    else:
+        kinds = Counter[str]()
+        for one, times in network.items():
+            kinds[transport(one.via)] += times
+        over = ", ".join(f"{kind} {times}" for kind, times in kinds.most_common())
+        said = [RDMA_WORDS[rdma] + (f" (sides of connections: {over})" if over else "")]
+        if rdma in ("yes", "partly", "chosen") or gdr == "yes":
+            said.append(GDR_WORDS[gdr])
+    if averages := log.outputs.averages:
+        said.append("nccl-tests: " + ", ".join(f"{average:g} GB/s" for average in averages) + " on average")
+    worst = [finding for finding in found if finding.level in (Level.FAIL, Level.WARN)]
+    said.append(
+        ", ".join(dict.fromkeys(f"{finding.level} {finding.id}" for finding in worst)) or "nothing odd was seen"
+    )
+    return "; ".join(said) + "."

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The XML that one rank of NCCL makes: what a topology file says, and what detection adds where it says nothing.
+
+NCCL's functions: `ncclTopoFillGpu`, `ncclTopoFillNet`, `ncclTopoGetXmlFromSys`, `ncclTopoGetXmlFromCpu` and
+`ncclTopoGetXmlFromGpu` (src/graph/xml.cc), `ncclTopoPopulateNics` (src/graph/topo.cc). What is set stays as it is, but
+for a PCI device's class, a GPU's rank and a NIC's dev.
+"""
+
+from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, PciDevice, upper_switch
+from railgauge.topo.nccl.detect.detection import Detection
+from railgauge.topo.nccl.detect.nics import Nic
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.tree import TRIMMED, Tree, thaw, trim
+
+KEEP = "keep"  # NCCL's mark of what is used; it is no part of what is written
+
+
+class RankTree:
+    """A growing <system>; `file` is the root of a topology file to begin with.
+
+    `unplaced` is the <cpu> of devices whose NUMA node is not known; None: a <cpu> of their own, as in NCCL.
+    """
+
+    def __init__(self, detection: Detection, file: Element | None = None) -> None:
+        self.root = thaw(file) if file else Tree("system", [("version", "1")])
+        self.unplaced: Tree | None = None
+        self._detection = detection
+        self._file = file
+        self._used: list[Tree] = []
+        self._devices: dict[str | None, Tree] = {}  # <pci> by bus id; of several the first, as in NCCL
+        self._nets: dict[str | None, Tree] = {}  # <net> by name
+        for node in self.root.walk() if file else ():
+            index, key = (self._devices, "busid") if node.name == "pci" else (self._nets, "name")
+            if node.name in ("pci", "net"):
+                index.setdefault(node.get(key), node)
+        self._host = [("host_hash", detection.host_hash)] if detection.host_hash else []
+        for cpu in self.root.all("cpu"):
+            cpu.attributes.update(self._host)
+
+    def add_gpu(self, gpu: Gpu, rank: int) -> None:
+        """Place the rank's GPU."""
+        holder = self.device(gpu.bus_id, DISPLAY)
+        node = holder.first("gpu") or holder.add("gpu")
+        node.fill(("dev", str(gpu.index)), ("sm", str(gpu.sm)))
+        self._add_nvlinks(node, gpu)
+        if gpu.c2c and not node.first("c2c"):
+            node.add("c2c", ("bw", str(gpu.c2c[1])), ("count", str(gpu.c2c[0])))
+        self._used.append(node)
+        node.put("rank", str(rank))
+        node.fill(("gdr", "0" if gpu.gdr is False else "1"))
+
+    def _add_nvlinks(self, node: Tree, gpu: Gpu) -> None:
+        if not node.first("nvlink"):
+            for target, count in gpu.nvlinks:
+                node.add("nvlink", ("target", target), ("count", str(count)))
+        for link in node.all("nvlink"):
+            if link.get("tclass") is None and (found := self._detection.class_of_peer(link.get("target") or "")):
+                link.put("tclass", found)
+
+    def add_nics(self, nics: tuple[Nic, ...]) -> None:
+        """Place the NICs, each on its PCI device or bare on the first CPU."""
+        for dev, nic in enumerate(nics):
+            self._add_nic(nic, dev)
+
+    def _add_nic(self, nic: Nic, dev: int) -> None:
+        node = self._nets.get(nic.name)
+        if node is None:
+            parent = self.device(nic.bus_id, NETWORK) if nic.bus_id else self.root.first("cpu") or self.root
+            node = (parent.first("nic") or parent.add("nic")).add("net", ("name", nic.name))
+            self._nets[nic.name] = node
+        self._used.append(node)
+        node.put("dev", str(dev))
+        node.fill(*nic.attributes)
+
+    def add_cpu(self, numa_id: str) -> Tree:
+        """The <cpu> of a NUMA node, made when it is not there yet, with all that is known about it."""
+        cpu = next((cpu for cpu in self.root.all("cpu") if cpu.get("numaid") == numa_id), None)
+        if cpu is None and self.unplaced and numa_id == NO_NODE:
+            return self.unplaced
+        cpu = cpu or self.root.add("cpu", *self._host, ("numaid", numa_id))
+        self._complete(cpu)
+        return cpu
+
+    def trimmed(self, *, keep_cpus: bool = False) -> Tree:
+        """The tree without what this machine does not use of the file."""
+        if self._file is None:
+            return self.root
+        for node in self._used:
+            node.put(KEEP, "1")
+        removable = tuple(name for name in TRIMMED if not (keep_cpus and name == "cpu"))
+        kept = trim(self.root.freeze(), lambda element: element.get(KEEP) == "1", removable) or self.root
+        for tree in kept.walk():
+            tree.attributes.pop(KEEP, None)
+        return kept
+
+    def device(self, bus_id: str, fallback_class: str) -> Tree:
+        """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` where sysfs does not tell."""
+        node = self._devices.get(bus_id)
+        if node is None:
+            node = Tree("pci", [("busid", bus_id), ("class", fallback_class)])
+            self._place(node, self._detection.device(bus_id))
+        self._complete(node)
+        return node
+
+    def _place(self, node: Tree, device: PciDevice | None) -> None:
+        """Hang a device and the switches above it that are not there yet below their CPU."""
+        if device is None:
+            self._detection.unknown[node.get("busid") or ""] = None
+        self._describe(node, device)
+        above = upper_switch(device.path) if device else None
+        if above is None:
+            self.add_cpu(device.numa_node if device else NO_NODE).insert(node)
+        else:
+            self._switch(self._detection.device_at(above)).insert(node)
+        self._devices[node.get("busid")] = node
+
+    def _switch(self, device: PciDevice) -> Tree:
+        """The <pci> of a switch by its upstream port."""
+        known = self._devices.get(device.bus_id)
+        if known is not None:
+            return known
+        made = Tree("pci", [("busid", device.bus_id)])
+        self._place(made, device)
+        return made
+
+    def _complete(self, node: Tree) -> None:
+        """Fill what a <pci> or <cpu> and those above it lack."""
+        if node.name == "cpu":
+            node.fill(*self._detection.cpu(node.get("numaid") or ""))
+        elif node.name == "pci":
+            device = self._detection.device(node.get("busid") or "")
+            self._describe(node, device)
+            if node.parent:
+                self._complete(node.parent)
+
+    def _describe(self, node: Tree, device: PciDevice | None) -> None:
+        if device is None:
+            node.fill(("link_speed", ""), ("link_width", ""))
+            return
+        found = dict(device.attributes)
+        if "class" in found:
+            node.put("class", found["class"])
+        node.fill(*device.attributes)
+        linked = {link.get("target") for link in node.all("pcilink")}
+        for peer in device.peers:
+            if peer not in linked:
+                node.add("pcilink", ("target", peer))

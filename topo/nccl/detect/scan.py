@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One Topology out of the sources, in the order in which NCCL's fused XML comes about.
+
+Each rank of NCCL makes a tree of its own GPU and all NICs (`ncclTopoGetSystem`); the trees are fused in rank order
+(`ncclTopoFuseXml`). So do we. A host without GPUs is one tree with all its NUMA nodes, because its ranks sit on those.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from railgauge.topo.errors import UnavailableError
+from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.sources.affinity import allowed_cores
+from railgauge.topo.facts.sources.nvml import Gpu, no_nvml, read_gpus
+from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
+from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, gpu_bus_ids
+from railgauge.topo.nccl.detect.detection import Detection
+from railgauge.topo.nccl.detect.nics import Nic, read_nics
+from railgauge.topo.nccl.detect.rank_tree import RankTree
+from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
+from railgauge.topo.nccl.settings.visible_devices import visible
+from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import NumaNode, Topology
+from railgauge.topo.xml.tree import Tree, fuse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """A topology and what could not be learnt on the way."""
+
+    topology: Topology
+    warnings: tuple[str, ...]
+
+
+def scan(
+    reader: Reader,
+    environment: Mapping[str, str],
+    gpus: tuple[int, ...] | None = None,
+    topo_file: Topology | None = None,
+) -> Scan:
+    """Read a machine.
+
+    `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does. What `topo_file` says is
+    taken as it is; without one the file that NCCL would take applies.
+    """
+    found, chosen, warnings = _gpus(reader, environment, gpus)
+    if not chosen:
+        warnings.append(_host_ranks(reader, found))
+    nics, remarks = read_nics(reader, environment)
+    warnings += remarks
+    if topo_file is None:
+        topo_file, remarks = given_file(reader, environment)
+        warnings += remarks
+    numa = numa_nodes(reader)
+    detection = Detection(reader, environment)
+    root = _fused(detection, topo_file, chosen, nics, numa)
+    topology = Topology(root=root, numa=numa, allowed=allowed_cores(reader))
+    if topo_file:
+        warnings += [origin(topo_file, root), *differences(topo_file, found, chosen, nics)]
+    if not chosen and not numa:
+        warnings.append("no NUMA node found in sysfs: the cores are unknown")
+    warnings += detection.unsaid
+    warnings += [f"PCI device {bus_id} is not in sysfs: it hangs on an unknown CPU" for bus_id in detection.unknown]
+    warnings += [f"PCI device {bus_id} could not be read whole: did it just go away?" for bus_id in detection.partial]
+    warnings += [f"{path} is not readable: {why}" for path, why in sorted(reader.problems.items())]
+    warnings += _narrowed(topology)
+    return Scan(topology=topology, warnings=tuple(dict.fromkeys(warnings)))
+
+
+def _gpus(
+    reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
+) -> tuple[tuple[Gpu, ...], tuple[Gpu, ...], list[str]]:
+    """The GPUs there are, those that take part in rank order, and remarks."""
+    nvml = reader.facts("nvml")
+    if gpus is not None and nvml is not None and "error" in nvml:
+        raise UnavailableError(f"--gpus needs NVML: {nvml['error']}")
+    found, problems = read_gpus(nvml, reader.facts("cuda"))
+    left_out = _unlisted(reader, found)
+    problems = tuple(problem for problem in problems if not any(problem in line for line in left_out))
+    chosen, remarks = visible(found, gpus, environment.get("CUDA_VISIBLE_DEVICES"))
+    return found, chosen, [*problems, *left_out, *remarks, *_sliced(chosen)]
+
+
+def _fused(
+    detection: Detection,
+    topo_file: Topology | None,
+    gpus: tuple[Gpu, ...],
+    nics: tuple[Nic, ...],
+    numa: tuple[NumaNode, ...],
+) -> Element:
+    """All ranks' trees in one."""
+    file = known(topo_file) if topo_file else None
+    trees = [_rank_tree(detection, file, gpu, rank, nics) for rank, gpu in enumerate(gpus)]
+    root = trees[0] if trees else _host_tree(detection, file, numa, nics)
+    for tree in trees[1:]:
+        fuse(root, tree)
+    return root.freeze()
+
+
+def _rank_tree(detection: Detection, file: Element | None, gpu: Gpu, rank: int, nics: tuple[Nic, ...]) -> Tree:
+    """The tree of one rank: its GPU, then all NICs."""
+    tree = RankTree(detection, file)
+    tree.add_gpu(gpu, rank)
+    tree.add_nics(nics)
+    return tree.trimmed()
+
+
+def _host_tree(detection: Detection, file: Element | None, numa: tuple[NumaNode, ...], nics: tuple[Nic, ...]) -> Tree:
+    """The tree of a host without GPUs: its NUMA nodes, then all NICs; those of no known node go to the first cores."""
+    tree = RankTree(detection, file)
+    for node in numa:
+        tree.add_cpu(str(node.id))
+    first = tree.root.first("cpu") or tree.add_cpu(NO_NODE)
+    tree.unplaced = first if first.get("affinity") else None
+    tree.add_nics(nics)
+    return tree.trimmed(keep_cpus=True)
+
+
+def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
+    """One line on the GPUs that the kernel knows and that take no part all the same, with the reason."""
+    known = {gpu.bus_id.lower() for gpu in gpus}
+    missing = [bus_id for bus_id in gpu_bus_ids(reader) if bus_id not in known]
+    silent = no_nvml(reader.facts("nvml"))
+    why = "CUDA does not list it" if silent and gpus else silent or "NVML does not list it"
+    return [f"GPU {', '.join(missing)} left out: {why}"] if missing else []
+
+
+def _host_ranks(reader: Reader, gpus: tuple[Gpu, ...]) -> str:
+    """Why no GPU takes part; that there is none is only said where that is known."""
+    why = "no GPU found"
+    if gpus or gpu_bus_ids(reader):
+        why = "no GPU takes part"
+    elif "error" in (reader.facts("nvml") or {}):
+        why = "whether there are GPUs is not known"
+    return f"{why}: the machine is described for host ranks"
+
+
+def _sliced(gpus: tuple[Gpu, ...]) -> list[str]:
+    """GPUs of which a process sees slices, where NCCL's own XML has the whole GPU."""
+    names = ", ".join(f"GPU{gpu.index}" for gpu in gpus if gpu.mig)
+    return (
+        [f"MIG is on: {names}: slices have no peer access, and are shown as the GPU they are part of"] if names else []
+    )
+
+
+def _narrowed(topology: Topology) -> list[str]:
+    """NUMA nodes of which this process may not use every core."""
+    if topology.allowed is None:
+        return []
+    left = [(node, tuple(core for core in node.cpus if core in topology.allowed)) for node in topology.numa]
+    return [_narrowed_line(node, cores) for node, cores in left if len(cores) < len(node.cpus)]
+
+
+def _narrowed_line(node: NumaNode, cores: tuple[int, ...]) -> str:
+    which = f" ({to_list(cores)})" if cores else ""
+    return f"NUMA node {node.id}: {len(cores)} of its {len(node.cpus)} cores may be used{which} by host ranks"

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends of a path by the names people use: GPU0, RANK1, NIC2, CPU0, NVS, mlx5_0, a bus id, an id of the System."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
+from railgauge.topo.values.busid import from_nvml, is_bus_id, to_number
+
+PREFIXES = {
+    "GPU": NodeKind.GPU,
+    "RANK": NodeKind.HOST,
+    "HOST": NodeKind.HOST,
+    "NIC": NodeKind.NET,
+    "NET": NodeKind.NET,
+    "CPU": NodeKind.CPU,
+    "NUMA": NodeKind.CPU,
+    "NVS": NodeKind.NVS,
+}
+UNPLACED = "-ffffffffffffff"  # ends the id of a <cpu> with numaid -1
+ENDS = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
+NO_PORTS: Mapping[str, tuple[int, ...]] = {}
+NUMBERED = re.compile(r"(?P<prefix>[A-Za-z]+)(?:(?P<host>[0-9]{1,4})\.)?(?P<number>-1|[0-9]{1,9})?")  # GPU1.0: host 1
+
+
+def find_end(system: System, text: str, ports: Mapping[str, tuple[int, ...]] = NO_PORTS) -> Node:
+    """The node that `text` names; UsageError listing the ends when there is none.
+
+    `ports` are the port numbers of each RDMA device as the kernel has them. Without them mlx5_2:2 stands for a port
+    by NCCL's number only, which counts through the functions of a card.
+    """
+    ends = [node for node in system.nodes if node.kind in ENDS]
+    for found in (_by_name(ends, text), _by_port(ends, text, ports), _by_number(ends, text), _by_bus_id(system, text)):
+        first = next(found, None)
+        if first is not None:
+            return first
+    names = ", ".join(f"{node.id} ({'/'.join(names_of(node))})" for node in ends)
+    raise UsageError(f"there is no end {text!r}; there are {names}")
+
+
+def names_of(node: Node) -> tuple[str, ...]:
+    """What an end is called beside its id."""
+    prefix = {NodeKind.HOST: "RANK", NodeKind.NET: "NIC", NodeKind.CPU: "NUMA"}.get(node.kind, str(node.kind))
+    host = f"{node.system}." if node.system else ""
+    numbers = ("",) if node.kind is NodeKind.NVS else _numbers(node)
+    names = (*(f"{prefix}{host}{number}" for number in numbers), node.name)
+    return tuple(name for name in names if name)
+
+
+def _by_name(ends: Iterable[Node], text: str) -> Iterator[Node]:
+    return (node for node in ends if text in (node.id, node.name, f"{node.name}:{node.port}"))
+
+
+def _by_port(ends: Iterable[Node], text: str, ports: Mapping[str, tuple[int, ...]]) -> Iterator[Node]:
+    name, _, port = text.rpartition(":")
+    return (node for node in ends if node.name == name and port in map(str, ports.get(name, ())))
+
+
+def _by_number(ends: Iterable[Node], text: str) -> Iterator[Node]:
+    found = NUMBERED.fullmatch(text)
+    kind = PREFIXES.get(found["prefix"].upper()) if found else None
+    if found is None or kind is None or (found["number"] is None and kind is not NodeKind.NVS):
+        return iter(())
+    host, number = int(found["host"] or 0), int(found["number"] or 0)
+    return (node for node in ends if (node.kind, node.system) == (kind, host) and number in _numbers(node))
+
+
+def _numbers(node: Node) -> tuple[int | None, ...]:
+    """What a node is numbered; a <cpu> of no known NUMA node is -1, and the host's only node if that has but one."""
+    if node.kind is NodeKind.CPU:
+        return (-1, node.numa) if node.id.endswith(UNPLACED) and node.numa != -1 else (node.numa,)
+    return (node.index if node.kind is NodeKind.NVS else node.dev,)
+
+
+def _by_bus_id(system: System, text: str) -> Iterator[Node]:
+    """GPUs of a bus id, then the NETs behind a NIC of it; nvidia-smi's domain has eight digits."""
+    bus_id = from_nvml(text)
+    number = to_number(bus_id) if is_bus_id(bus_id) else None
+    on = [node for node in system.nodes if number is not None and node.bus_id and to_number(node.bus_id) == number]
+    targets = (system.node(link.target) for nic in on if nic.kind is NodeKind.NIC for link in system.links_of(nic.id))
+    yield from (node for node in on if node.kind is NodeKind.GPU)
+    yield from (node for node in targets if node.kind is NodeKind.NET)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of GPUs that NVML gives no peer access (nvmlDeviceGetP2PStatus), as NCCL asks before it uses P2P."""
+
+from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.sources.nvml import read_gpus
+from railgauge.topo.nccl.graph.model import System
+
+OK = 0  # NVML_P2P_STATUS_OK
+
+
+def nvml_tells_peers(reader: Reader | None) -> bool:
+    """Whether NVML told the peer access between GPUs; no topology file holds it."""
+    if reader is None:
+        return False
+    gpus, _ = read_gpus(reader.facts("nvml"), reader.facts("cuda"))
+    return any(gpu.p2p for gpu in gpus)
+
+
+def denied_pairs(system: System, reader: Reader | None) -> frozenset[tuple[str, str]]:
+    """Pairs of GPU ids with a status other than OK for reading or writing; none where there is no NVML to ask.
+
+    A status that could not be had counts as one that is not OK, as with NCCL.
+    """
+    if reader is None:
+        return frozenset()
+    gpus, _ = read_gpus(reader.facts("nvml"), reader.facts("cuda"))
+    ids = {gpu.dev: gpu.id for gpu in reversed(system.gpus)}
+    return frozenset(
+        (ids[gpu.index], ids[other])
+        for gpu in gpus
+        for other, read, write in gpu.p2p
+        if (read, write) != (OK, OK) and gpu.index in ids and other in ids
+    )

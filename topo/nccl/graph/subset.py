@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine as a job sees it that has only some of its GPUs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.xml.topology import Topology
+from railgauge.topo.xml.tree import Tree, thaw
+
+
+def with_gpus(topology: Topology, gpus: Sequence[Node]) -> Topology:
+    """The topology with those GPUs alone, ranked in that order; NICs stay, as NCCL finds all of them."""
+    root = thaw(topology.root)
+    chosen = {gpu.bus_id: (rank, gpu) for rank, gpu in enumerate(gpus)}
+    for device in [tree for tree in root.walk() if tree.name == "pci"]:
+        for element in list(device.all("gpu")):
+            rank, gpu = chosen.get(device.get("busid"), (0, None))
+            if gpu is None:
+                _remove(device, element)
+            else:
+                element.put("dev", str(gpu.dev))
+                element.put("rank", str(rank))
+    return replace(topology, root=root.freeze())
+
+
+def _remove(device: Tree, element: Tree) -> None:
+    """Take a GPU away, and its PCI device when nothing else is on it."""
+    device.children.remove(element)
+    if not device.children and device.parent:
+        device.parent.children.remove(device)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topology -> System: nodes and links as NCCL 2.30 makes them (`ncclTopoGetSystemFromXml`), or with ranks on the host.
+
+The order of nodes and links is NCCL's, because its search follows it; fusion.py says how that comes about.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from railgauge.topo.errors import InputError
+from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.nccl.graph import figures
+from railgauge.topo.nccl.graph.broadcom import flatten
+from railgauge.topo.nccl.graph.figures import UNLIMITED, Figure
+from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.nccl.graph.host_ranks import add_host_ranks
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
+from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilder
+from railgauge.topo.values.busid import to_number
+from railgauge.topo.values.cpuset import from_mask
+from railgauge.topo.values.printable import inline
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import NumaNode, Topology, host_of
+
+GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
+
+
+def build_system(topology: Topology, *, host_ranks: int | None = None) -> System:
+    """The System of a topology; its ranks are the GPUs, or `host_ranks` ranks spread over the cores of the NUMA nodes.
+
+    InputError with the line where the topology contradicts itself.
+    """
+    scope = _Scope(path=topology.path, builder=SystemBuilder(), numa=topology.numa)
+    systems: dict[int | str, int] = {}
+    cpus = tuple((in_fused_order(topology) if host_ranks is None else topology.root).all("cpu"))
+    for cpu in cpus:
+        _add_cpu(scope, cpu, systems.setdefault(host_of(cpu.get("host_hash")), len(systems)))
+    for kind, add in (("nvlink", _add_nvlink), ("c2c", _add_c2c), ("pcilink", _add_pcilink)):
+        for cpu in cpus:
+            _add_wires(scope, cpu, systems[host_of(cpu.get("host_hash"))], kind, add)
+    flatten(scope.builder)
+    _connect_cpus(scope)
+    scope.builder.sort()
+    if host_ranks is not None:
+        return add_host_ranks(scope.builder, topology.numa, host_ranks, topology.allowed)
+    gpus = sorted(scope.builder.of_kind(NodeKind.GPU), key=lambda key: scope.builder.node(key).rank or 0)
+    scope.builder.number_ranks(gpus)
+    return scope.builder.build(tuple(gpus))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Scope:
+    """What the functions below share: the file's name for errors, and the System so far."""
+
+    path: str | None
+    builder: SystemBuilder
+    numa: tuple[NumaNode, ...]
+
+
+_Add: TypeAlias = Callable[[_Scope, Element, int, int], None]
+
+
+def _add_cpu(scope: _Scope, cpu: Element, system: int) -> None:
+    numa = cpu.integer("numaid", scope.path)
+    place = _place(scope, cpu, numa)
+    node = scope.builder.add(
+        NodeKind.CPU,
+        system,
+        numa & LOCAL_ID_MASK,
+        cpu.line,
+        scope.path,
+        numa=place.id,
+        arch=_text(cpu, "arch"),
+        vendor=_text(cpu, "vendor"),
+        cpus=place.cpus,
+        device=cpu.integer("familyid", scope.path, 0) << 32 | cpu.integer("modelid", scope.path, 0) & 0xFFFFFFFF,
+    )
+    for child in cpu.children:
+        if child.name == "pci":
+            _add_pci(scope, child, node, system)
+        elif child.name == "nic":
+            nic = scope.builder.get_or_add(NodeKind.NIC, system, 0)
+            if not scope.builder.links[nic]:
+                scope.builder.wire(node, nic, LinkKind.PCI, UNLIMITED)
+            _add_nets(scope, child, nic, system)
+
+
+def _place(scope: _Scope, cpu: Element, numa: int) -> NumaNode:
+    """The NUMA node of a <cpu> and its cores; -1 is the host's only node where it has only one."""
+    try:
+        cores = from_mask(cpu.get("affinity") or "0")
+    except ValueError as error:
+        raise InputError(f"<cpu> affinity is {cpu.get('affinity')!r}: {error}", scope.path, cpu.line) from error
+    if numa == -1 and len(scope.numa) == 1:
+        return scope.numa[0]
+    known = next((node.cpus for node in scope.numa if node.id == numa), ())
+    return NumaNode(id=numa, cpus=cores or known)
+
+
+def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
+    text = pci.require("busid", scope.path)
+    number = to_number(text)
+    speed = figures.pci(pci.get("link_speed") or "", pci.count("link_width", scope.path, 0))
+    for count, gpu in enumerate(pci.all("gpu")):
+        _add_gpu(scope, pci, gpu, parent, system, number, count, speed)
+    nic = next(pci.all("nic"), None)
+    if nic is not None:
+        known = scope.builder.find(NodeKind.NIC, system, number)
+        node = known or scope.builder.add(NodeKind.NIC, system, number, pci.line, scope.path, bus_id=text)
+        _add_nets(scope, nic, node, system)
+        if known is None:
+            scope.builder.wire(node, parent, LinkKind.PCI, speed)
+    elif _is_switch(pci):
+        node = scope.builder.add_switch(
+            system, number, pci.line, scope.path, bus_id=text, device=_device_number(pci, scope.path)
+        )
+        for child in pci.all("pci"):
+            _add_pci(scope, child, node, system)
+        scope.builder.wire(node, parent, LinkKind.PCI, speed)
+
+
+def _is_switch(pci: Element) -> bool:
+    """NCCL's `kvDictPciClass`: what is no NVSwitch, POWER bridge, GPU or NIC counts as a PCI switch."""
+    kind = pci.get("class") or ""
+    return not kind.startswith((NVSWITCH, NVLINK_BRIDGE, DISPLAY, NETWORK))
+
+
+def _device_number(pci: Element, path: str | None) -> int:
+    parts = (pci.integer(key, path, 0) for key in ("vendor", "device", "subsystem_vendor", "subsystem_device"))
+    return sum((part & 0xFFFF) << shift for part, shift in zip(parts, (48, 32, 16, 0), strict=True))
+
+
+def _add_gpu(
+    scope: _Scope, pci: Element, gpu: Element, parent: str, system: int, number: int, count: int, speed: Figure
+) -> None:
+    builder, path, sm = scope.builder, scope.path, gpu.integer("sm", scope.path, 0)
+    dev = gpu.integer("dev", path, len(builder.of_kind(NodeKind.GPU)))
+    bus_id = pci.require("busid", path)
+    card = builder.find(NodeKind.DEV, system, number)
+    if card is None:
+        card = builder.add(NodeKind.DEV, system, number, gpu.line, path, dev=dev, sm=sm, bus_id=bus_id)
+        builder.wire(card, parent, LinkKind.PCI, speed)
+    elif count == 0:
+        raise InputError(f"bus id {bus_id} holds a GPU already", path, gpu.line)
+    rank = gpu.integer("rank", path, -1)
+    node = builder.add(
+        NodeKind.GPU,
+        system,
+        count << GPU_SHIFT | number,
+        gpu.line,
+        path,
+        dev=dev,
+        rank=rank if rank >= 0 else None,
+        sm=sm,
+        gdr=gpu.integer("gdr", path, 0) != 0,
+        bus_id=bus_id,
+    )
+    builder.wire(card, node, LinkKind.LOC, UNLIMITED)
+
+
+def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
+    for net in nic.all("net"):
+        if net.get("dev") is None or net.integer("net", scope.path, 1) == 0:
+            continue  # an unused port, or a port that is part of a merged NIC
+        dev = net.integer("dev", scope.path)
+        speed = figures.net(net.integer("speed", scope.path, 0))
+        known = scope.builder.find(NodeKind.NET, system, dev)  # named twice: one NIC with two ways to it, as in NCCL
+        made = known or scope.builder.add(
+            NodeKind.NET,
+            system,
+            dev,
+            net.line,
+            scope.path,
+            dev=dev,
+            name=_text(net, "name"),
+            port=net.integer("port", scope.path, 0),
+            asic=_asic(net, dev),
+            gdr=net.integer("gdr", scope.path, 0) != 0,
+            latency_us=_latency(net, scope.path),
+        )
+        scope.builder.wire(node, made, LinkKind.NET, speed)
+
+
+def _text(element: Element, name: str) -> str | None:
+    """An attribute that is text, on one line."""
+    text = element.get(name)
+    return None if text is None else inline(text)
+
+
+def _asic(net: Element, dev: int) -> int:
+    """What NCCL tells cards apart by: the GUID, read as hexadecimal; the NIC's number where there is none."""
+    text = net.get("guid")
+    try:
+        return dev if text is None else int(text, 16)
+    except ValueError:
+        return 0
+
+
+def _latency(net: Element, path: str | None) -> float:
+    text = net.get("latency") or "0"
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"<net> latency is {text[:40]!r}, not a number", path, net.line)
+    return value
+
+
+def _add_wires(scope: _Scope, cpu: Element, system: int, kind: str, add: _Add) -> None:
+    """NVLinks of the whole file first, then C2C, then links between switches: each is a pass of its own in NCCL."""
+    for pci in cpu.walk():
+        if pci.name == "pci":
+            holders = [pci] if kind == "pcilink" else list(pci.all("gpu"))[:1]
+            for wire in (wire for holder in holders for wire in holder.all(kind)):
+                add(scope, wire, to_number(pci.require("busid", scope.path)), system)
+
+
+def _card(scope: _Scope, wire: Element, number: int, system: int) -> str:
+    """The card that a wire starts at; InputError where its GPU hangs below what holds no GPUs, such as a NIC."""
+    card = scope.builder.find(NodeKind.DEV, system, number)
+    if card is None:
+        raise InputError(f"<{wire.name}> is on a GPU that hangs on no CPU or PCI switch", scope.path, wire.line)
+    return card
+
+
+def _add_nvlink(scope: _Scope, wire: Element, number: int, system: int) -> None:
+    builder, card = scope.builder, _card(scope, wire, number, system)
+    speed = figures.nvlinks(wire.count("count", scope.path), builder.node(card).sm or 0)
+    kind = wire.get("tclass") or ""
+    if kind.startswith("0x03"):
+        remote = builder.find(NodeKind.DEV, system, to_number(wire.require("target", scope.path)))
+        if remote is not None:
+            builder.connect(card, remote, LinkKind.NVL, speed)
+        return
+    remote = builder.local_cpu(card) if kind.startswith(NVLINK_BRIDGE) else builder.get_or_add(NodeKind.NVS, 0, 0)
+    if remote is not None:
+        builder.wire(card, remote, LinkKind.NVL, speed)
+
+
+def _add_c2c(scope: _Scope, wire: Element, number: int, system: int) -> None:
+    card = _card(scope, wire, number, system)
+    speed = figures.c2c(wire.count("count", scope.path), wire.count("bw", scope.path))
+    cpu = scope.builder.local_cpu(card)
+    if cpu is not None:
+        scope.builder.wire(card, cpu, LinkKind.C2C, speed)
+
+
+def _add_pcilink(scope: _Scope, wire: Element, number: int, system: int) -> None:
+    here = scope.builder.find(NodeKind.PCI, system, number)
+    there = scope.builder.find(NodeKind.PCI, system, to_number(wire.require("target", scope.path)))
+    if here and there:
+        scope.builder.connect(here, there, LinkKind.LOC, UNLIMITED)
+
+
+def _connect_cpus(scope: _Scope) -> None:
+    cpus = [scope.builder.node(key) for key in scope.builder.of_kind(NodeKind.CPU)]
+    for one in cpus:
+        for other in cpus:
+            if one.id != other.id and one.system == other.system:
+                scope.builder.connect(one.id, other.id, LinkKind.SYS, figures.between_cpus(one))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NCCL_* settings that steer the search of channels: those of the paths (levels.py), and how NICs are crossed.
+
+NCCL's parameters: NCCL_CROSS_NIC (`ncclParamCrossNic`), NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS with their older
+names (`ncclMinNchannels`, `ncclMaxNchannels` of src/graph/connect.cc, 2.30).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from railgauge.topo.errors import UsageError
+from railgauge.topo.nccl.settings import levels
+from railgauge.topo.nccl.settings.levels import BY_NAME, Levels, is_ignored, read_levels
+from railgauge.topo.nccl.settings.parameter import parameter
+
+NCCL_CHANNELS = 64  # MAXCHANNELS
+CROSS_IF_BETTER = 2
+MEANING = levels.MEANING | {
+    "NCCL_CROSS_NIC": "0: a ring leaves by the NIC it came in by; 1: by any; 2: by another where that is better",
+    "NCCL_MIN_NCHANNELS": "the least number of channels that collectives use",
+    "NCCL_MAX_NCHANNELS": "the most channels that collectives use",
+    "NCCL_MIN_NRINGS": "an older name of NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NRINGS": "an older name of NCCL_MAX_NCHANNELS",
+    "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
+    "NCCL_PROTO": "the protocols that may be used, such as Simple or ^LL",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steering:
+    """What the settings come to; the defaults are NCCL's.
+
+    cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
+    """
+
+    levels: Levels = field(default_factory=Levels)
+    cross_nic: int = CROSS_IF_BETTER
+    min_channels: int = 0
+    max_channels: int = NCCL_CHANNELS
+
+
+def read_steering(settings: Mapping[str, str]) -> Steering:
+    """What the settings in an environment come to; names that steer nothing are left alone."""
+    least = parameter(settings, "NCCL_MIN_NCHANNELS", parameter(settings, "NCCL_MIN_NRINGS", 0))
+    most = parameter(settings, "NCCL_MAX_NCHANNELS", parameter(settings, "NCCL_MAX_NRINGS", NCCL_CHANNELS))
+    return Steering(
+        levels=read_levels(settings),
+        cross_nic=_cross_nic(settings),
+        min_channels=max(0, min(NCCL_CHANNELS, least)),
+        max_channels=max(1, min(NCCL_CHANNELS, most)),
+    )
+
+
+def _cross_nic(settings: Mapping[str, str]) -> int:
+    """NCCL_CROSS_NIC; other numbers than 1 and 2 count as 0, since `ncclTopoCompute` compares with those alone."""
+    value = parameter(settings, "NCCL_CROSS_NIC", CROSS_IF_BETTER)
+    return value if value in (1, CROSS_IF_BETTER) else 0
+
+
+def _taken_as(settings: Mapping[str, str], name: str) -> str:
+    """What NCCL makes of a value that is not taken as it stands; "" for any other."""
+    if is_ignored(settings, name):
+        return " is not understood: NCCL ignores it"
+    if name == "NCCL_CROSS_NIC" and parameter(settings, name, CROSS_IF_BETTER) != _cross_nic(settings):
+        return f" is none of 0, 1 and 2: NCCL takes it for {_cross_nic(settings)}"
+    return ""
+
+
+def in_force(settings: Mapping[str, str], names: Mapping[str, str] = MEANING) -> tuple[str, ...]:
+    """Those of `names` that are set, as NAME=VALUE; one that NCCL ignores or takes otherwise says so."""
+    return tuple(f"{name}={settings[name]}{_taken_as(settings, name)}" for name in names if settings.get(name))
+
+
+def parse_settings(texts: list[str], names: Mapping[str, str] = MEANING) -> dict[str, str]:
+    """The settings of `--set NAME=VALUE`; UsageError for another form, a name not among `names`, or a wrong level."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in names:
+            raise UsageError(f"--set {text!r}: give NAME=VALUE with one of {', '.join(names)}")
+        settings[name] = value
+        if is_ignored(settings, name):
+            raise UsageError(f"--set {text!r}: levels are {', '.join(BY_NAME)}; policies are AUTO, ALL and MAX:n")
+    return settings

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NCCL's topology XML: elements, their text, the topology file."""

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine's topology as NCCL's XML tells it (<system><cpu><pci><gpu|nic>...), plus NUMA facts it has no room for.
+
+Read by xml.py, made by scan.py from the sources, turned into the System graph by system.py.
+"""
+
+from dataclasses import dataclass
+
+from railgauge.topo.xml.element import Element
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaNode:
+    """One NUMA node of the host: its cores and, where the firmware tells, how fast its memory reads.
+
+    read_gb_per_s is from sysfs node*/access0/initiators/read_bandwidth (HMAT), None where that is absent.
+    """
+
+    id: int
+    cpus: tuple[int, ...]
+    read_gb_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The tree below <system>, its file (None for a scan) and the host's NUMA nodes (empty when unknown).
+
+    `allowed` are the cores that the process which scanned it may use, None when unknown.
+    """
+
+    root: Element
+    path: str | None = None
+    numa: tuple[NumaNode, ...] = ()
+    allowed: frozenset[int] | None = None
+
+    @property
+    def cpus(self) -> tuple[Element, ...]:
+        """The <cpu> elements in order."""
+        return tuple(self.root.all("cpu"))
+
+    @property
+    def gpus(self) -> tuple[Element, ...]:
+        """The <gpu> elements on PCI devices below a <cpu>, in file order."""
+        devices = (pci for cpu in self.cpus for pci in cpu.walk() if pci.name == "pci")
+        return tuple(gpu for pci in devices for gpu in pci.all("gpu"))
+
+
+def host_of(host_hash: str | None) -> int | str:
+    """The host that a <cpu> is on by its host_hash: its number, 0 without one (`ncclGetSystemId`).
+
+    Text that is no number stays text: published files have placeholders there.
+    """
+    try:
+        return int(host_hash or "0", 16)
+    except ValueError:
+        return host_hash or ""
