@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.nccl.graph import bandwidth
-from railgauge.topo.pci_place import numbered_cpus
+from railgauge.topo.nccl.graph.pci_place import numbered_cpus
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 

@@ -32,8 +32,8 @@ def bind(
 ) -> None:
     """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
     from railgauge.topo.facts.local_rank import local_rank
-    from railgauge.topo.placement import bind_cpus, prefer_memory, widen
     from railgauge.topo.values.cpuset import to_list
+    from railgauge.transports.placement import bind_cpus, prefer_memory, widen
 
     local = rank if rank is not None else local_rank(os.environ)
     before = widen()  # a launcher's own binding is what this one replaces

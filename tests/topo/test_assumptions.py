@@ -9,8 +9,9 @@ from railgauge.topo.nccl.paths.explanation import explain
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.render.path_text import describe
 from railgauge.topo.render.tree import Branch, branches
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.topology import NumaNode, Topology
+from railgauge.topo.xml.topology import Topology
 
 H200 = load_machine("@h200x4")
 

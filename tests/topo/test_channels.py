@@ -13,8 +13,9 @@ from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.host_ranks import cores_of, shares
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml import topology_file
-from railgauge.topo.xml.topology import NumaNode, Topology
+from railgauge.topo.xml.topology import Topology
 
 H200 = topology_file.dumps(load_machine("@h200x4").topology)
 

@@ -75,3 +75,8 @@ class Graphs:
     ring: Graph
     tree: Graph
     others: tuple[Element, ...] | None = None
+
+
+def products(count: int, total: float) -> str:
+    """12 channels x 30 GB/s = 360 GB/s."""
+    return f"{count} {'channel' if count == 1 else 'channels'} x {total / count:g} GB/s = {total:g} GB/s"

@@ -6,7 +6,7 @@ the first rank (tree), the second (split tree) or half from each (balanced tree)
 src/graph/search.cc.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, Syst
 from railgauge.topo.nccl.paths.overhead import taken
 from railgauge.topo.nccl.paths.paths import Paths
 
+MOST_NAMED = 3
 ROUNDING = 1e-3  # GB/s a channel: NCCL's search rounds to thousandths (SUB_ROUND)
 
 
@@ -113,3 +114,10 @@ def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
     if pattern == BALANCED_TREE:
         return [(ranks[0], 0.5), (ranks[1], 0.5)]
     return [(ranks[1] if pattern == SPLIT_TREE else ranks[-1], 1.0)]
+
+
+def named(group: Sequence[LinkLoad]) -> str:
+    """The kind of links alike, the first few of them, and how many more there are."""
+    names = ", ".join(f"{load.link.source} -> {load.link.target}" for load in group[:MOST_NAMED])
+    more = f", and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""
+    return f"{group[0].link.kind} {names}{more}"

@@ -18,7 +18,7 @@ from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.sysfs_interfaces import Interface
 from railgauge.topo.values.cpuset import to_list
-from railgauge.topo.xml.topology import NumaNode
+from railgauge.topo.values.numa_node import NumaNode
 
 LOOPBACK = "lo"
 SETTINGS = "settings"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs as text: the total, then each different channel with how often it is there."""
 
-from railgauge.topo.channels.graph import Bound, Graph
-from railgauge.topo.render.spans import spans
+from railgauge.topo.channels.graph import Bound, Graph, products
+from railgauge.topo.values.spans import spans
 
 OPTIMAL = 1e-3  # closer to the bound than speeds are rounded
 
@@ -25,11 +25,6 @@ def graph_lines(name: str, graph: Graph, nodes: int) -> list[str]:
         through = f"  NIC {nets[0]} in, {nets[-1]} out" if nets else ""
         lines.append(f"  {spans('channel', which)}: {' '.join(map(str, ranks))}{through}")
     return lines
-
-
-def products(count: int, total: float) -> str:
-    """12 channels x 30 GB/s = 360 GB/s."""
-    return f"{count} {'channel' if count == 1 else 'channels'} x {total / count:g} GB/s = {total:g} GB/s"
 
 
 def _within(total: float, bound: Bound) -> str:

@@ -9,7 +9,7 @@ from railgauge.topo.channels.joined_ring import JoinedRing
 from railgauge.topo.channels.joined_tree import JoinedTree
 from railgauge.topo.channels.trees import double_tree
 from railgauge.topo.render.rank_names import numbered_otherwise
-from railgauge.topo.render.spans import spans
+from railgauge.topo.values.spans import spans
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # a node's own ranks in ring order, and the NICs [in, out] of it
 MOST_NODES_DRAWN = 32

@@ -3,11 +3,10 @@
 
 from collections.abc import Sequence
 
-from railgauge.topo.channels.load import LinkLoad, alike
+from railgauge.topo.channels.load import LinkLoad, alike, named
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S
 
 MOST_LINES = 8
-MOST_NAMED = 3
 
 
 def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
@@ -20,10 +19,3 @@ def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
 def _line(group: Sequence[LinkLoad]) -> str:
     first = group[0]
     return f"  {first.share:4.0%}  {first.gb_per_s:.4g} of {first.link.gb_per_s:.4g} GB/s  {named(group)}"
-
-
-def named(group: Sequence[LinkLoad]) -> str:
-    """The kind of links alike, the first few of them, and how many more there are."""
-    names = ", ".join(f"{load.link.source} -> {load.link.target}" for load in group[:MOST_NAMED])
-    more = f", and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""
-    return f"{group[0].link.kind} {names}{more}"

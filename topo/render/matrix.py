@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
+from railgauge.topo.nccl.graph.pci_place import Place, places, relation
 from railgauge.topo.nccl.paths.paths import plain_paths
-from railgauge.topo.pci_place import Place, places, relation
 from railgauge.topo.render.wire_text import nvlinks_text
 from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.xml.topology import Topology

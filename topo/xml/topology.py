@@ -6,19 +6,8 @@ Read by xml.py, made by scan.py from the sources, turned into the System graph b
 
 from dataclasses import dataclass
 
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml.element import Element
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumaNode:
-    """One NUMA node of the host: its cores and, where the firmware tells, how fast its memory reads.
-
-    read_gb_per_s is from sysfs node*/access0/initiators/read_bandwidth (HMAT), None where that is absent.
-    """
-
-    id: int
-    cpus: tuple[int, ...]
-    read_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

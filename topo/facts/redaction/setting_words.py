@@ -3,8 +3,8 @@
 
 import re
 
+from railgauge.topo.facts.known_settings import KNOWN, Kind
 from railgauge.topo.facts.sources.nccl_settings import OTHERS
-from railgauge.topo.nccl.settings.known import KNOWN, Kind
 
 WORDS = frozenset(
     re.findall(

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network interfaces from /sys/class/net, as NCCL's socket transport sees them.
 
-NCCL's functions: `ncclNetSocketInit`, `ncclNetSocketGetSpeed`, `ncclTopoFillNet`. Which interfaces count is
-settings/interfaces.py.
+NCCL's functions: `ncclNetSocketInit`, `ncclNetSocketGetSpeed`, `ncclTopoFillNet`.
+nccl/settings/interfaces.py chooses among them.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.facts.reader import Facts, Reader
 from railgauge.topo.facts.sources.sysfs_pci import is_placed, pci_function
-from railgauge.topo.nccl.settings.interfaces import choose
 from railgauge.topo.values.number import whole
-from railgauge.topo.xml.element import to_integer
+from railgauge.topo.values.strtol import strtol
 
 CLASS = "/sys/class/net"
 MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped
@@ -31,11 +29,6 @@ class SocketNic:
     speed_mbps: int | None
     bus_id: str | None
     why_no_bus: str | None
-
-
-def socket_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[SocketNic, ...]:
-    """The interfaces that NCCL's socket transport would use, in its order."""
-    return tuple(read_nic(reader, name) for name in choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME")))
 
 
 def addressed(reader: Reader) -> tuple[str, ...]:
@@ -73,7 +66,7 @@ def _is_running(entry: Facts) -> bool:
 
 def _is_up(reader: Reader, name: str) -> bool:
     path = f"{CLASS}/{name}/flags"
-    flags = to_integer(reader.text(path) or "0", path, None, None)
+    flags = strtol(reader.text(path) or "") or 0
     return bool(flags & IFF_UP) and reader.text(f"{CLASS}/{name}/operstate") != "down"
 
 

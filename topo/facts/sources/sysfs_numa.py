@@ -9,8 +9,8 @@ import re
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.values.cpuset import MAX_CORES, from_list
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.values.number import whole
-from railgauge.topo.xml.topology import NumaNode
 
 NODES = "/sys/devices/system/node"
 LONGEST_VALUE, ZERO_WORD = 253, "00000000,"  # what `xmlGetValue` of NCCL reads: 28 words of 32 cores

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from railgauge.topo.findings.finding import Finding
-from railgauge.topo.render.spans import spans
+from railgauge.topo.values.spans import spans
 
 
 def told_once(findings: Iterable[Finding]) -> list[Finding]:

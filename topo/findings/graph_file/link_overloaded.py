@@ -6,11 +6,10 @@ NCCL's own search overloads none. A file that asks for more than twice what a li
 
 from collections.abc import Iterator
 
-from railgauge.topo.channels.load import alike, overloaded
+from railgauge.topo.channels.load import alike, named, overloaded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile
 from railgauge.topo.findings.graph_file.rule import Rule
-from railgauge.topo.render.load_text import named
 
 FAR_BEYOND = 2.0  # times what a link carries
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from railgauge.topo.channels import Graph, Policy, search
+from railgauge.topo.channels.graph import products
 from railgauge.topo.channels.load import overloaded
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of
 from railgauge.topo.findings.graph_file.rule import Rule
-from railgauge.topo.render.graph_text import products
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:

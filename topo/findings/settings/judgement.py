@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.topo.errors import Error
+from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.facts.sources.nccl_settings import PREFIX, Setting
 from railgauge.topo.findings.file_rule import failed
 from railgauge.topo.findings.finding import Finding, Level
@@ -27,7 +28,6 @@ from railgauge.topo.findings.node.setting_harm import direct, harm_of, with_p2p
 from railgauge.topo.findings.settings.other_programs import judged_other
 from railgauge.topo.findings.settings.selection import Selection, select
 from railgauge.topo.findings.settings.verdict import Opinion, Verdict
-from railgauge.topo.nccl.settings.known import KNOWN
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.nccl.settings.validity import fault_of, is_default
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.gdr import nic_gdr, read_gdr
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, read_rdma
-from railgauge.topo.facts.sources.sysfs_net import MAX_CONNECTIONS, SocketNic, addressed, socket_nics, why_no_addresses
+from railgauge.topo.facts.sources.sysfs_net import MAX_CONNECTIONS, SocketNic, addressed, read_nic, why_no_addresses
 from railgauge.topo.facts.sources.sysfs_pci import pci_function
 from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.nccl.detect.ib_plugin import IbSettings, NcclPort, nccl_ports, passed_over, read_ib_settings
 from railgauge.topo.nccl.graph.bandwidth import NET_UNKNOWN_MBPS
 from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off
+from railgauge.topo.nccl.settings.interfaces import choose
 from railgauge.topo.nccl.settings.parameter import parameter
 
 
@@ -58,7 +59,8 @@ def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic
     if not nics and environment.get("NCCL_NET", "").lower() == "ib":
         return (), (*remarks, "NCCL_NET=IB, but there is no RDMA port that NCCL could use: it would not start")
     if not nics:
-        nics = tuple(_socket(nic, dev) for dev, nic in enumerate(socket_nics(reader, environment)))
+        names = choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME"))
+        nics = tuple(_socket(read_nic(reader, name), dev) for dev, name in enumerate(names))
         remarks += why_no_addresses(reader)
     if not nics:
         remarks.append(_no_interface(reader, environment.get("NCCL_SOCKET_IFNAME")))

@@ -20,8 +20,9 @@ from railgauge.topo.nccl.detect.rank_tree import RankTree
 from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
 from railgauge.topo.nccl.settings.visible_devices import visible
 from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import NumaNode, Topology
+from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import Tree, fuse
 
 

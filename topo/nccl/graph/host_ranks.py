@@ -12,7 +12,7 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.graph.figures import Figure, between_cpus
 from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 from railgauge.topo.nccl.graph.system_builder import SystemBuilder
-from railgauge.topo.xml.topology import NumaNode
+from railgauge.topo.values.numa_node import NumaNode
 
 CORE_GB_PER_S = 6.0  # one core copying through shared memory and reducing: about half of what a plain memcpy reaches
 MEMORY_PER_CORE_GB_PER_S = 4.0  # a NUMA node without HMAT figures: what servers' memory comes to for each core

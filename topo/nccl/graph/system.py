@@ -20,9 +20,10 @@ from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 from railgauge.topo.nccl.graph.system_builder import LOCAL_ID_MASK, SystemBuilder
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.values.cpuset import from_mask
+from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.values.printable import inline
 from railgauge.topo.xml.element import Element
-from railgauge.topo.xml.topology import NumaNode, Topology, host_of
+from railgauge.topo.xml.topology import Topology, host_of
 
 GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
 

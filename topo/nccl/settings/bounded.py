@@ -6,7 +6,7 @@ this is an error that says what is valid.
 from collections.abc import Mapping
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.nccl.settings.known import KNOWN
+from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.values.strtol import strtol
 
@@ -15,7 +15,7 @@ def bounded(environment: Mapping[str, str], name: str, default: int) -> int:
     """A setting's number.
 
     Raises:
-        UsageError: it is none, or beyond the bounds in known.py.
+        UsageError: it is none, or beyond the bounds in facts/known_settings.py.
     """
     text, known = environment.get(name), KNOWN[name]
     value = parameter(environment, name, default)

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
+from railgauge.topo.facts.known_settings import KNOWN, REMOVED, Kind, Known, nearest
 from railgauge.topo.facts.sources.nccl_settings import LONGEST, PREFIX, Setting
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.hca import parse_hca
-from railgauge.topo.nccl.settings.known import KNOWN, REMOVED, Kind, Known, nearest
 from railgauge.topo.nccl.settings.levels import is_ignored
 from railgauge.topo.nccl.settings.parameter import LARGEST, parameter
 from railgauge.topo.values.strtol import strtol

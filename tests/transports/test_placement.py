@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from railgauge.topo import placement
 from railgauge.topo.errors import UnavailableError
+from railgauge.transports import placement
 
 
 @pytest.fixture

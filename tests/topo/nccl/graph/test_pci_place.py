@@ -6,7 +6,7 @@ from tests.topo.small_machines import gpu, net, nic, switch
 
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
-from railgauge.topo.pci_place import Place, numbered_cpus, places, relation
+from railgauge.topo.nccl.graph.pci_place import Place, numbered_cpus, places, relation
 from railgauge.topo.xml import topology_file
 
 

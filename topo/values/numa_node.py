@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NUMA node of a host."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaNode:
+    """One NUMA node of the host: its cores and, where the firmware tells, how fast its memory reads.
+
+    read_gb_per_s is from sysfs node*/access0/initiators/read_bandwidth (HMAT), None where that is absent.
+    """
+
+    id: int
+    cpus: tuple[int, ...]
+    read_gb_per_s: float | None = None
