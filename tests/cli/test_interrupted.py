@@ -124,8 +124,8 @@ module.{name} = stopped
     [
         (("check", "--from", "@dgx-h100"), "machine", "load_machine", "findings"),
         (("gdr", "check", "--from", "@dgx-h100"), "machine", "load_machine", "findings"),
-        (("cluster", "check", "--from", "."), "fleet.folder", "node_files", "findings"),
-        (("cluster", "dump", "--from", "."), "fleet.folder", "node_files", "cluster"),
+        (("cluster", "check", "--from", "."), "findings.cluster.folder", "node_files", "findings"),
+        (("cluster", "dump", "--from", "."), "findings.cluster.folder", "node_files", "cluster"),
     ],
 )
 def test_so_does_what_looks_for_findings(tmp_path, arguments, module, name, schema):

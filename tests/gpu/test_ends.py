@@ -31,7 +31,7 @@ def test_a_driver_or_context_that_is_gone_ends_no_program(fake_gpus, result):
         from railgauge._native import collectives as native
         from railgauge.collectives.dtype import Dtype
         from railgauge.collectives.gpu_way import Launch
-        from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+        from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
         def part(bootstrap):
             comm = connected(bootstrap)

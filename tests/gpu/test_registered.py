@@ -18,7 +18,7 @@ from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_way import Launch
 from railgauge.collectives.operation import NUMBERS
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.errors import Error
 
 import numpy as np

@@ -58,7 +58,7 @@ from tests.transports.ranks import on_ranks
 
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.gpu_way import Launch
-from railgauge.topo.algorithm import Algorithm, Collective, Protocol
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 
 COUNT = 1 << 22
 WAYS = {Algorithm.TWO_SHOT: Protocol.SIMPLE, Algorithm.RING: Protocol.SIMPLE, Algorithm.TREE: Protocol.SIMPLE}
