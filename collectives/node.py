@@ -4,14 +4,14 @@
 import json
 import zlib
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from railgauge.topo.channels import Graphs, graph_file
 from railgauge.topo.errors import RunError
-from railgauge.topo.nccl.graph.model import System
-from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.xml import topology_file
 from railgauge.transports.shape import read_json
+
+if TYPE_CHECKING:
+    from railgauge.topo.channels.graph import Graphs
+    from railgauge.topo.nccl.graph.model import System
 
 MOST_BYTES = 64 << 20
 """A description is no longer, however small it came over the network."""
@@ -72,8 +72,12 @@ class Node:
         except (zlib.error, ValueError) as error:
             raise RunError(f"a node's description cannot be read ({error}): ranks of two versions?") from None
 
-    def plan(self) -> tuple[str, System, Graphs]:
+    def plan(self) -> "tuple[str, System, Graphs]":
         """What joining takes: name, System and graphs."""
+        from railgauge.topo.channels import graph_file
+        from railgauge.topo.nccl.graph.system import build_system
+        from railgauge.topo.xml import topology_file
+
         host_ranks = None if self.gpus else self.ranks
         system = build_system(topology_file.loads(self.topology, self.name), host_ranks=host_ranks)
         return self.name, system, graph_file.loads(self.graphs, system, self.name)

@@ -13,8 +13,10 @@ from typing import TypeAlias
 
 from railgauge.collectives.gpu_links import gpu_links, near_cpus, of_gpus
 from railgauge.collectives.node import Node
-from railgauge.topo.channels import Graphs, graph_file, search
+from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.dev_number import dev_number
+from railgauge.topo.channels.graph import Graphs
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.machine import Machine, load_machine

@@ -6,7 +6,7 @@ memory or a socket; over NET/IB both ends are made and then joined. The bootstra
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
@@ -16,7 +16,6 @@ from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
-from railgauge.transports.ib.connect import IbEnd, IbEnds
 from railgauge.transports.interface import Interface, usable_interfaces
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.select import NET_SOCKET
@@ -24,6 +23,9 @@ from railgauge.transports.slots import slots_of
 from railgauge.transports.socket_threads import socket_threads
 from railgauge.transports.tcp import peer_name
 from railgauge.transports.wire import Wire
+
+if TYPE_CHECKING:
+    from railgauge.transports.ib.connect import IbEnd, IbEnds
 
 REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
@@ -91,7 +93,7 @@ class Connector:
             self._ib.proxy.deregister(address, size)
 
     @property
-    def ib(self) -> IbEnds | None:
+    def ib(self) -> "IbEnds | None":
         """What goes over NET/IB; None where nothing does."""
         return self._ib
 
@@ -160,7 +162,9 @@ class Connector:
         taken = {wire: self._net_receiver(wire, listener) for wire in arriving if wire.over_sockets}
         return senders | segments | taken | ib_receivers
 
-    def _ib_ends(self) -> IbEnds:
+    def _ib_ends(self) -> "IbEnds":
+        from railgauge.transports.ib.connect import IbEnds
+
         self._ib = self._ib or IbEnds(self._network, self._rank, self._doorbell, self._job.timeout_s)
         return self._ib
 

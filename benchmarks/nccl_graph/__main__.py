@@ -21,7 +21,8 @@ from benchmarks.environments import FOLDER
 from benchmarks.nccl_graph import log
 from benchmarks.nccl_graph.graphs import graphs_of
 
-from railgauge.topo.channels import Graphs, graph_file
+from railgauge.topo.channels import graph_file
+from railgauge.topo.channels.graph import Graphs
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.settings.algorithm import Collective

@@ -13,7 +13,8 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.channels import Policy, search
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system

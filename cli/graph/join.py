@@ -68,7 +68,7 @@ def _searched(
     name: str, nodes: int, policy: Policy, steering: "Steering", *, merged: bool, p2p: bool
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
-    from railgauge.topo.channels import search
+    from railgauge.topo.channels.search import search
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.graph.system import build_system
 

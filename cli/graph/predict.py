@@ -151,8 +151,9 @@ class _Shape:
 
     def plan(self, machine: "Machine", *, p2p: bool, graph: str | None = None) -> "Plan":
         """The plan of a machine: its channels searched, or read from a file."""
-        from railgauge.topo.channels import graph_file, search
+        from railgauge.topo.channels import graph_file
         from railgauge.topo.channels.group import group_of
+        from railgauge.topo.channels.search import search
         from railgauge.topo.nccl.graph.peer_status import denied_pairs
         from railgauge.topo.nccl.paths.paths import paths
         from railgauge.topo.nccl.settings.steering import read_steering

@@ -51,7 +51,7 @@ def search(
 ) -> None:
     """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE wants them."""
     from railgauge.topo.channels import graph_file
-    from railgauge.topo.channels import search as search_graphs
+    from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.graph_json import as_record

@@ -65,8 +65,9 @@ def show(
     ] = None,
 ) -> None:
     """Show channels and the load of each link, as text or drawn into the picture of the machine."""
-    from railgauge.topo.channels import graph_file, search
+    from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.group import group_of
+    from railgauge.topo.channels.search import search
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.paths.paths import paths
     from railgauge.topo.nccl.settings.steering import read_steering

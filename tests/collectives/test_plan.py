@@ -11,8 +11,9 @@ from tests.collectives.wiring import everybody
 from tests.gpu.fake_gpus import bus_ids, topology
 from tests.transports.ranks import on_ranks
 
+from railgauge.collectives.joined_nodes import join_nodes
 from railgauge.collectives.node_detection import detect_node
-from railgauge.collectives.plan import join_nodes, make_plan, nodes_of
+from railgauge.collectives.plan import make_plan, nodes_of
 from railgauge.topo.errors import UsageError
 from railgauge.transports.peer import this_peer
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from railgauge.topo.channels import search
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.host_ranks import cores_of, shares

@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from railgauge.cli.topo.commands import app
-from railgauge.topo.channels import Policy, graph_file, search
+from railgauge.topo.channels import graph_file
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.facts.sources.pci_functions import degraded

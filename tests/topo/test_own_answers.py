@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 from tests.golden_answers import OWN
 
-from railgauge.topo.channels import Policy, search
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.nccl.graph.system import build_system

@@ -7,7 +7,7 @@ import pytest
 from tests.transports.ranks import on_ranks
 
 from railgauge.topo.errors import UnavailableError, UsageError
-from railgauge.transports import network as module
+from railgauge.transports.ib import agreement as module
 from railgauge.transports.ib.device import Found, IbDevice, IbPort
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS, Nic, choose_network

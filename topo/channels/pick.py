@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
-from railgauge.topo.channels import search
 from railgauge.topo.channels.gpu_kinship import Kinship
 from railgauge.topo.channels.ring_limit import ring_limit
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, System
 from railgauge.topo.nccl.graph.subset import with_gpus

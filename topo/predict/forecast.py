@@ -8,10 +8,11 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
 from railgauge.topo.predict import host_choice
-from railgauge.topo.predict.cost import Cost, cost
+from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.host_cost import host_cost, ll_up_to
 from railgauge.topo.predict.host_plan import host_ranks, switches_us
 from railgauge.topo.predict.limit import Limit, Limits
+from railgauge.topo.predict.nccl_cost import cost
 from railgauge.topo.predict.nccl_model import channels_used, choose
 from railgauge.topo.predict.pairs import pair_cost
 from railgauge.topo.predict.passing import Passing

@@ -13,8 +13,9 @@ from railgauge.topo.channels.load import Step
 from railgauge.topo.nccl.graph.model import Node
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict import calibration
-from railgauge.topo.predict.cost import Cost, launch_us
+from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.load import Fullest, of_steps
+from railgauge.topo.predict.nccl_cost import launch_us
 from railgauge.topo.predict.plan import Plan
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.small_machines import SWITCHED, gpu, machine, machines, nic, nvlink
 
-from railgauge.topo.channels import Policy, search
+from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import loads
+from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.overhead import taken

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from railgauge.topo.channels import Channel, Policy, graph_file, search
+from railgauge.topo.channels import graph_file
+from railgauge.topo.channels.graph import Channel, Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import InputError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.topo.channels.made_up_nodes import graph, node
 from tests.topo.channels.made_up_nodes import system as made_up_system
 
-from railgauge.topo.channels import Policy, search
 from railgauge.topo.channels.executed import executed
-from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graphs
+from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graphs, Policy
 from railgauge.topo.channels.joined import join
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System

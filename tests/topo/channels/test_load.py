@@ -7,10 +7,10 @@ import pytest
 from tests.topo.channels.made_up_nodes import graph
 from tests.topo.small_machines import SWITCHED, gpu, machine, nic, switch
 
-from railgauge.topo.channels import Policy, search
-from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel
+from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Policy
 from railgauge.topo.channels.group import group_of
 from railgauge.topo.channels.load import is_open, loads, overloaded, steps
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import LinkKind

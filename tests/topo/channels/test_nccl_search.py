@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from tests import golden_answers
 
-from railgauge.topo.channels import Policy, graph_file, search
+from railgauge.topo.channels import graph_file
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.merged_nics import merge_nics
 from railgauge.topo.nccl.graph.system import build_system

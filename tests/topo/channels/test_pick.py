@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.topo.small_machines import SWITCHED, bus_of, gpu, nic, nvlink, switch, topology
 
-from railgauge.topo.channels import search
 from railgauge.topo.channels.pick import pick
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.subset import with_gpus

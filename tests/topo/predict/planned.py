@@ -3,7 +3,8 @@
 
 from functools import cache
 
-from railgauge.topo.channels import Policy, search
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import paths

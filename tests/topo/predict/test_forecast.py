@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.predict.planned import plan, planned
 
-from railgauge.topo.channels import search
 from railgauge.topo.channels.graph import Channel
+from railgauge.topo.channels.search import search
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine

@@ -10,8 +10,8 @@ from tests.topo.predict.planned import plan
 
 from railgauge.topo.channels.graph import TREE as PLAIN_TREE
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.cost import cost
 from railgauge.topo.predict.fabric import Fabric, Kind
+from railgauge.topo.predict.nccl_cost import cost
 from railgauge.topo.predict.nccl_model import (
     bus_gb_per_s,
     channels_most,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.channels import search
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import Error, InputError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system

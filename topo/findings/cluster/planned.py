@@ -49,8 +49,9 @@ def _kind(use: Use) -> str:
 
 
 def _joined(files: list[str]) -> Planned:
-    from railgauge.topo.channels import Policy, search
+    from railgauge.topo.channels.graph import Policy
     from railgauge.topo.channels.joined import join
+    from railgauge.topo.channels.search import search
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.machine import load_machine
     from railgauge.topo.nccl.graph.peer_status import denied_pairs

@@ -4,9 +4,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from railgauge.topo.channels import Graph, Policy, search
-from railgauge.topo.channels.graph import products
+from railgauge.topo.channels.graph import Graph, Policy, products
 from railgauge.topo.channels.load import overloaded
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, name_of

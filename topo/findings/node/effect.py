@@ -64,7 +64,8 @@ def compared(before: Case, after: Case, edits: tuple[str, ...] = (), *, nodes: i
 
 def planned(case: Case, nodes: int = 1) -> "Plan":
     """What NCCL would run on a machine, as one of several such nodes; Error where it finds no channels."""
-    from railgauge.topo.channels import Policy, search
+    from railgauge.topo.channels.graph import Policy
+    from railgauge.topo.channels.search import search
     from railgauge.topo.predict.plan import Plan
 
     denied = denied_pairs(case.system, case.reader)

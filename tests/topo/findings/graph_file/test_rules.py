@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from railgauge.topo.channels import Policy, graph_file, search
+from railgauge.topo.channels import graph_file
+from railgauge.topo.channels.graph import Policy
+from railgauge.topo.channels.search import search
 from railgauge.topo.errors import InputError, UnavailableError
 from railgauge.topo.findings.graph_file import graph_file_faulty, total
 from railgauge.topo.findings.graph_file.graph_file import read
