@@ -21,7 +21,8 @@ namespace abi = railgauge::ib::abi;
 
 SAME_SIZE(abi::Gid, ibv_gid);
 
-// rdma-core has appended active_speed_ex since: the exported ibv_query_port fills what is before it.
+// rdma-core has appended active_speed_ex since: the exported ibv_query_port fills what is before
+// it.
 static_assert(sizeof(abi::PortAttr) <= sizeof(ibv_port_attr));
 SAME(abi::PortAttr, ibv_port_attr, state);
 SAME(abi::PortAttr, ibv_port_attr, active_mtu);

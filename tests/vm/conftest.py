@@ -19,18 +19,6 @@ SOURCES = (HERE.parent, Path(railgauge.__file__).parent)
 TIMEOUT_S = 360  # about 60 s where two cores are free
 
 
-SHARED = ("node", "pair", "rails")
-"""Fixtures whose guests several modules ask."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Tests that ask one guest run in one process (`--dist loadgroup`), so that it boots once."""
-    for item in items:
-        group = next((name for name in SHARED if name in getattr(item, "fixturenames", ())), item.path.stem)
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def booted_kernel():
     if shutil.which(guest.QEMU) is None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's kernel, made ready to boot in QEMU: fetched once as a package, kept unpacked in build/vmlab."""
 
-import fcntl
 import lzma
 import re
 import shutil
@@ -36,26 +35,18 @@ class Kernel:
 
 def ready() -> Kernel:
     """The kernel; fetched and unpacked when it is not there yet, which needs apt's lists and 200 MB of disk."""
-    HOME.mkdir(parents=True, exist_ok=True)
-    with (HOME / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one test process makes it, and the others wait: pytest bounds that
-        return _made()
-
-
-def _made() -> Kernel:
     if not (HOME / "kernel").is_dir():
         _fetch()
     kernel = Kernel(image=HOME / "vmlinux", initrd=HOME / "initrd", modules=HOME / "kernel" / "lib" / "modules")
     version = next(kernel.modules.iterdir()).name
     if not kernel.image.is_file():
         kernel.image.write_bytes(_elf((HOME / f"kernel/boot/vmlinuz-{version}").read_bytes()))
-    initrd = _initrd(version)
-    if not kernel.initrd.is_file() or kernel.initrd.read_bytes() != initrd:  # a guest may be reading it
-        kernel.initrd.write_bytes(initrd)
+    kernel.initrd.write_bytes(_initrd(version))
     return kernel
 
 
 def _fetch() -> None:
+    HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=HOME) as scratch:
         unpacked = Path(scratch) / "kernel"
         unpacked.mkdir()
