@@ -17,7 +17,7 @@ OTHER_FILES = re.compile(r" -o |\.(txt|xml|zst|json)\b")  # it writes, or reads 
 
 
 def transcripts():
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         shown = re.findall(r"^    \$ railgauge (.*@.*)\n((?:    .*\n|\n(?=    [^$]))*)", page.read_text(), re.MULTILINE)
         for command, lines in shown:
             if not OTHER_FILES.search(command):

@@ -3,10 +3,10 @@
 
 Those of GPUs are added to NCCL's model, and set on the lines of benchmarks/predict/measured.jsonl that say
 "calibration" (4 x H200, 8 x A100, and 2 x H200 with few channels, each on one node) by least squares of the logarithm
-of the time. NCCL's figures serve to choose; these make them times. docs/predict.md has the error on the lines that were
-kept back.
+of the time. NCCL's figures serve to choose; these make them times. docs/how-it-works/predict.md has the error on
+the lines that were kept back.
 Those of railgauge's own engine, on GPUs (gpu_cost.py) and on host memory (host_cost.py), are the whole of its models;
-docs/tuning.md has the errors on GPUs.
+docs/how-it-works/tuning.md has the errors on GPUs.
 """
 
 from railgauge.topo.nccl.settings.algorithm import Protocol
