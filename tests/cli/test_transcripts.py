@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 import typer.main
-from tests.cli.command import in_process
+from tests.cli.command import in_process, railgauge
 
 from railgauge.cli.main import COMMANDS
 
@@ -26,6 +26,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")] + sorted(
     (ROOT / "docs").rglob("*.md")
 )
+STARTS_PROCESSES = ("run", "link")  # which write to its stdout, not to what stands for it
 NOT_RUN = tomllib.loads((pathlib.Path(__file__).parent / "transcripts.toml").read_text())["not_run"]
 SETTING = re.compile(r"[A-Z][A-Z0-9_]*=")
 BRACKETS = str.maketrans("", "", "[]")  # around what may be left out
@@ -96,7 +97,8 @@ def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
         if command in NOT_RUN:
             continue
         settings, arguments = words(command)
-        done = in_process(*arguments, **settings)
+        called = railgauge if arguments[0] in STARTS_PROCESSES else in_process
+        done = called(*arguments, **settings)
         assert done.returncode in (0, 1), f"{command}\n{done.stderr}"
         printed = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         whole = "".join(r"(?:.*\n)*?" if line == "..." else pattern(line) + r"\n" for line in shown)
