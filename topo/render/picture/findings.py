@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.render.markup import escape
+from railgauge.topo.render import palette
+from railgauge.topo.render.markup import escape, themed
 
 STYLE = """\
 .finding { border-left: 4px solid var(--rule); padding: .1rem 0 .1rem .9rem; margin: 0 0 1rem; max-width: 60rem }
@@ -13,8 +14,9 @@ STYLE = """\
 .finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .3rem 0; color: var(--quiet) }
 .finding dd { margin: 0; overflow-wrap: anywhere }
 .level { display: inline-block; min-width: 5.5rem; font-weight: 700 }
-.FAIL { border-color: #c0141f } .FAIL .level { color: var(--wrong) }
-.WARN { border-color: #b7791f } .INFO { border-color: #2b6cb0 } .UNKNOWN { border-color: #8250b0 }"""
+.FAIL .level { color: var(--wrong) }
+"""
+STYLE += themed([(f".{level}", "border-color", colour) for level, colour in palette.LEVELS.items()])
 TOLD = (Level.FAIL, Level.WARN, Level.INFO)
 MOST = 16  # of one rule; a page with hundreds of them is read by nobody
 
