@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.nccl.graph.model import NodeKind
+from railgauge.topo.render import findings_html as found
 from railgauge.topo.render import palette
 from railgauge.topo.render.markup import escape, page, section, table, themed
 from railgauge.topo.render.matrix import Matrix
-from railgauge.topo.render.picture import findings as found
 from railgauge.topo.render.picture import svg
 from railgauge.topo.render.picture.layout import lay_out
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture

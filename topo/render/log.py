@@ -8,13 +8,14 @@ from typing import Any
 from railgauge.topo.jobs.logs.connections import Connection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import Verdict
+from railgauge.topo.render import findings
 from railgauge.topo.values.spans import listed
 
 MOST_ROWS = 48  # lines of a part; the JSON document has all
 PATTERNS = {1: "balanced tree", 2: "split tree", 3: "tree", 4: "ring", 5: "NVLS", 6: "collnet direct"}
 
 
-def record(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
+def document(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
     """The content of a railgauge/log/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -45,7 +46,7 @@ def record(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str,
         "connections": [_connection(one) for one in log.connections.kept],
         "connections_beyond": log.connections.beyond.total(),
         "allowed": list(allowed),
-        "findings": [finding.record() for finding in verdict.findings],
+        "findings": [findings.record(finding) for finding in verdict.findings],
     }
 
 
