@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
-from railgauge.topo.values.natural_order import natural
-from railgauge.topo.values.number import whole
+from railgauge.topo.values.number import natural, whole
 
 ERRORS = {
     "counters": (
