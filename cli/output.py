@@ -5,13 +5,15 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
+import os
 import signal
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from railgauge import __version__
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.values.printable import printable
 
@@ -35,6 +37,18 @@ def print_json(content: dict[str, Any]) -> None:
         print(text, flush=True)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def check_folders(paths: Sequence[str]) -> None:
+    """Refuse, before a long run, a file that could not be written after it.
+
+    Raises:
+        UnavailableError: there is no folder for a file.
+    """
+    for path in paths:
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            raise UnavailableError(f"cannot write {path}: there is no folder {folder}")
 
 
 def write_text(path: str, text: str) -> None:

@@ -12,6 +12,7 @@ from railgauge._native import collectives as native
 from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
+from railgauge.collectives.cost.host_cost import has_boards
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
@@ -25,7 +26,6 @@ from railgauge.collectives.work import Work, WorkQueue
 from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault

@@ -7,11 +7,11 @@ An operation of such a size begins with a round in which the ranks tell each oth
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from railgauge.collectives.cost.host_cost import ON_BOARDS
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.host_cost import ON_BOARDS
 
 NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10

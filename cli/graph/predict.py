@@ -97,10 +97,11 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict time and bandwidth per size, say what limits, and what a change of the machine would do."""
+    from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.comparison import Comparison
-    from railgauge.topo.predict.forecast import forecast
+    from railgauge.topo.predict.forecast import forecast, nccl_rows
     from railgauge.topo.render.predict_json import as_record
     from railgauge.topo.render.predict_text import lines
 
@@ -123,7 +124,9 @@ def predict(
     )
     edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is Peer.OFF else []))
     _check_graph(graph, policy, edits)
-    found = forecast(shape.plan(machine, p2p=not no_p2p, graph=graph), collective, scanned, allowed)
+    plan = shape.plan(machine, p2p=not no_p2p, graph=graph)
+    model = host_rows if plan.on_host else nccl_rows
+    found = forecast(plan, collective, scanned, allowed, model)
     if not edits:
         _warn_of_slow_links(machine, found.plan)
     compared = None
@@ -131,7 +134,7 @@ def predict(
         _check_ranks(found.plan, on_gpus(machine.topology, changes, drops or ()), peer)
         changed = replace(machine, topology=edited(machine.topology, changes, drops or ()))
         after = shape.plan(changed, p2p=not no_p2p and peer is Peer.ON)
-        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed))
+        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model))
         found = compared.after
     if as_json:
         print_json(document("predict", machine.host, **as_record(found, compared)))

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from railgauge.cli import run_counters
 from railgauge.cli.output import json_text
-from railgauge.cli.run_answer import ResultFile, write
+from railgauge.cli.run import counters
+from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
@@ -20,7 +20,7 @@ from railgauge.topo.errors import Error, UnavailableError, described, status_of
 from railgauge.transports.select import NET_IB
 
 if TYPE_CHECKING:
-    from railgauge.cli.run_compare import Older
+    from railgauge.cli.run.compare import Older
     from railgauge.collectives.comparison import Comparison
 
 
@@ -59,7 +59,7 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
-        broken = run_counters.tell(document.passages or ())
+        broken = counters.tell(document.passages or ())
         if document.error and not isinstance(error, BrokenPipeError):
             tell(f"railgauge run: {document.error}")
         worse = self._tell_worse(compared)
@@ -90,7 +90,7 @@ class RunOutput:
             elif document.rows:
                 self._print(self._footer(document))
                 if document.passages is not None:
-                    self._print(run_counters.text(document.passages))
+                    self._print(counters.text(document.passages))
                 if self.older and compared:
                     self._print(self.older.text(document, compared))
         except UnavailableError as problem:
@@ -135,7 +135,7 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
             found = others[0] if others else "nothing went from rank to rank"
             why = f": {document.why_not_ib}" if NET_IB in job.expect_transport and document.why_not_ib else ""
             unmet.append(f"{found}, where {job.expect_transport} was asked for{why}")
-    unmet += run_counters.unmet(document.passages or ())
+    unmet += counters.unmet(document.passages or ())
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
         for c in document.connections

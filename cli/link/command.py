@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn
-from railgauge.cli.link_gpus import measure, takes_gpus
-from railgauge.cli.link_options import (
+from railgauge.cli.link.gpus import measure, takes_gpus
+from railgauge.cli.link.options import (
     BYTES_HELP,
     GPU_BYTES,
     HOST_BYTES,
@@ -26,7 +26,7 @@ from railgauge.cli.link_options import (
     least_gb_per_s,
     link_job,
 )
-from railgauge.cli.link_start import LinkAnswer, start
+from railgauge.cli.link.start import LinkAnswer, start
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.device import AUTO

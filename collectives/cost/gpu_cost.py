@@ -8,8 +8,8 @@ with flags within (LL, LL128) or by slots with flags beside them (simple), and r
 
 from dataclasses import dataclass
 
+from railgauge.collectives.cost import calibration
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
 from railgauge.topo.predict.nccl_model import FROM_ONE, ring_steps
 

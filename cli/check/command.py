@@ -54,7 +54,7 @@ def check(
     fail_on: FailOn = Level.FAIL,
 ) -> None:
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
-    from railgauge.cli.check_file import Answer, check_suffix, findings_document, write_findings
+    from railgauge.cli.check.file import Answer, check_suffix, findings_document, write_findings
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
     from railgauge.topo.findings.node.rules import check as findings_of
@@ -70,7 +70,7 @@ def check(
     machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
     baseline, compared = None, None
     if against is not None:
-        from railgauge.cli.check_against import load_baseline, print_compared
+        from railgauge.cli.check.against import load_baseline, print_compared
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)

@@ -13,9 +13,8 @@ import typer
 
 from railgauge.cli.ranks_command import RanksCommand, argument, option
 from railgauge.cli.ranks_start import Start
-from railgauge.cli.run_answer import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
-from railgauge.cli.run_nccl import check_nccl
-from railgauge.cli.run_start import start
+from railgauge.cli.run.result_file import JSON, Answer, ResultFile, parse_outputs, parse_tolerance
+from railgauge.cli.run.start import start
 from railgauge.collectives.device import AUTO, Device, check_device
 from railgauge.collectives.dtype import parse_dtypes, parse_redops
 from railgauge.collectives.engine import Engine, parse_engine
@@ -117,11 +116,11 @@ def run(
 ) -> int:
     """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if list_all:
-        from railgauge.cli import run_list
+        from railgauge.cli.run import listing
 
         if others := [word for word in ctx.obj if word not in ("--list", "--json")]:
             raise UsageError(f"--list runs nothing, and has no use for {shlex.join(others)}")
-        return run_list.list_all(as_json=as_json)
+        return listing.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
         raise UsageError(
             f"no collective '{collective}'; {THERE_ARE}" if collective else f"name a collective: {THERE_ARE}"
@@ -280,3 +279,15 @@ def _bandwidth(name: str, value: float) -> float:
     if not 0 <= value < inf:
         raise UsageError(f"{name} {value:g}: a bandwidth is a number of GB/s from 0")
     return value
+
+
+def check_nccl(device: str, ours: Mapping[str, object]) -> None:
+    """Refuse what only our own engine does; `ours` has the values of such flags.
+
+    Raises:
+        UsageError: host memory, or a flag that NCCL has nothing for.
+    """
+    if device not in (AUTO, Device.CUDA):
+        raise UsageError(f"--engine nccl uses GPU memory only: leave out --device {device}")
+    if given := [flag for flag, value in ours.items() if value]:
+        raise UsageError(f"--engine nccl does not support {', '.join(given)}")

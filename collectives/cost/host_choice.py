@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
+from railgauge.collectives.cost.host_cost import ON_BOARDS, algorithms, host_cost
+from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import Allowed
-from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost
-from railgauge.topo.predict.host_ranks import HostRanks
 
 Times: TypeAlias = Mapping[Algorithm, Mapping[int, float]]
 """Of one collective, by algorithm and size in bytes, in microseconds."""

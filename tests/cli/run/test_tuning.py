@@ -7,11 +7,11 @@ import os
 import pytest
 from tests.cli.command import document, railgauge, refused, run
 
+from railgauge.collectives.cost.host_choice import chosen, quickest
+from railgauge.collectives.cost.host_cost import host_cost
+from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.collectives.tuning_file import Timed, TuningPlace, this_machine, tuning_document
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_choice import chosen, quickest
-from railgauge.topo.predict.host_cost import host_cost
-from railgauge.topo.predict.host_ranks import HostRanks
 
 TWO = ("--ranks", "2", "--device", "cpu", "-b", "8", "-e", "4K", "-f", "8", "-n", "2")
 

@@ -3,8 +3,8 @@
 
 import pytest
 
+from railgauge.collectives.cost.gpu_cost import GpuRanks, gpu_cost, moves_of, predicted_busbw
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.gpu_cost import GpuRanks, gpu_cost, moves_of, predicted_busbw
 
 LL = Algorithm.ONE_SHOT, Protocol.LL
 LL128 = Algorithm.TWO_SHOT, Protocol.LL128

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from math import ceil, inf
 
-from railgauge.topo.predict import calibration
+from railgauge.collectives.cost import calibration
 
 
 @dataclass(frozen=True, slots=True)

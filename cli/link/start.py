@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from railgauge.cli.output import check_folders
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
-from railgauge.cli.run_answer import check_folders
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
@@ -56,7 +56,7 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     ended = launch_ranks(asked, plan)
     interrupted = ended.status == status_of(KeyboardInterrupt())
     if not ended.reported and ended.status and (answer.json or answer.files or (ended.message and not interrupted)):
-        from railgauge.cli.link_output import finish
+        from railgauge.cli.link.output import finish
         from railgauge.collectives.link.link_result import LinkResult
 
         message = INTERRUPTED if interrupted else ended.message or "it failed before it had a result"
@@ -68,7 +68,7 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
 
 def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
     """Be this process's rank; rank 0 prints the result, another one only what rank 0 cannot say."""
-    from railgauge.cli.link_output import finish
+    from railgauge.cli.link.output import finish
     from railgauge.collectives.link.process import take_part
     from railgauge.transports.tcp import allow_many_files
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from railgauge.cli.output import json_text, write_text
-from railgauge.topo.errors import UnavailableError, UsageError
+from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
     from railgauge.collectives.document import RunDocument
@@ -73,18 +73,6 @@ def parse_outputs(values: Sequence[str], json_path: str) -> tuple[str, tuple[Res
         else:
             redop = value
     return redop, (*files, *([ResultFile(json_path, JSON)] if json_path else []))
-
-
-def check_folders(paths: Sequence[str]) -> None:
-    """See to it that a long run is not in vain.
-
-    Raises:
-        UnavailableError: there is no folder for a file.
-    """
-    for path in paths:
-        folder = os.path.dirname(path) or "."
-        if not os.path.isdir(folder):
-            raise UnavailableError(f"cannot write {path}: there is no folder {folder}")
 
 
 def write(file: ResultFile, document: "RunDocument", before: "RunDocument | None") -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from railgauge.cli.findings_output import FOUND, print_findings
-from railgauge.cli.link_start import LinkAnswer
+from railgauge.cli.link.start import LinkAnswer
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How `railgauge link` measures the GPUs of this machine: whether it does, and in this process."""
 
-from railgauge.cli.link_output import finish
-from railgauge.cli.link_start import LinkAnswer
+from railgauge.cli.link.output import finish
+from railgauge.cli.link.start import LinkAnswer
+from railgauge.cli.output import check_folders
 from railgauge.cli.ranks_start import Start, place_of
-from railgauge.cli.run_answer import check_folders
 from railgauge.cli.streams import show_progress, tell
 from railgauge.collectives.device import AUTO, Device, check_device, leave_hung_gpu, resolve
 from railgauge.collectives.link.link_job import LinkJob

@@ -3,8 +3,8 @@
 those of equal position on their hosts (collectives/native/recursive_schedule.h, hierarchical.h).
 """
 
+from railgauge.collectives.cost.host_ranks import HostRanks, Moves
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_ranks import HostRanks, Moves
 
 DOUBLING_UP_TO = 64 << 10
 """Up to this size an all-reduce in a hierarchy goes across hosts by doubling, beyond by halving; kDoublingBytes in

@@ -3,8 +3,8 @@
 
 import pytest
 
-from railgauge.topo.predict.host_message import message_cost
-from railgauge.topo.predict.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
+from railgauge.collectives.cost.host_cost import message_cost
+from railgauge.collectives.cost.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 
 LONG = 8 << 20
 MEDIA = (BY_MEMORY, BY_RDMA, BY_SOCKET)

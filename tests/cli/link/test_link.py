@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import in_process, railgauge, started
-from tests.cli.test_run_failures import alive
+from tests.cli.run.test_failures import alive
 from tests.cli.test_schemas import check
 from tests.hosts.waiting import cpu_s
 from tests.patience import HANGS_AFTER_S

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.host_across import DOUBLING_UP_TO
-from railgauge.topo.predict.host_choice import (
+from railgauge.collectives.cost.host_across import DOUBLING_UP_TO
+from railgauge.collectives.cost.host_choice import (
     ANY_SIZE,
     MODEL_SIZES,
     WORTH_A_CHANGE,
@@ -19,8 +17,10 @@ from railgauge.topo.predict.host_choice import (
     modelled,
     quickest,
 )
-from railgauge.topo.predict.host_cost import ON_BOARDS, algorithms, host_cost, moves_of
-from railgauge.topo.predict.host_ranks import HostRanks
+from railgauge.collectives.cost.host_cost import ON_BOARDS, algorithms, host_cost, moves_of
+from railgauge.collectives.cost.host_ranks import HostRanks
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.nccl.settings.algorithms import read_allowed
 
 COLLECTIVES = st.sampled_from(list(Collective))
 SIZES = st.integers(0, 1 << 34)

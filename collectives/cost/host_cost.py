@@ -6,11 +6,11 @@ bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tunin
 from collections.abc import Sequence
 from dataclasses import replace
 
+from railgauge.collectives.cost import calibration
+from railgauge.collectives.cost.host_across import hierarchical, recursive
+from railgauge.collectives.cost.host_ranks import HostRanks, Moves
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict import calibration
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.host_across import hierarchical, recursive
-from railgauge.topo.predict.host_ranks import HostRanks, Moves
 
 ON_BOARDS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
 """The algorithms of ranks that all share memory."""
@@ -24,6 +24,9 @@ MOST_PARTS = 1024
 """Ranks whose parts a place of a board holds, each on a line of its own."""
 MOST_ON_BOARDS = 512
 """Ranks of a host that boards serve (transports/native/shm/board.h)."""
+MESSAGE_CACHE_BYTES = 2 * calibration.HOST_CACHE_BYTES
+"""Up to this size a message stays in a cache: it has two buffers, where the collectives that HOST_CACHE_BYTES was set
+by have four."""
 
 
 def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm, ...]:
@@ -73,6 +76,20 @@ def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, si
     apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
     together = max(copying_us(where, moves, size), between_us(where, moves, size))
     return Cost(latency_us=latency, transfer_us=together + apart)
+
+
+def message_cost(where: HostRanks, size: int) -> Cost:
+    """The time of `size` bytes from one rank to one other by `where.medium`, while nothing comes back.
+
+    `where` has the ranks of one host that are at work; its `net_gb_per_s` is what the message has of the network,
+    infinite where there is none.
+    """
+    step_us = where.medium.step_us
+    if where.turns > 1:
+        step_us = max(step_us, calibration.HOST_SWITCH_US * where.turns)
+    copied = size / calibration.HOST_GB_PER_S + max(0, size - MESSAGE_CACHE_BYTES) / calibration.HOST_MEMORY_GB_PER_S
+    passed = size / min(where.net_gb_per_s, where.medium.gb_per_s)
+    return Cost(latency_us=calibration.HOST_WIRE_US + step_us, transfer_us=max(where.turns * copied, passed) / 1e3)
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:

@@ -14,7 +14,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.render.findings_metrics import dumps
 
-DOCS = Path(__file__).parents[2] / "docs" / "check.md"
+DOCS = Path(__file__).parents[3] / "docs" / "check.md"
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\} ([0-9.]+)')
 VOID = ("meta", "br", "img", "link")
 
@@ -22,7 +22,7 @@ VOID = ("meta", "br", "img", "link")
 @pytest.fixture
 def faulty(tmp_path):
     path = tmp_path / "machine.toml"
-    fixture = Path(__file__).parents[2] / "fixtures/dgx-h100/machine.toml"
+    fixture = Path(__file__).parents[3] / "fixtures/dgx-h100/machine.toml"
     path.write_text(f'base = "{fixture}"\n[facts.nvml]\ngpus.0.fabric = {{ state = 2, status = 0, clique = 0 }}\n')
     return str(path)
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.cli.command import SMALL, document, in_process, railgauge, refused, run
 
-from railgauge.cli.run_answer import ResultFile, parse_outputs, parse_tolerance
+from railgauge.cli.run.result_file import ResultFile, parse_outputs, parse_tolerance
 from railgauge.topo.errors import UsageError
 
 

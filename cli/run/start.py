@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from railgauge.cli.output import json_text, write_text
+from railgauge.cli.output import check_folders, json_text, write_text
 from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
-from railgauge.cli.run_answer import Answer, check_folders
+from railgauge.cli.run.result_file import Answer
 from railgauge.cli.streams import tell
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.place import Place
@@ -18,7 +18,7 @@ from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts
 from railgauge.topo.errors import INTERRUPTED, Error, RunError, described, status_of
 
 if TYPE_CHECKING:
-    from railgauge.cli.run_compare import Older
+    from railgauge.cli.run.compare import Older
     from railgauge.collectives.tuning_file import Timed, TuningPlace
 
 
@@ -50,7 +50,7 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
     ended = launch_ranks(asked, plan)
     interrupted = ended.status == status_of(KeyboardInterrupt())
     if not ended.reported and ended.status and (job.json or answer.files or (ended.message and not interrupted)):
-        from railgauge.cli.run_output import RunOutput
+        from railgauge.cli.run.output import RunOutput
         from railgauge.collectives.document import RunDocument
 
         ranks = plan.processes * job.ranks_per_process
@@ -64,7 +64,7 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
 
 def run_here(job: Job, place: Place, answer: Answer) -> int:
     """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
-    from railgauge.cli.run_output import RunOutput
+    from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.device import leave_hung_gpu
     from railgauge.collectives.run import Finished, run_process
     from railgauge.transports.tcp import allow_many_files
@@ -117,14 +117,14 @@ def older_result(job: Job, answer: Answer) -> "Older | None":
         prepare_tuning(tuning_file(os.environ))
     if not answer.compare:
         return None
-    from railgauge.cli.run_compare import load
+    from railgauge.cli.run.compare import load
 
     return load(answer.compare, answer.tolerance, job.collective)
 
 
 def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
     """End before anything ran; the exit status."""
-    from railgauge.cli.run_output import RunOutput
+    from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.document import RunDocument
 
     document = RunDocument.failed(job.collective, ranks, str(error), job.engine)

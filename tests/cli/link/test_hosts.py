@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import clean_environment, command
-from tests.cli.test_run_hosts import assert_nothing_left, ended, ip, place, runs
+from tests.cli.run.test_hosts import assert_nothing_left, ended, ip, place, runs
 from tests.cli.test_schemas import check
 from tests.hosts.netns import Hosts, make_hosts
 from tests.hosts.sshd import sshd_on

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from tests.cli.command import in_process, refused, run
-from tests.cli.test_run_hosts import document, ended, ip, runs, start, two_nodes_here
+from tests.cli.run.test_hosts import document, ended, ip, runs, start, two_nodes_here
 from tests.cli.test_schemas import check
 from tests.hosts.netns import make_hosts
 from tests.hosts.waiting import until
