@@ -174,19 +174,20 @@ def live_reader(root: str = "/") -> LiveReader:
     reader = LiveReader(root)
     if reader.root:
         return reader
-    present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
-    asked = {"nvml": live_nvml, "cuda": live_cuda, "fabric_manager": live_fabric_manager}
-    gpus = {**asked, "gpu_counters": live_gpu_counters} if present else {}
-    rdma = {"verbs": live_verbs, LATER: live_later} if reader.entries(INFINIBAND) else {}
-    always = {
-        "interfaces": live_interfaces,
-        "affinity": live_affinity,
-        "settings": live_settings,
-        "pci_config": partial(live_pci_config, reader),
-        "process": live_process,
-        "shared_memory": live_shared_memory,
-    }
-    reader.ask.update({**gpus, **rdma, **always})
+    reader.ask.update(
+        interfaces=live_interfaces,
+        affinity=live_affinity,
+        settings=live_settings,
+        pci_config=partial(live_pci_config, reader),
+        process=live_process,
+        shared_memory=live_shared_memory,
+    )
+    if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
+        reader.ask.update(
+            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
+        )
+    if reader.entries(INFINIBAND):
+        reader.ask.update({"verbs": live_verbs, LATER: live_later})
     return reader
 
 
