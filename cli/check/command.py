@@ -2,7 +2,7 @@
 """railgauge check: what is wrong with a machine that NCCL is to run on."""
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,17 +12,15 @@ from railgauge.cli.machine_options import (
     From,
     Gpus,
     Json,
+    SaveCapture,
     TopoFile,
     gpu_list,
     open_machine,
     print_warnings,
 )
 from railgauge.cli.output import print_json
-from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
-
-if TYPE_CHECKING:
-    from railgauge.topo.machine import Machine
 
 MOST_COST = 2
 """Rules of a higher cost there are none: what moves data has commands of its own."""
@@ -34,6 +32,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 @app.command()
 def check(
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     cost: Annotated[
@@ -57,6 +56,7 @@ def check(
     """Find what is wrong with this machine, or the one that --from names, before a job does."""
     from railgauge.cli.check.file import Answer, check_suffix, findings_document, write_findings
     from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
     from railgauge.topo.findings.node.rules import check as findings_of
     from railgauge.topo.findings.node.rules import chosen
 
@@ -67,14 +67,14 @@ def check(
     if cost > MOST_COST:
         print_warnings((f"-r {cost} does no more than -r {MOST_COST}: it moves no data; {MOVES_DATA}",))
     rules = chosen(only or (), skip or (), cost)
-    machine = _opened(source, gpus, topo_file)
+    machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
     baseline, compared = None, None
     if against is not None:
         from railgauge.cli.check.against import load_baseline, print_compared
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
-    case = Case(machine, live=source is None, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
+    case = Case(machine, cost=cost, topo_file=topo_file, gpus=gpu_list(gpus), baseline=baseline)
     findings = findings_of(case, rules)
     if baseline is not None:
         compared = compare(findings, baseline, case.host, {rule.id for rule in rules})
@@ -90,16 +90,3 @@ def check(
         print_folded(findings)
     leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)
-
-
-def _opened(source: str | None, gpus: str | None, topo_file: str | None) -> "Machine":
-    """The machine; without its topology file where that is invalid, which a rule then tells."""
-    from railgauge.topo.facts.sources.nccl_topo_file import SETTING
-
-    try:
-        return open_machine(source, gpus, topo_file=topo_file)
-    except InputError:
-        if source is not None or topo_file is not None or SETTING not in os.environ:
-            raise
-    rest = {name: value for name, value in os.environ.items() if name != SETTING}
-    return open_machine(source, gpus, environment=rest)

@@ -17,6 +17,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     TopoFile,
     open_machine,
     open_system,
@@ -57,6 +58,7 @@ def predict(
         int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
     ] = 1,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     nodes: Annotated[
@@ -107,10 +109,10 @@ def predict(
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
     fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
     changes = [text for text in sets or [] if "." in text.partition("=")[0]]
-    settings = settings_in_force(source, [text for text in sets or [] if text not in changes])
-    allowed = read_allowed(settings)
     scanned = _sizes(begin, end, step, factor)
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    settings = settings_in_force(machine, [text for text in sets or [] if text not in changes])
+    allowed = read_allowed(settings)
     shape = _Shape(
         nodes=nodes,
         ranks=ranks,

@@ -8,6 +8,7 @@ from railgauge.topo.jobs.hang.agreement import describe
 from railgauge.topo.jobs.hang.model import COLLECTIVES, Call, Communicator, Lane, Scene, Status, Track, named
 from railgauge.topo.jobs.hang.standstill import Standstill
 from railgauge.topo.jobs.hang.verdict import Verdict
+from railgauge.topo.render import findings
 
 MOST = 12
 """Communicators that are shown, those that do not go on first; the JSON document has all."""
@@ -15,13 +16,13 @@ MOST_LINES = 12
 """Lines of one communicator."""
 
 
-def record(scene: Scene, verdict: Verdict) -> dict[str, Any]:
+def document(scene: Scene, verdict: Verdict) -> dict[str, Any]:
     """The content of a railgauge/hang/1 document, without its head."""
     return {
         "verdict": verdict.text,
         "communicators": [_communicator(comm) for comm in scene.communicators.values()],
         "notes": list(scene.notes),
-        "findings": [finding.record() for finding in verdict.findings],
+        "findings": [findings.record(finding) for finding in verdict.findings],
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from railgauge.topo.values.strtol import atoi, strtol
+from railgauge.topo.values.number import atoi, strtol
 
 C = ctypes.CDLL(None)
 C.strtol.restype = ctypes.c_long

@@ -8,13 +8,14 @@ from typing import Any
 from railgauge.topo.jobs.logs.connections import Connection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import Verdict
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.render import findings
+from railgauge.topo.values.spans import listed
 
 MOST_ROWS = 48  # lines of a part; the JSON document has all
 PATTERNS = {1: "balanced tree", 2: "split tree", 3: "tree", 4: "ring", 5: "NVLS", 6: "collnet direct"}
 
 
-def record(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
+def document(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
     """The content of a railgauge/log/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -45,7 +46,7 @@ def record(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str,
         "connections": [_connection(one) for one in log.connections.kept],
         "connections_beyond": log.connections.beyond.total(),
         "allowed": list(allowed),
-        "findings": [finding.record() for finding in verdict.findings],
+        "findings": [findings.record(finding) for finding in verdict.findings],
     }
 
 
@@ -131,7 +132,7 @@ def _ranks(log: Log) -> list[str]:
     for one in log.ranks.values():
         places[one.comm, one.size, one.host].append(one.rank)
     return [
-        f"{to_list(tuple(sorted(ranks)))} of {size} on {host or 'an unnamed node'} (communicator {comm})"
+        f"{listed(sorted(ranks))} of {size} on {host or 'an unnamed node'} (communicator {comm})"
         for (comm, size, host), ranks in places.items()
     ]
 
@@ -167,7 +168,7 @@ def _connections(log: Log) -> list[str]:
     rows = []
     for (_, source, target, end, via), channels in folded.items():
         known = tuple(sorted({channel for channel in channels if channel >= 0}))
-        name = f"{'channel' if len(known) == 1 else 'channels'} {to_list(known)}: " if known else ""
+        name = f"{'channel' if len(known) == 1 else 'channels'} {listed(known)}: " if known else ""
         rows.append(f"{name}{source} -> {target}{f' [{end}]' if end else ''} via {via}")
     beyond = log.connections.beyond.total()
     return [*rows, *([f"{beyond} more, counted and not kept"] if beyond else [])]
