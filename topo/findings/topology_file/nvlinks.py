@@ -32,15 +32,6 @@ def to_gpu(link: Placed) -> bool:
     return (link.get("tclass") or "").startswith(DISPLAY)
 
 
-def peers(file: TopoFile) -> Counter[tuple[tuple[str, int], tuple[str, int]]]:
-    """NVLinks by the GPUs at both ends, in the direction that the file states."""
-    found: Counter[tuple[tuple[str, int], tuple[str, int]]] = Counter()
-    for link in file.all("nvlink"):
-        if to_gpu(link) and (target := link.get("target")) is not None:
-            found[link.key, (link.host, to_number(target))] += count(link)
-    return found
-
-
 def totals(file: TopoFile) -> Counter[tuple[str, int]]:
     """NVLinks of each GPU, to all ends together; every GPU is in it."""
     found = Counter(dict.fromkeys(gpus(file), 0))
