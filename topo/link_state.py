@@ -9,7 +9,8 @@ A PCIe link, by the surest evidence first:
    the host run faster, else at rest. The speed of a GPU's link is never held against it: it falls when the GPU rests.
 2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
    two, can do the same, a link that can do less is below its peers, and any other is as it should be.
-3. Where the twins decide nothing: a port of the NIC that is faster than the raw bit rate of the link, or a single link
+3. Where the twins decide nothing: a port of the NIC that is faster than the raw bit rate of the link; ports that are so
+   together, where another card of the host has more lanes (cards of two ports are often built so); or a single link
    below a switch that carries more than twice as much.
 
 What no end reports stays unknown. A topology file holds what both ends can do, so 2 and 3 are all that it shows.
@@ -18,9 +19,10 @@ The NVLinks of a GPU: more than half of the GPUs of the same compute capability 
 or the GPU at the other end has more of them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
@@ -56,6 +58,7 @@ class Reason(StrEnum):
     ENDS_SPEED = "a lower speed than both ends can do"
     TWINS = "less than most devices of the model can do"
     PORT = "less than a port of the NIC carries"
+    PORTS = "less than the ports of the NIC carry together"
     BELOW = "much less than a single link below it carries"
     BOGUS = "a bridge that a hypervisor or a file invented"
     SIBLINGS = "fewer NVLinks than most GPUs of the kind have"
@@ -106,10 +109,10 @@ class PciLink:
     """The facts about the link above a PCI function.
 
     model: vendor and device id. can: what the topology holds, gb_per_s what NCCL's model makes of it. now, ends: what
-    sysfs says that it runs at and that both of its ends can do, None where there is no sysfs; short: whether it runs with fewer lanes than
-    that, None when unknown. above: the place of the
-    link above the switch that it hangs on, in the same sequence. port_gbps: the fastest port, 0 without one. c2c: the
-    GPU has a chip-to-chip link to its CPU beside it. virtual: a virtual function, which has no link of its own. line: in the
+    sysfs says that it runs at and that both of its ends can do, None where there is no sysfs; short: whether it runs
+    with fewer lanes than that, None when unknown. above: the place of the link above the switch that it hangs on, in
+    the same sequence. port_gbps, ports_gbps: the fastest port and all of them in Gb/s, 0 without one. c2c: the GPU has
+    a chip-to-chip link to its CPU beside it. virtual: a virtual function, which has no link of its own. line: in the
     topology file.
     """
 
@@ -124,6 +127,7 @@ class PciLink:
     short: bool | None = None
     above: int | None = None
     port_gbps: float = 0.0
+    ports_gbps: float = 0.0
     c2c: bool = False
     virtual: bool = False
     line: int | None = None
@@ -137,6 +141,7 @@ class PciLink:
     def is_card(self) -> bool:
         """Whether a GPU or a NIC is at its end."""
         return self.kind in (Kind.GPU, Kind.NIC)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciState:
@@ -167,6 +172,10 @@ def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
     below = _by(links, lambda link: link.above)
     devices = _devices_below(links)
     cards = len({link.slot for link in links if link.is_card and not link.virtual})
+    widest: dict[str, int] = {}
+    for link in links:
+        if link.is_card:
+            widest[link.key[0]] = max(widest.get(link.key[0], 0), link.can.lanes or 0)
     states = []
     for number, link in enumerate(links):
         kin = _one_a_slot(link, twins[link.key[0], link.model or link.slot])
@@ -177,7 +186,8 @@ def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
             or PciState(link=link)
         )
         if not states[-1].is_fault:
-            states[-1] = _as_it_can(link, kin, own, devices.get(number, [])) or states[-1]
+            needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, own, devices.get(number, []))
+            states[-1] = _as_it_can(link, kin, needs) or states[-1]
     return states
 
 
@@ -212,7 +222,7 @@ def _bogus(link: PciLink, devices: Sequence[PciLink]) -> PciState | None:
     fastest = max((device.gb_per_s for device in devices), default=0.0)
     if link.gb_per_s > BOGUS_GB_PER_S or fastest < BOGUS_FACTOR * link.gb_per_s:
         return None
-    return PciState(link=link, verdict=Verdict.BELOW_PEERS, reason=Reason.BOGUS, full_gb_per_s=fastest)
+    return _narrow(link, Reason.BOGUS, fastest)
 
 
 def _as_it_runs(link: PciLink, kin: Sequence[PciLink], *, alone: bool) -> PciState | None:
@@ -238,10 +248,8 @@ def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, among
     return PciState(link=link, verdict=verdict, reason=reason, excuse=excuse, full=full, many=many, among=among)
 
 
-def _as_it_can(
-    link: PciLink, kin: Sequence[PciLink], below: Sequence[PciLink], devices: Sequence[PciLink]
-) -> PciState | None:
-    """Held against its twins, else against its ports or what is below it; None where it can do as much."""
+def _as_it_can(link: PciLink, kin: Sequence[PciLink], needs: PciState | None) -> PciState | None:
+    """Held against its twins, else what its ports or links below make of it; None where it can do as much."""
     own = link.can.gbit_per_s
     if own is None or link.kind is Kind.OTHER:
         return None
@@ -250,27 +258,29 @@ def _as_it_can(
     if many >= 2 and many * 2 > len(known):
         full = next(twin.gb_per_s for twin in known if twin.can == usual)
         less = own < (usual.gbit_per_s or 0)
-        return _below(link, Reason.TWINS, full, usual, many, len(known)) if less else None
+        state = _narrow(link, Reason.TWINS, full)
+        return replace(state, full=usual, many=many, among=len(known)) if less else None
+    return needs
+
+
+def _ports(link: PciLink, widest: int) -> PciState | None:
+    """What the ports make of it: the fastest alone, or all where another card of the host has more lanes."""
+    own = link.can.gbit_per_s or math.inf
     if link.port_gbps > own:
-        return _below(link, Reason.PORT, link.port_gbps / 8)
+        return _narrow(link, Reason.PORT, link.port_gbps / 8)
+    is_narrow = link.ports_gbps > own and (link.can.lanes or 0) < widest
+    return _narrow(link, Reason.PORTS, link.ports_gbps / 8) if is_narrow else None
+
+
+def _below(link: PciLink, below: Sequence[PciLink], devices: Sequence[PciLink]) -> PciState | None:
+    """What a single link below a switch makes of it; GPUs with a chip-to-chip link have another way to the CPU."""
     fastest = max((one.gb_per_s for one in below if one.can.gbit_per_s), default=0.0)
-    if fastest > link.gb_per_s * UPLINK_MARGIN and not any(device.c2c for device in devices):
-        return _below(link, Reason.BELOW, fastest)
-    return None
+    is_narrow = fastest > link.gb_per_s * UPLINK_MARGIN and not any(device.c2c for device in devices)
+    return _narrow(link, Reason.BELOW, fastest) if is_narrow else None
 
 
-def _below(
-    link: PciLink, reason: Reason, gb_per_s: float, full: Rate | None = None, many: int = 0, among: int = 0
-) -> PciState:
-    return PciState(
-        link=link,
-        verdict=Verdict.BELOW_PEERS,
-        reason=reason,
-        full=full or Rate(),
-        full_gb_per_s=gb_per_s,
-        many=many,
-        among=among,
-    )
+def _narrow(link: PciLink, reason: Reason, full_gb_per_s: float) -> PciState:
+    return PciState(link=link, verdict=Verdict.BELOW_PEERS, reason=reason, full_gb_per_s=full_gb_per_s)
 
 
 def first_of_each_card(states: Iterable[PciState]) -> list[PciState]:
@@ -408,5 +418,7 @@ def _listed(gpu: NvlinkGpu) -> int | None:
     return nvml.listed
 
 
-def _of(gpu: NvlinkGpu, verdict: Verdict, reason: Reason | None, full: int, excuse: Excuse | None = None) -> NvlinkState:
+def _of(
+    gpu: NvlinkGpu, verdict: Verdict, reason: Reason | None, full: int, excuse: Excuse | None = None
+) -> NvlinkState:
     return NvlinkState(gpu=gpu, verdict=verdict, reason=reason, excuse=excuse, count=gpu.count, full=full)

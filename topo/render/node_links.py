@@ -94,9 +94,13 @@ def _pci_fault(state: PciState) -> Fault:
             parts = (f"x{link.now.lanes}", f"x{full.lanes}")
         return Fault(brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends can do {full.text}")
     if state.reason is Reason.TWINS:
-        return Fault(brief=f"its twins: {full.text}", full=f"{state.many} of {state.among} such devices have {full.text}")
+        return Fault(
+            brief=f"its twins: {full.text}", full=f"{state.many} of {state.among} such devices have {full.text}"
+        )
     if state.reason is Reason.PORT:
         return Fault(brief="port is faster", full=f"carries {gb_per_s}, a port of it {state.full_gb_per_s:g}")
+    if state.reason is Reason.PORTS:
+        return Fault(brief="ports are faster", full=f"carries {gb_per_s}, its ports {state.full_gb_per_s:g}")
     return Fault(brief="narrow uplink", full=f"carries {gb_per_s}, a single link below it {state.full_gb_per_s:g}")
 
 

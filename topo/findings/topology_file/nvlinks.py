@@ -5,7 +5,6 @@ from collections import Counter
 
 from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.values.busid import to_number
 
 
 def gpus(file: TopoFile) -> dict[tuple[str, int], Placed]:

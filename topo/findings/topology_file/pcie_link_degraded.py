@@ -36,6 +36,7 @@ def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -
     beside = {
         Reason.TWINS: f"where {state.many} of {state.among} such devices have {full:g} GB/s",
         Reason.PORT: f"its port carries {full:g} GB/s",
+        Reason.PORTS: f"its ports carry {full:g} GB/s",
         Reason.BELOW: f"a single link below it carries {full:g} GB/s",
     }
     return rule.finding(

@@ -75,10 +75,15 @@ def _placed(
 
 
 def _link(pci: Element, host: str, above: int | None) -> PciLink:
-    bus_id, speed, lanes = pci.get("busid") or "?", pci.get("link_speed") or "", max(strtol(pci.get("link_width") or "") or 0, 0) or None
+    bus_id, speed, lanes = (
+        pci.get("busid") or "?",
+        pci.get("link_speed") or "",
+        max(strtol(pci.get("link_width") or "") or 0, 0) or None,
+    )
     found = SPEED.match(speed)
     ids = pci.get("vendor"), pci.get("device")
-    nets = (net for nic in pci.all("nic") for net in nic.all("net") if net.get("net") != "0")
+    nets = [net for nic in pci.all("nic") for net in nic.all("net") if net.get("net") != "0"]
+    speeds = [max(whole(net.get("speed")) or 0, 0) / 1000 for net in nets]
     return PciLink(
         key=(host, to_number(bus_id)),
         bus_id=bus_id,
@@ -87,7 +92,8 @@ def _link(pci: Element, host: str, above: int | None) -> PciLink:
         can=Rate(gt_per_s=float(found[1]) if found else None, lanes=lanes),
         gb_per_s=bandwidth.pci(speed, lanes or 0),
         above=above,
-        port_gbps=max((whole(net.get("speed")) or 0 for net in nets), default=0) / 1000,
+        port_gbps=max(speeds, default=0.0),
+        ports_gbps=sum(speeds),
         c2c=any(one.name == "c2c" for gpu in pci.all("gpu") for one in gpu.children),
         line=pci.line,
     )

@@ -89,7 +89,7 @@ def _up(node: Node, link: Link, pci: PciState | None, faults: list[Fault]) -> Wi
     text = pci.link.can.text if pci else ""
     speed = short_speed(link.gb_per_s) if link.gb_per_s < LOCAL_GB_PER_S else ""
     label = " · ".join(part for part in (text, speed) if part)
-    now = (pci and pci.link.now or Rate()).text
+    now = ((pci and pci.link.now) or Rate()).text
     problem = "; ".join(fault.full for fault in faults) or None
     facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", text) else "", problem)
     return Wire(
