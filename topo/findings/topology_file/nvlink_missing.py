@@ -34,22 +34,15 @@ def _check(file: TopoFile) -> Iterator[Finding]:
 
 def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None, *, where: str = "") -> Finding:
     """A finding of a rule about a GPU with fewer NVLinks than its siblings have or NVML lists."""
-    each, listed = bandwidth.nvlink(state.gpu.sm), state.reason is Reason.LISTED or where
+    each, listed = bandwidth.nvlink(state.gpu.sm), state.reason is Reason.LISTED or bool(where)
     if listed:
         message = f"{state.count} of {state.full} NVLinks are up{where}"
         effect = f"{state.full * each:g} -> {state.count * each:g} GB/s for this GPU"
     else:
         message = f"{state.count} NVLinks, where most GPUs of this kind have {state.full}"
         effect = f"{(state.full - state.count) * each:g} GB/s less than its siblings"
-    return rule.finding(
-        Level.WARN,
-        state.gpu.bus_id,
-        message,
-        effect=effect,
-        line=line,
-        count=state.count,
-        **{"listed" if listed else "usual": state.full},
-    )
+    evidence: dict[str, Any] = {"count": state.count, "listed" if listed else "usual": state.full}
+    return rule.finding(Level.WARN, state.gpu.bus_id, message, effect=effect, line=line, **evidence)
 
 
 RULE = Rule(
