@@ -19,17 +19,15 @@ from railgauge.topo.nccl.graph.link_facts import nvlink_states
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    by_number = {key[1]: gpu for key, gpu in gpus(file).items()}
-    told = set()
-    for state in nvlink_states(file.heard).values():
-        if state.reason is Reason.SIBLINGS:
-            told.add(state.gpu.key[1])
-            yield as_finding(RULE, state, by_number[state.gpu.key[1]].line)
+    placed = gpus(file)
+    few = [state for state in nvlink_states(file.heard).values() if state.reason is Reason.SIBLINGS]
+    yield from (as_finding(RULE, state, placed[state.gpu.key].line) for state in few)
+    told = {state.gpu.key[1] for state in few}
     there = nvlink_states(file.machine.topology, file.inventory) if file.machine and file.inventory else {}
-    for state in there.values():
-        gpu = by_number.get(state.gpu.key[1])
-        if gpu and state.reason in (Reason.SIBLINGS, Reason.LISTED) and state.gpu.key[1] not in told:
-            yield as_finding(RULE, state, gpu.line, where=" on the machine")
+    down = {state.gpu.key[1]: state for state in there.values() if state.is_fault and not state.peer}
+    for (_, number), gpu in placed.items():
+        if number in down and number not in told:
+            yield as_finding(RULE, down[number], gpu.line, where=" on the machine")
 
 
 def as_finding(rule: FileRule[Any], state: NvlinkState, line: int | None = None, *, where: str = "") -> Finding:

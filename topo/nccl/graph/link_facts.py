@@ -25,8 +25,7 @@ from railgauge.topo.link_state import (
 )
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.values.busid import to_number
-from railgauge.topo.values.number import whole
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol, whole
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology, host_of
 
