@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How findings leave: as text, a finding a line with effect and remedy below it, and as exit status."""
+"""Prints findings as text, one per line with effect and remedy below it, and turns them into an exit status."""
 
 import sys
 from collections import Counter
@@ -24,7 +24,7 @@ def _level(text: str) -> Level:
 
 
 FailOn = Annotated[
-    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit status 1 from this level on.")
+    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit with status 1 at this level or worse.")
 ]
 STYLE = {
     Level.FAIL: "bold red",
@@ -34,12 +34,12 @@ STYLE = {
     Level.UNKNOWN: "magenta",
 }
 SHOWN = (*reversed(ORDER), Level.UNKNOWN)
-FEW = 4  # findings of one rule that are shown of a whole machine
+FEW = 4  # findings of one rule shown for a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
 def leave_if_failed(findings: Sequence[Finding]) -> None:
-    """End with 70, and the errors on stderr, when rules failed by themselves; the answer stands without them."""
+    """Exit with 70 and print the errors on stderr if rules crashed; the answer of the other rules stands."""
     if errors := [one for one in findings if one.error]:
         for one in errors:
             where = f" on {one.host}" if one.host else ""
@@ -49,16 +49,16 @@ def leave_if_failed(findings: Sequence[Finding]) -> None:
 
 
 def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
-    """End with 70 when a rule failed by itself, else with 1 when a finding is at `fail_on` or worse."""
+    """Exit with 70 if a rule crashed, else with 1 if a finding is at `fail_on` or worse."""
     leave_if_failed(findings)
     if at_or_above(findings, fail_on):
         raise typer.Exit(FOUND)
 
 
 def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
-    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal.
+    """Print the findings in order, at most `most`, and a line that counts all; in colour on a terminal.
 
-    What follows and how to mend it is told once where it is the same for several.
+    Effect and remedy are printed once if several findings share them.
     """
     _tell(findings[:most])
     if most is not None and len(findings) > most:
@@ -67,18 +67,18 @@ def print_findings(findings: Sequence[Finding], most: int | None = None) -> None
 
 
 def print_folded(findings: Sequence[Finding]) -> None:
-    """As `print_findings`, shorter."""
+    """As `print_findings`, but folded."""
     tell_folded(findings)
     print(summary(findings))
 
 
 def ids_of(findings: Sequence[Finding], level: Level) -> list[str]:
-    """The rules that gave findings of a level."""
+    """The ids of the findings of a level."""
     return list(dict.fromkeys(one.id for one in findings if one.level is level))
 
 
 def tell_folded(findings: Sequence[Finding]) -> None:
-    """Of many of one rule the first, UNKNOWN by reason, PASS in a line."""
+    """Print the first findings of each rule, UNKNOWN by reason, PASS in one line."""
     shown = [one for one in findings if one.level not in (Level.PASS, Level.UNKNOWN)]
     for key, alike in groupby(shown, key=lambda one: (one.level, one.id)):
         same = list(alike)
@@ -96,23 +96,23 @@ def tell_folded(findings: Sequence[Finding]) -> None:
 
 
 def _tell(findings: Sequence[Finding]) -> None:
-    told: set[tuple[str, str]] = set()
+    printed: set[tuple[str, str]] = set()
     for finding in findings:
         place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
         named = finding.subject in finding.message or finding.subject == finding.path
         about = "" if named else f"{finding.subject}: "
         _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
         for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
-            if text and (finding.id, text) not in told:
+            if text and (finding.id, text) not in printed:
                 print(f"    {title}: {inline(text)}")
-            told.add((finding.id, text))
+            printed.add((finding.id, text))
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many findings there are of each level, the worst first."""
+    """How many findings each level has, worst first."""
     counts = Counter(finding.level for finding in findings)
     parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
-    return ", ".join(parts) or "nothing found"
+    return ", ".join(parts) or "no findings"
 
 
 def _print(before: str, level: Level, after: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of run's flags there is for NCCL as the engine."""
+"""Checks run's options for --engine nccl."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,12 @@ from railgauge.topo.errors import UsageError
 
 
 def check_nccl(device: str, ours: Mapping[str, object]) -> None:
-    """Refuse what only our own engine does; `ours` has the values of such flags.
+    """Refuse host memory and options of our own engine; `ours` has the values of these.
 
     Raises:
-        UsageError: host memory, or a flag that NCCL has nothing for.
+        UsageError: one of them is given.
     """
     if device not in (AUTO, Device.CUDA):
-        raise UsageError(f"--engine nccl --device {device}: NCCL moves memory of GPUs; leave --device out")
+        raise UsageError(f"--engine nccl --device {device}: NCCL runs on GPUs only; leave --device out")
     if given := [flag for flag, value in ours.items() if value]:
-        raise UsageError(f"--engine nccl has no {', '.join(given)}: these are of --engine railgauge")
+        raise UsageError(f"--engine nccl does not support {', '.join(given)}: use --engine railgauge")

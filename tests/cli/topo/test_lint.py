@@ -30,7 +30,7 @@ def file(tmp_path):
 
 def test_healthy_file(file):
     done = railgauge("topo", "lint", file(HEALTHY))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing found\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no findings\n", "")
 
 
 @pytest.mark.parametrize(
