@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a prediction: for each size the time, the bandwidths, what runs, and what limits."""
+"""The rows of a prediction: for each size the time, bandwidths, algorithm, and bottleneck."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -52,9 +52,9 @@ class Forecast:
 
 
 def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed) -> Forecast:
-    """Predict each size; UnavailableError for one rank alone, UsageError where the settings allow nothing."""
+    """Predict each size; UnavailableError for one rank alone, UsageError if the settings allow nothing."""
     if plan.ranks < 2:
-        raise UnavailableError("one rank alone exchanges nothing: --nodes 2, or a machine with more ranks")
+        raise UnavailableError("one rank alone exchanges nothing: use --nodes 2, or a machine with more ranks")
     passing = Passing(plan)
     limits = Limits(passing, collective)
     row = (_host_row if plan.on_host else _gpu_row)(passing, collective, allowed, limits)
@@ -62,7 +62,7 @@ def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: 
 
 
 def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
-    """Rows of ranks on host memory: railgauge's own engine, which chooses by the same model."""
+    """Rows of ranks in host memory: railgauge's own engine, which chooses by the same model."""
     plan, where = passing.plan, host_ranks(passing, collective)
     usable = host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True)
     runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
@@ -112,13 +112,13 @@ def _gpu_row(passing: Passing, collective: Collective, allowed: Allowed, limits:
 
 
 def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
-    """What NCCL takes."""
+    """NCCL's choice."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE
     choice = choose(plan, collective, size, allowed)
     if choice is None:
         raise UsageError(
-            f"NCCL_ALGO and NCCL_PROTO leave {collective} nothing that is modelled: "
+            f"NCCL_ALGO and NCCL_PROTO allow nothing that is modelled for {collective}: "
             "ring (and tree for all_reduce), with LL, LL128 or Simple"
         )
     return choice.algorithm, choice.protocol

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in few words: channel 3; channels 0-3,6."""
+"""Folds numbers: channel 3; channels 0-3,6."""
 
 from collections.abc import Sequence
 
 
 def spans(what: str, numbers: Sequence[int]) -> str:
-    """The rising numbers with what they number."""
+    """Ascending numbers folded, after the name of what they count."""
     starts = [i for i, number in enumerate(numbers) if i == 0 or number != numbers[i - 1] + 1]
     runs = [numbers[a:b] for a, b in zip(starts, [*starts[1:], len(numbers)], strict=True)]
     text = ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers at the head of a text as C, and so NCCL, reads them in XML and in settings; what follows is passed over."""
+"""Numbers at the start of a text as C, and so NCCL, reads them in XML and settings; the rest is ignored."""
 
 import re
 
@@ -11,7 +11,7 @@ MOST_DIGITS, BEYOND = 24, 1 << 64
 def strtol(text: str) -> int | None:
     """With base 0: 0x10, 020 and 16 are equal; None without a digit.
 
-    Of more than MOST_DIGITS digits it is 2^64 or its negative, which no 64 bits hold.
+    More than MOST_DIGITS digits give 2^64 or its negative, which exceed 64 bits.
     """
     found = NUMBER.match(text)
     if found is None:

@@ -99,7 +99,7 @@ def test_an_empty_file_is_called_empty(file):
     path = file("")
     for arguments in (("lint", path), ("show", "--from", path)):
         done = railgauge("topo", *arguments)
-        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: it is empty\n")
+        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: the file is empty\n")
 
 
 def test_an_empty_name_of_a_machine_is_wrong_usage(file):

@@ -115,7 +115,7 @@ def test_one_link_to_the_switch_goes_at_a_time(dgx):
         (["GPU2.nvlinks=19"], [], "at most the 18"),
         (["CPU0.width=8"], [], "only GPUs, NICs and PCI switches"),
         ([], ["NIC99"], "there is no end 'NIC99'"),
-        ([], ["NIC3", "NIC3"], "NIC3/mlx5_3 was dropped already"),
+        ([], ["NIC3", "NIC3"], "NIC3/mlx5_3 is dropped already"),
         ([], ["NVS"], "only GPUs, NICs and PCI switches"),
         ([], ["nvlink:GPU0-GPU1"], "on the NVSwitches"),
         ([], ["nvlink:NIC0"], "only GPUs have NVLinks"),

@@ -65,7 +65,7 @@ def test_an_empty_file_is_an_input_error(tmp_path):
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/urandom", "/dev/full"])
 def test_a_device_without_end_is_no_log_either(path):
-    with pytest.raises(InputError, match="a device that gives more than 1 MiB"):
+    with pytest.raises(InputError, match="a device with more than 1 MiB"):
         for _ in blocks(path):
             pass
     assert read_bytes("/dev/null", 10) == b""

@@ -139,12 +139,12 @@ def test_the_limiting_link_is_named():
 def test_a_protocol_that_passes_little_limits_before_the_links():
     (row,) = rows(plan("@h200x4"), 1 << 26, allowed=read_allowed({"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}))
     assert (row.limit.device, row.limit.link) == ("ll", None)
-    assert row.limit.what == "ring with ll passes 141 GB/s over channels of 360"
+    assert row.limit.what == "ring with ll reaches 141 of the channels' 360 GB/s"
 
 
 def test_latency_limits_small_sizes():
     (row,) = rows(plan("@h200x4"), 8)
-    assert (row.limit.by, row.limit.what, row.limit.link) == ("latency", "6 steps one after the other", None)
+    assert (row.limit.by, row.limit.what, row.limit.link) == ("latency", "6 sequential steps", None)
 
 
 def test_a_thread_of_many_gpus_starts_them_one_after_the_other():
@@ -185,7 +185,7 @@ def test_host_ranks_of_one_node_take_turns_on_its_cores():
     assert (large.algorithm, large.limit.by, large.limit.device) == ("two-shot", "bandwidth", "cores")
     cores = sum(len(rank.cpus) for rank in host_plan().system.ranks)
     (crowded,) = rows(host_plan(ranks=2 * cores), LARGE)
-    assert crowded.limit.what.endswith("a core, which 2 ranks share")
+    assert crowded.limit.what.endswith("per core, shared by 2 ranks")
 
 
 def test_host_ranks_of_several_nodes_have_rings_and_trees_and_the_planned_bandwidth():

@@ -119,7 +119,7 @@ def test_a_guess_is_told(tmp_path, dgx):
 def test_what_has_no_place_is_named(tmp_path, dgx):
     guest = guest_of(tmp_path)
     lines = list(remarks(make(dgx, guest), dgx, guest))
-    assert any("0000:01:00.0) 1af4:1041 is not the host's" in line for line in lines)
+    assert any("0000:01:00.0) 1af4:1041 was not found on the host" in line for line in lines)
     assert any(line.startswith("of the host and not in the guest: NIC mlx5_1 (0000:29:00.0)") for line in lines)
 
 
@@ -128,11 +128,11 @@ def test_gpus_of_another_model_are_doubted(dgx):
     guest = load_machine("@vm-flat")
     told = [line for line in remarks(make(dgx, guest), dgx, guest) if "is it the host of this guest?" in line]
     assert told[0].startswith("WARN: GPU0, GPU1, ")
-    assert "10de:2335 in the guest, 10de:2330 on the host" in told[0]
+    assert "10de:2335 in the VM, 10de:2330 on the host" in told[0]
 
 
 def test_strangers_are_refused(dgx):
-    with pytest.raises(InputError, match="no device of the guest is the host's"):
+    with pytest.raises(InputError, match="no device of the VM was found on the host"):
         make(dgx, load_machine("@h200x4"))
 
 

@@ -121,7 +121,7 @@ def test_a_broken_file_of_the_setting_is_an_error(machine, tmp_path):
 
 
 def test_a_cpu_without_a_number_names_its_line(machine):
-    with pytest.raises(InputError, match=r"given.xml:2: <cpu> lacks the attribute 'numaid'"):
+    with pytest.raises(InputError, match=r"given.xml:2: <cpu> has no attribute 'numaid'"):
         completed(machine, FILE.replace('numaid="0" ', ""))
 
 
