@@ -313,7 +313,7 @@ def test_a_change_that_makes_it_faster_says_why():
     )
     compared = Comparison(edits=("NIC0.width=8",), before=before, after=after)
     assert after.rows[-1].time_us < before.rows[-1].time_us
-    assert "NCCL now chooses tree, before ring" in compared.statement
+    assert "NCCL now chooses tree instead of ring" in compared.statement
 
 
 def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
@@ -324,12 +324,12 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
     )
     compared = Comparison(edits=("drop GPU7",), before=before, after=after)
     assert after.rows[-1].time_us < 0.99 * before.rows[-1].time_us  # 7 ranks exchange less than 8
-    assert re.search(r"busbw (\d+) -> \1 GB/s \([+-]0%\)$", compared.statement)
+    assert re.search(r": (\d+) -> \1 GB/s busbw \([+-]0 %\);", compared.statement)
 
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
     (told,) = slow_links(build_system(machine.topology), machine.inventory())
-    assert told.endswith("--set NIC0.width=8")
+    assert told.endswith("--set NIC0.width=8 predicts it")
     whole = load_machine("@dgx-h100")
     assert slow_links(build_system(whole.topology), whole.inventory()) == []
