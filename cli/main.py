@@ -27,11 +27,14 @@ COMMANDS = {
         "All nodes at once: dump groups equal nodes, check finds problems, link measures between nodes.",
     ),
     "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check shows whether NCCL would use it, and if not, why."),
-    "check": ("railgauge.cli.check", "Find the problems of a machine that slow or break NCCL."),
+    "check": ("railgauge.cli.check.command", "Find the problems of a machine that slow or break NCCL."),
     "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to fix it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: the effect of each, and whether it helps."),
-    "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
-    "link": ("railgauge.cli.link", "Measure bandwidth and latency between all ranks; name the slow link or rank."),
+    "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),
+    "link": (
+        "railgauge.cli.link.command",
+        "Measure bandwidth and latency between all ranks; name the slow link or rank.",
+    ),
     "log": (
         "railgauge.cli.log.commands",
         "Explain NCCL's logs and flight records; find the rank that a hung job waits for.",

@@ -14,6 +14,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     Set,
     TopoFile,
     open_machine,
@@ -31,6 +32,7 @@ def paths(
     ] = None,
     b: Annotated[str | None, typer.Argument(help="The other end, named likewise.")] = None,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     ranks: Ranks = None,
@@ -43,7 +45,7 @@ def paths(
 ) -> None:
     """Show all paths as NCCL sees them: type, hops, bandwidth; explain the one between A and B."""
     from railgauge.topo.nccl.graph.ends import find_end
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_reports_peers
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_tells_peers
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
@@ -52,17 +54,14 @@ def paths(
 
     if a and not b:
         raise UsageError("give both A and B, or neither for all pairs")
-    levels = read_levels(settings_in_force(source, settings, MEANING))
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    levels = read_levels(settings_in_force(machine, settings, MEANING))
     system = open_system(machine, ranks, device)
     table = all_paths(system, p2p=not no_p2p, levels=levels, denied=denied_pairs(system, machine.reader))
     if a and b:
         ports = port_numbers(machine)
         explanation = explain(
-            system,
-            table,
-            *(find_end(system, end, ports).id for end in (a, b)),
-            asked=nvml_reports_peers(machine.reader),
+            system, table, *(find_end(system, end, ports).id for end in (a, b)), asked=nvml_tells_peers(machine.reader)
         )
         if not as_json:
             print(describe(explanation))
