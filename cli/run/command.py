@@ -71,7 +71,7 @@ def run(
     check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report mean CPU time, with warm-up")] = 0,
-    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="end after this many seconds without progress")] = 60.0,
+    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="end after so many seconds without progress")] = 60.0,
     blocking: Annotated[
         int,
         option(
@@ -100,17 +100,24 @@ def run(
     world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="number of processes")] = None,
     local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on its host")] = None,
     min_busbw: Annotated[
-        float | None, option(DEMANDS, "--min-busbw", show_default=False, help="fail below this average bus bandwidth,
-        GB/s") ] = None, expect_transport: Annotated[ str, option(DEMANDS, "--expect-transport", help="fail unless all
-        traffic uses this transport") ] = "", counters: Annotated[bool, option(DEMANDS, "--counters", help=COUNTERS)] =
-        False, compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "", tolerance:
-        Annotated[ float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may
-        be lost") ] = None, output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document
-        to this file")] = "", tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose
-        the fastest")] = False, record: Annotated[str | None, option("Answer", "--record", help="write a flight record
-        of all ranks")] = None, as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] =
-        False, list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False, ) -> int: """Run a validated
-        collective over the planned channels, with nccl-tests' flags and table."""
+        float | None,
+        option(DEMANDS, "--min-busbw", show_default=False, help="fail below this average bus bandwidth, GB/s"),
+    ] = None,
+    expect_transport: Annotated[
+        str, option(DEMANDS, "--expect-transport", help="fail unless all traffic uses this transport")
+    ] = "",
+    counters: Annotated[bool, option(DEMANDS, "--counters", help=COUNTERS)] = False,
+    compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
+    tolerance: Annotated[
+        float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
+    ] = None,
+    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
+    tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
+    record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
+    as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
+    list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
+) -> int:
+    """Run a validated collective over the planned channels, with nccl-tests' flags and table."""
     if list_all:
         from railgauge.cli.run import listing
 

@@ -45,7 +45,7 @@ def paths(
 ) -> None:
     """Show all paths as NCCL sees them: type, hops, bandwidth; explain the one between A and B."""
     from railgauge.topo.nccl.graph.ends import find_end
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_tells_peers
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_reports_peers
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
@@ -61,7 +61,10 @@ def paths(
     if a and b:
         ports = port_numbers(machine)
         explanation = explain(
-            system, table, *(find_end(system, end, ports).id for end in (a, b)), asked=nvml_tells_peers(machine.reader)
+            system,
+            table,
+            *(find_end(system, end, ports).id for end in (a, b)),
+            asked=nvml_reports_peers(machine.reader),
         )
         if not as_json:
             print(describe(explanation))

@@ -114,7 +114,7 @@ def _ring(wiring: Wiring, ring: Candidates, tree: Candidates, nodes: int, cross_
 
 
 def _tree(wiring: Wiring, tree: Candidates, nodes: int, cross_nic: int, count: int) -> Graph:
-    """The tree with the channels of the ring if it carries no less than NCCL's, which is taken if it carries as much."""
+    """The tree with the ring's channels if it carries no less than NCCL's, which is taken if it carries as much."""
     found = tree.found.by_count
     if total(found, count) < tree.theirs * (1 - EQUAL) or count not in found:
         count = choose(found, most_carrying(found, limits_of(wiring)), like=len(tree.nccl.channels))
