@@ -16,11 +16,11 @@ def json_value(data: bytes | str) -> Any:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a number")
+    raise ValueError(f"{text} is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"{text[:20]} is out of range")
+        raise ValueError(f"{text[:20]} is not a finite number")
     return value

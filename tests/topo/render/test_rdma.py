@@ -61,7 +61,7 @@ def test_gids_of_one_address_share_a_line(tree):
 
 def test_settings_that_take_ports_away_are_told(tree):
     assert "NCCL does not use mlx5_bond_0: excluded by NCCL_IB_HCA" in text(tree, NCCL_IB_HCA="=mlx5_0")
-    assert "'mlx5_7' names no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
+    assert "'mlx5_7' matches no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
     assert "NCCL does not use mlx5_0, mlx5_1, mlx5_bond_0: NCCL_NET=Socket" in text(tree, NCCL_NET="Socket")
 
 

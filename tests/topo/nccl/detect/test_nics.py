@@ -95,7 +95,7 @@ def test_what_only_libibverbs_knows_is_left_out_without_it(machine, rdma):
     result = scan(machine.reader(), {})
     net = next(e for e in result.topology.root.walk() if e.name == "net")
     assert (net.get("maxconn"), net.get("gdr")) == (None, None)
-    assert any("maxconn of mlx5_0 is left out" in warning for warning in result.warnings)
+    assert any("maxconn of mlx5_0 omitted" in warning for warning in result.warnings)
     assert any("gdr of mlx5_0 omitted, which counts as 0" in warning for warning in result.warnings)
     build_system(result.topology)
 
@@ -122,7 +122,7 @@ def test_two_functions_of_a_card_are_one_device_to_nccl(machine, rdma):
 def test_a_function_whose_card_the_guest_lacks_hangs_on_the_first_cpu(machine, rdma):
     hca(machine, rdma, "mlx5_0", PORT, "0000:01:02.1")  # NCCL looks for 0000:01:00.0
     result = scan(reader(machine, mlx5_0=(1, 1)), {})
-    assert any(warning.startswith("mlx5_0 hangs on the first CPU") for warning in result.warnings)
+    assert any(warning.startswith("mlx5_0 placed on the first CPU") for warning in result.warnings)
 
 
 def test_a_rate_that_is_unreadable_counts_as_ten_gigabits(machine, rdma):
