@@ -39,14 +39,13 @@ def join(
     """Join the channels of nodes, equal or not, into the rings and trees that all their ranks execute."""
     from railgauge.topo.channels.joined import join as join_nodes
     from railgauge.topo.nccl.settings.steering import read_steering
-    from railgauge.topo.render.joined_json import as_record
-    from railgauge.topo.render.joined_text import joined_lines
+    from railgauge.topo.render.joined import joined_document, joined_lines
 
     names = _names(nodes)
     steering = read_steering(settings_in_force(None if "live" in names else names[0], settings))
     found = {name: _searched(name, len(names), policy, steering, merged=merged, p2p=not no_p2p) for name in set(names)}
     joined = join_nodes([(name, *found[name]) for name in names], steering)
-    answer = document("plan", "", **as_record(joined))
+    answer = document("plan", "", **joined_document(joined))
     if output is not None:
         write_text(output, json_text(answer) + "\n")
     if as_json:

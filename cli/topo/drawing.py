@@ -14,9 +14,9 @@ from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.matrix import NICS, matrix
+from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
-from railgauge.topo.render.wire_text import nvlinks_text
 from railgauge.topo.xml.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
