@@ -5,15 +5,16 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
+import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge import __version__
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.values.printable import printable
 
@@ -49,6 +50,18 @@ def terminal_width() -> int | None:
     from railgauge.cli.terminal import console
 
     return console().width
+
+
+def check_folders(paths: Sequence[str]) -> None:
+    """Refuse, before a long run, a file that could not be written after it.
+
+    Raises:
+        UnavailableError: there is no folder for a file.
+    """
+    for path in paths:
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            raise UnavailableError(f"cannot write {path}: there is no folder {folder}")
 
 
 def print_lines(lines: "Iterable[Line]") -> None:

@@ -39,11 +39,14 @@ def scan(
     environment: Mapping[str, str],
     gpus: tuple[int, ...] | None = None,
     topo_file: Topology | None = None,
+    *,
+    tolerant: bool = False,
 ) -> Scan:
     """Read a machine.
 
     `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does. What `topo_file` says is
-    taken as it is; without one the file that NCCL would take applies.
+    taken as it is; without one the file that NCCL would take applies, and where that is invalid, InputError: a warning
+    if `tolerant`.
     """
     found, chosen, warnings = _gpus(reader, environment, gpus)
     if not chosen:
@@ -51,7 +54,7 @@ def scan(
     nics, remarks = read_nics(reader, environment)
     warnings += remarks
     if topo_file is None:
-        topo_file, remarks = given_file(reader, environment)
+        topo_file, remarks = given_file(reader, environment, tolerant=tolerant)
         warnings += remarks
     numa = numa_nodes(reader)
     detection = Detection(reader, environment)
