@@ -12,10 +12,10 @@ from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.render.matrix import NICS, matrix
+from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
-from railgauge.topo.render.wire_text import nvlinks_text
 from railgauge.topo.xml.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
