@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.values.cpuset import from_list, from_mask, to_mask
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 
