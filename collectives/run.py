@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     from railgauge.collectives.nccl_run import NcclRun
 
 STOP_WITHIN_S = 2.0
-"""How long the ranks of an interrupted process have to come out of the engine."""
+"""How long the ranks of an interrupted process may take to leave the engine, in seconds."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What rank 0 has to tell, as it comes in."""
+    """The parts of rank 0's document, as they arrive."""
 
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
@@ -75,24 +75,23 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process's part ended: rank 0's document (None elsewhere, or before ranks had met), and what went wrong."""
+    """How a process's part ended: rank 0's document (None elsewhere, or before the rendezvous), and the error."""
 
     document: RunDocument | None
     error: BaseException | None
     joined: bool
-    """All its ranks had joined, so that rank 0 tells of their errors."""
+    """All its ranks had joined, so rank 0 reports their errors."""
     timed_at: TuningPlace | None = None
-    """Where the document's times were measured, once they all were; rank 0's process has it."""
+    """The machine of the document's times, once all are measured; in rank 0's process only."""
     record: Record | None = None
-    """The flight record, where it was asked for (`Job.record`); rank 0's process has it."""
+    """The flight record, if requested (`Job.record`); in rank 0's process only."""
 
 
 def run_process(job: Job, place: Place, say: Callable[[str], None], report: Callable[[Finished], int]) -> int:
-    """Run all ranks of this process. `say` takes the table's lines as they come (rank 0 only), `report` the end.
+    """Run all ranks of this process. `say` takes the table's lines one by one (rank 0 only), `report` the end.
 
-    What `report` returns is returned. It is called before the other processes can be sure that this one is done with
-    them: a launcher that sees one of them fail takes the others down. Each rank has a thread, so that this one stays
-    free for signals: an interrupt ends all ranks of the job.
+    Returns what `report` returns. It is called before this process leaves: a launcher that sees one process fail ends
+    the others. Each rank has a thread, so that this one can handle signals: an interrupt ends all ranks of the job.
     """
     try:
         with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
@@ -108,7 +107,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
                 cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
             document = ranks[0].document
-            if place.process == 0 and cause and document is None:  # its rank does not come out of what it is in
+            if place.process == 0 and cause and document is None:  # its rank does not return
                 document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
             return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
@@ -123,7 +122,7 @@ def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
         thread.start()
     try:
         for rank in ranks:
-            rank.over.wait()  # Thread.join(), interrupted, takes the thread for ended (CPython 3.11)
+            rank.over.wait()  # an interrupted Thread.join() marks the thread as ended (CPython 3.11)
     except BaseException:
         meeting.fail("interrupted")
         for rank in ranks:
@@ -132,7 +131,7 @@ def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
 
 
 def _first_cause(errors: list[BaseException]) -> BaseException | None:
-    """The error that the others follow from: ranks that were only told to stop have a RunError."""
+    """The error that caused the others: ranks that were only stopped have a RunError."""
     return next((error for error in errors if not isinstance(error, RunError)), errors[0] if errors else None)
 
 
@@ -140,7 +139,7 @@ class _Rank:
     """One rank's run."""
 
     def __init__(self, job: Job, meeting: Meeting, rank: int, local_rank: int, say: Callable[[str], None]) -> None:
-        """`local_rank`: its number among those of its host, which a GPU is chosen by."""
+        """`local_rank`: its number among those of its host, which selects its GPU."""
         self.rank = rank
         self._local_rank = local_rank
         self.document: RunDocument | None = None
@@ -155,11 +154,11 @@ class _Rank:
         self._bootstrap: Bootstrap | None = None
 
     def run(self) -> None:
-        """Join, connect, measure and report; what went wrong is kept in `error`, and `over` is set at the end."""
+        """Join, connect, measure and report; an error is kept in `error`, and `over` is set at the end."""
         try:
             self._run()
         except BaseException as error:
-            self.error = self.error or error  # without it a rank that never came to its end would have passed
+            self.error = self.error or error  # without it a rank that never ended would have passed
         finally:
             self.over.set()
 
@@ -183,7 +182,7 @@ class _Rank:
 
     @property
     def joined(self) -> bool:
-        """Whether it came as far as to meet all others."""
+        """Whether it had joined."""
         return self._bootstrap is not None
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
@@ -227,7 +226,7 @@ class _Rank:
         comm = connect(bootstrap, peers, plan, network, self._log, fault=self._job.fault)
         with binding:
             self._measure_on(comm, bootstrap, outcome)
-            comm.close()  # before the others are told that this rank leaves
+            comm.close()  # before the others learn that this rank leaves
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
@@ -267,7 +266,7 @@ class _Rank:
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
-            raise RunError("the injected fault never came: that rank sends no such message on that channel")
+            raise RunError("the injected fault did not occur: that rank sends no such message on that channel")
 
     def _check_root(self, ranks: int) -> None:
         if self._job.root >= ranks:

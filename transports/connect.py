@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects wires: for each that ends here a FIFO is offered, and for each that begins here one is opened, over shared
-memory or a socket; over NET/IB both ends are made and then joined. The bootstrap carries what ends tell each other.
+memory or a socket; over NET/IB both ends are made and then joined. The bootstrap carries the facts that the ends
+exchange.
 """
 
 import os
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from railgauge.transports.ib.connect import IbEnd, IbEnds
 
 REACH_SHARE = 0.5
-"""A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
+"""A rank gives up connecting after this share of the timeout: it knows the reason, the ranks that wait for it do
+not."""
 
 Offer: TypeAlias = str | list[str | int]
-"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as hex."""
+"""What a receiver sends to its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as
+hex."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
@@ -77,7 +80,7 @@ class Connector:
         return made
 
     def register(self, address: int, size: int) -> bool:
-        """Let RDMA devices send from memory without a copy; False where nothing goes by one.
+        """Let RDMA devices send from memory without a copy; False when no connection uses one.
 
         Raises:
             UnavailableError: a device cannot register it.
@@ -98,12 +101,12 @@ class Connector:
         return self._ib
 
     def abort(self) -> None:
-        """Close sockets and queue pairs, whatever is under way."""
+        """Close sockets and queue pairs, even with operations under way."""
         for proxy in self._proxies:
             proxy.abort()
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; harmless when called twice."""
+        """Send what the others still have to receive, and end; may be called twice."""
         for proxy in self._proxies:
             proxy.close()
 
@@ -199,13 +202,15 @@ class Connector:
 
     def _shm_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, str):
-            raise UsageError(f"rank {wire.target} offers no shared memory on channel {wire.channel}: another plan?")
+            raise UsageError(
+                f"rank {wire.target} offers no shared memory on channel {wire.channel}: do the plans differ?"
+            )
         doorbell = self._doorbell_of(wire.target)
         return opened(wire.target, lambda: native.ShmSender(wire.target, doorbell, offer))
 
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, list) or not wire.devices:
-            raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: another plan?")
+            raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: do the plans differ?")
         host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
         interface, timeout_s = self._interface(wire.devices[0]), self._job.timeout_s
         socks = connect(
@@ -236,7 +241,7 @@ class Connector:
         if device >= len(self._interfaces):
             names = ", ".join(one.name for one in self._interfaces)
             raise UnavailableError(
-                f"rank {self._rank}: the plan names {NET_SOCKET}/{device}, but this process may use {names}: "
+                f"rank {self._rank}: the plan names {NET_SOCKET}/{device}, but this process can use only {names}: "
                 f"is NCCL_SOCKET_IFNAME the same for all ranks of this host?"
             )
         return self._interfaces[device]
@@ -252,7 +257,7 @@ def _name(wire: Wire) -> Name:
 
 def _facts(wire: Wire, other: int, offer: Offer | None) -> bytes:
     if not isinstance(offer, str):
-        raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: another plan?")
+        raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: do the plans differ?")
     return bytes.fromhex(offer)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data connections of NET/Socket from the side that receives: one rank listens, and takes those that it expects.
+"""The data connections of NET/Socket from the receiving side: one rank listens, and accepts those that it expects.
 
 Whoever connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
-others are dropped and logged, and hold up nobody meanwhile.
+others are dropped and logged, without delaying anyone.
 """
 
 import contextlib
@@ -22,16 +22,16 @@ from railgauge.transports.interface import Interface
 from railgauge.transports.strangers import Strangers
 
 TO_READ = OPENING + PROOF + NAME.size
-"""All that a connecting rank sends before its data, which is not ours to read."""
+"""All that a connecting rank sends before its data, which only the native transport reads."""
 STRANGERS_S = 10.0
 MOST_STRANGERS = 1024
-"""So many connections that have not said who they are may be open, beyond those that are expected."""
+"""How many unidentified connections may be open, beyond those that are expected."""
 TICK_S = 0.1
 
 
 @dataclass(slots=True, eq=False)
 class _Arrival:
-    """A connection that has not yet said who it is."""
+    """A connection that has not yet identified itself."""
 
     sock: socket.socket
     handshake: ServerHandshake
@@ -73,9 +73,9 @@ class DataListener:
 
     @contextlib.contextmanager
     def accepting(self, expected: set[Name], deadline: float, over: Callable[[], bool]) -> Iterator[None]:
-        """Take the expected connections while the block runs, and wait at its end until all are there.
+        """Accept the expected connections while the block runs, and wait at its end until all have arrived.
 
-        `over` tells that the run has ended meanwhile. The connections are `taken` afterwards.
+        `over` says whether the run has ended meanwhile. The connections are `taken` afterwards.
 
         Raises:
             PeerLostError: some did not come before the deadline (time.monotonic()); it names the ranks.
@@ -107,7 +107,7 @@ class DataListener:
         return [self._found.pop(name) for name in names]
 
     def close(self) -> None:
-        """Listen no more; what was not taken is closed too."""
+        """Stop listening; connections that were not taken are closed too."""
         for key in list(self._selector.get_map().values()):
             self._drop(key.fileobj)  # type: ignore[arg-type]
         self._selector.close()
@@ -142,13 +142,13 @@ class DataListener:
 
     def _drop_surplus(self) -> None:
         for arrival in self._strangers.surplus():
-            self._refuse(arrival, "it had proved nothing when there was no room for others")
+            self._refuse(arrival, "it had not authenticated when the limit of open connections was reached")
 
     def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
         try:
             data = arrival.sock.recv(TO_READ - arrival.read)
             if not data:
-                raise AuthenticationError("it closed the connection before it had proved anything")
+                raise AuthenticationError("it closed the connection before it authenticated")
             arrival.read += len(data)
             arrival.sock.sendall(arrival.handshake.feed(data))
             if len(arrival.handshake.rest) == NAME.size:
@@ -161,7 +161,9 @@ class DataListener:
     def _take(self, arrival: _Arrival, missing: set[Name]) -> None:
         name = Name(*NAME.unpack(arrival.handshake.rest))
         if name not in missing:
-            raise AuthenticationError(f"channel {name.channel} from rank {name.source} is not expected here, or twice")
+            raise AuthenticationError(
+                f"channel {name.channel} from rank {name.source} is not expected here, or is a duplicate"
+            )
         set_options(arrival.sock, self._timeout_s)
         self._selector.unregister(arrival.sock)
         self._strangers.remove(arrival, arrival.peer)
@@ -172,10 +174,10 @@ class DataListener:
         now = time.monotonic()
         for arrival in self._strangers:
             if now - arrival.since > STRANGERS_S:
-                self._refuse(arrival, f"it said too little in {STRANGERS_S:g} s")
+                self._refuse(arrival, f"it did not identify itself within {STRANGERS_S:g} s")
 
     def _refuse(self, arrival: _Arrival, why: str) -> None:
-        self._complaints.refuse("data connection refused of", arrival.peer, why)
+        self._complaints.refuse("data connection rejected from", arrival.peer, why)
         self._strangers.remove(arrival, arrival.peer)
         self._drop(arrival.sock)
 

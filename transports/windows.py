@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows: memory of each rank of a host that all of them map, for arrays that collectives need not copy."""
+"""Registered memory: memory of each rank of a host that all of them map, for arrays that collectives need not copy."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,14 @@ from railgauge.transports.group import Group
 
 
 def allocate(group: Group, board: Board, size: int) -> memoryview:
-    """`size` bytes of this rank's memory, zeroed, which the others map; all ranks of the board's group call it.
+    """`size` bytes of this rank's memory, zeroed, which the others map; all ranks of the shared segment's group call
+    it.
 
-    Each may give another size. The memory is there as long as something holds the view. It goes back to the system in
-    a later call, once no rank holds its part, or with the board.
+    Sizes may differ. The memory exists as long as something holds the view. It goes back to the system in a later call,
+    once no rank holds its part, or with the segment.
 
     Raises:
-        UnavailableError: on any rank there is not as much, or it cannot be mapped; all ranks raise it.
+        UnavailableError: on any rank there is too little memory, or it cannot be mapped; all ranks raise it.
         RunError: a rank was lost meanwhile.
     """
     windows = board.windows
@@ -25,7 +26,7 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
     if wanted > left:
         raise UnavailableError(
             f"{wanted} bytes of shared memory for {len(told)} ranks: this machine, or its control group, has {left} "
-            f"left: make the arrays smaller, or the group's memory.max larger"
+            f"left: use smaller arrays, or raise the group's memory.max"
         )
     view: list[memoryview] = []
     try:
@@ -41,7 +42,7 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
 
 
 def _on_all(group: Group, attempt: Callable[[], str | None]) -> list[str]:
-    """What `attempt` gives on each rank; the first rank's error when it fails on any."""
+    """The result of `attempt` on each rank; the first rank's error when it fails on any."""
     given, why = None, None
     try:
         given = attempt()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurement of one pair of GPUs by one mover: short and long messages timed, every byte of fresh ones checked."""
+"""The measurement of one pair of GPUs by one copy method: short and long messages timed, every byte of fresh ones
+checked.
+"""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,25 +12,29 @@ from railgauge.collectives.link.mover import Flow, Mover
 from railgauge.collectives.verification import Verdict
 
 Checked = tuple[int, int, float, float, float]
-"""What a Verdict holds after its kind."""
+"""The fields of a Verdict after its kind."""
 
 
 class GpuLink(Protocol):
-    """The way between two GPUs: `native.GpuLink`, or a made-up one."""
+    """The path between two GPUs: `native.GpuLink`, or a fake one."""
 
     def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
-        """What one of `times` messages of `size` bytes takes, an answer included."""
+        """Seconds of one of `times` messages of `size` bytes, including the answer."""
 
     def check(self, mover: int, size: int, seed: int) -> tuple[Checked, Checked]:
-        """Send fresh bytes both ways: what is wrong with those that the lower GPU got, and the higher one."""
+        """Send fresh bytes in both directions: what is wrong with those that the lower GPU received, and the higher
+        one.
+        """
 
     def abort(self) -> None:
-        """End what another thread measures."""
+        """End another thread's measurement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFigures:
-    """Seconds of one message, and the bytes that came wrong; what is of each direction has that to the higher first."""
+    """Seconds of one message, and the number of wrong bytes; pairs of values have the direction to the higher GPU
+    first.
+    """
 
     one_way_s: tuple[float, float]
     both_s: float
@@ -38,15 +44,15 @@ class GpuFigures:
 
 
 def room(job: LinkJob) -> int:
-    """Bytes of each buffer: of a long message, or of a short one with its flags (collectives/native/gpu/link.h)."""
+    """Bytes of each buffer: for a long message, or a short one with its flags (collectives/native/gpu/link.h)."""
     return max(job.bytes, 2 * (job.latency_bytes + 3))
 
 
 def measure_pair(link: GpuLink, mover: Mover, job: LinkJob, seed: int) -> GpuFigures:
-    """Measure in turns, the best of which counts, and then check, with data of that seed's own.
+    """Measure in turns, use the best one, and then verify with data of that seed.
 
     Raises:
-        WaitTimeoutError: the GPUs were not done in time. AbortedError: `abort` was called.
+        WaitTimeoutError: the GPUs did not finish in time. AbortedError: `abort` was called.
     """
 
     def turn() -> tuple[float, float, float, float]:

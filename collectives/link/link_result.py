@@ -25,7 +25,7 @@ class RankPlace:
 
 @dataclass(slots=True, kw_only=True)
 class LinkResult:
-    """Ranks are empty before they have met; of `links` there are as many as were measured before an error."""
+    """Ranks are empty before the rendezvous; `links` are those measured before an error."""
 
     job: LinkJob
     ranks: list[RankPlace] = field(default_factory=list)
@@ -35,11 +35,11 @@ class LinkResult:
 
     @property
     def noun(self) -> str:
-        """What is linked, for people."""
+        """The noun for the ends of the links."""
         return "GPU" if self.job.device is Device.CUDA else "rank"
 
     def name(self, rank: int) -> str:
-        """A rank as people know it: its host where each has one alone, else its number; a GPU by its number."""
+        """A rank's name: its host if each host has only one, else its number; a GPU by its number."""
         if self.job.device is Device.CUDA:
             return f"{self.noun} {rank}"
         hosts = [each.host for each in self.ranks]
@@ -48,7 +48,7 @@ class LinkResult:
         return f"rank {rank}" if len(set(hosts)) == 1 else f"rank {rank} on {hosts[rank]}"
 
     def content(self, findings: Sequence[Finding]) -> dict[str, Any]:
-        """The document but for its head; a link for each direction."""
+        """The document without its head; a link for each direction."""
         job, halves = self.job, self.bisection
         return {
             "status": verdict_of(self.error),

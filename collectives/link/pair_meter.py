@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part in the measurement of a pair: short and long messages timed, every byte of fresh ones checked."""
+"""One rank's part in the measurement of a pair: short and long messages timed, every byte of fresh ones verified."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,18 +14,18 @@ from railgauge.collectives.verification import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What one rank of a pair has seen; seconds are of one message."""
+    """One rank's results of a pair; seconds are for one message."""
 
     rank: int
     peer: int
     out_s: float
-    """It sends, the peer takes."""
+    """It sends, the peer receives."""
     both_s: float
     """Both send."""
     there_and_back_s: float | None
-    """A short one and its answer; the rank that asked has it."""
+    """A short round trip; known to the rank that started it."""
     wrong: int
-    """Bytes that came otherwise than they were sent."""
+    """Received bytes that differ from those sent."""
     first_wrong: str | None
     via: str
     planned: str
@@ -46,7 +46,7 @@ class PairMeter:
         self._ranks = ranks
         size = max(job.bytes, job.latency_bytes)
         self._source, self._destination = Buffer(size), Buffer(size)
-        self._source.poison(size)  # pages that were never written are all one
+        self._source.poison(size)  # unwritten pages all map the same zero page
         self._armed = False
         self.fault_fired = False
 
@@ -82,7 +82,7 @@ class PairMeter:
         )
 
     def _turn(self, lane: Lane, peer: int) -> tuple[float, float, float, float]:
-        """Seconds of a short message and its answer, of a long one out and of one in, and of both at once."""
+        """Seconds of a short round trip, of a long message out and of one in, and of both at once."""
 
         def seconds(traffic: Traffic, size: int, times: int) -> float:
             source, destination = self._source.memory, self._destination.memory
@@ -98,7 +98,7 @@ class PairMeter:
         return answered, one_way[Traffic.SEND], one_way[Traffic.RECEIVE], seconds(Traffic.BOTH, long, n)
 
     def _check(self, lane: Lane, peer: int, size: int, seed: int) -> Verdict:
-        """Exchange random bytes, and compare each with what the peer has sent."""
+        """Exchange random bytes, and compare each with the one that the peer sent."""
         kind = PatternKind.RANDOM
         pattern = native.Pattern(self._ranks, Dtype.UINT8, Redop.SUM, seed, kind)
         native.fill_pattern(pattern, self._rank, self._source.memory, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process's part in measuring links: it arrives, meets the others as one rank, measures, and rank 0 reports."""
+"""One process's part in measuring links: it joins as one rank, measures, and rank 0 reports."""
 
 import contextlib
 from collections.abc import Callable
@@ -19,17 +19,16 @@ class Taken:
     """How a process's part ended."""
 
     result: LinkResult
-    """What was measured, as far as it came."""
+    """The results so far."""
     error: BaseException | None
     joined: bool
-    """It had met all others, so that rank 0 tells of its error."""
+    """It had joined, so rank 0 reports its error."""
 
 
 def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], int]) -> int:
-    """Be the rank that this process is; what `report` returns is returned.
+    """Run this process's rank; returns what `report` returns.
 
-    It is called before the other processes can be sure that this one is done with them: a launcher that sees one of
-    them fail takes the others down.
+    It is called before this rank leaves: a launcher that sees one process fail ends the others.
     """
     result = LinkResult(job=job)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each rank sits on its host: the cores that are its own, and their NUMA node."""
+"""The placement of each rank on its host: its own cores, and their NUMA node."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 
 Seat = tuple[list[int], int | None]
-"""The cores (none where nothing is known), and the NUMA node (None: unknown)."""
+"""The cores (empty if unknown), and the NUMA node (None: unknown)."""
 
 
 def seats(bootstrap: Bootstrap, peers: Sequence[Peer], environ: Mapping[str, str] = os.environ) -> list[Seat]:
-    """All ranks' seats, as the first rank of each host plans them; all ranks call it together.
+    """All ranks' placements, as the first rank of each host plans them; all ranks call it together.
 
     Raises:
         InputError: a topology file is damaged. RunError: a rank was lost meanwhile.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page about a result: the picture, the rows, and what moved the bytes. Self-contained: no script, nothing
-loaded.
+"""One HTML page about a result: the picture, the rows, and the connections. Self-contained: it has no script and loads
+nothing.
 """
 
 from collections.abc import Iterable, Sequence

@@ -325,7 +325,7 @@ def test_ranks_that_do_not_agree_over_pairs_are_told(transport):
 
     got = on_ranks(3, body, timeout_s=2.0)
     assert all(isinstance(one, RunError) for one in got), got
-    told = r"ranks part at operation #1: .*rank 1 called alltoall of 3 float.*: counts differ"
+    told = r"ranks diverge at operation #1: .*rank 1 called alltoall of 3 float.*: counts differ"
     assert all(re.search(told, str(one)) for one in got), got
 
 
@@ -336,7 +336,7 @@ def test_boards_name_what_each_rank_is_in():
 
     first, second = "rank 0 called all_reduce of 8 float, max", "rank 1 called broadcast of 9 float, root 0"
     for told in on_ranks(2, body):
-        assert f"ranks part at operation #1: {first}; {second}: collectives differ" in str(told)
+        assert f"ranks diverge at operation #1: {first}; {second}: collectives differ" in str(told)
 
 
 @settings(deadline=None)

@@ -80,7 +80,7 @@ def test_different_counts_are_named(make, ranks):
 
     kind, message = told_at_once(ranks, make, body)
     assert kind is MismatchError
-    assert "ranks part at operation #2: " in message
+    assert "ranks diverge at operation #2: " in message
     assert f"rank {ranks - 1} called all_reduce of 32 float, sum" in message
     assert "called all_reduce of 64 float, sum" in message
     assert "counts differ" in message
@@ -148,7 +148,7 @@ def test_ranks_that_each_take_themselves_for_the_root_are_told_by_the_next_opera
 
     kind, message = told_to_all(2, make, body)
     assert kind is MismatchError
-    assert "ranks part at operation #1: " in message
+    assert "ranks diverge at operation #1: " in message
     assert "roots differ" in message
 
 
@@ -172,7 +172,7 @@ def test_the_same_operations_in_another_order_are_named_by_the_first(make):
             call(buffer)
 
     message = told_to_all(2, make, body)[1]
-    assert "ranks part at operation #2: rank 0 called all_reduce of 8 float, sum; rank 1 called broadcast" in message
+    assert "ranks diverge at operation #2: rank 0 called all_reduce of 8 float, sum; rank 1 called broadcast" in message
 
 
 @over_both
@@ -185,7 +185,7 @@ def test_one_call_too_many_is_told_with_where_the_others_stand(make):
     kind, message = told_to_all(3, make, body)
     assert kind is PeerLostError
     assert "rank 1 did not take part: ranks 0 and 2 wait in all_reduce #4 for rank 1, " in message
-    assert "which has called none since all_reduce #3" in message
+    assert "which has called no collective since all_reduce #3" in message
 
 
 @over_hosts_too
@@ -195,7 +195,7 @@ def test_a_rank_that_never_calls_is_told(make):
             comm.all_reduce(np.ones(8, np.float32))
 
     message = told_to_all(3, make, body)[1]
-    assert "ranks 1 and 2 wait in all_reduce #1 for rank 0, which has called no collective yet" in message
+    assert "ranks 1 and 2 wait in all_reduce #1 for rank 0, which has not called a collective yet" in message
 
 
 def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():

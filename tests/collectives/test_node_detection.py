@@ -78,7 +78,7 @@ def test_the_live_machine_is_described_by_the_interfaces_that_may_be_used():
 
 
 def test_no_interface_at_all_is_an_error_that_lists_them():
-    with pytest.raises(UnavailableError, match=r"NCCL_SOCKET_IFNAME=nosuch matches none.*lo"):
+    with pytest.raises(UnavailableError, match=r"NCCL_SOCKET_IFNAME=nosuch matches no interface.*lo"):
         detect_node("here", 2, 2, None, QUIET, {"NCCL_SOCKET_IFNAME": "nosuch"})
 
 

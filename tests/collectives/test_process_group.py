@@ -272,7 +272,7 @@ def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_thi
         ({}, "not given"),
         ({"rank": 0}, "belong together"),
         ({"init_method": "tcp://h:1?rank=0", "rank": 1, "world_size": 2}, "the init method says 0"),
-        ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "no init method"),
+        ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "not an init method"),
         ({"rank": 2, "world_size": 2}, "not in a world of 2"),
     ],
 )

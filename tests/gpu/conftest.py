@@ -15,7 +15,7 @@ from railgauge.topo.errors import UnavailableError
 def fake_gpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, str]]:
     """`fake_gpus(3, faults="cuInit=803", memory=1 << 30)`: an environment for processes, with so many GPUs."""
     if not native.has_gpu_kernels():
-        pytest.skip("this build has no GPU kernels: it was made without nvcc")
+        pytest.skip("this build has no GPU kernels: it was built without nvcc")
     if shutil.which(made_up.COMPILER[0]) is None:
         pytest.skip(f"no {made_up.COMPILER[0]} to build a made-up libcuda with")
     folder = tmp_path_factory.mktemp("gpus")

@@ -53,7 +53,7 @@ def test_matrices_of_one_way_of_both_and_of_latency(fake_gpus):
     ("setting", "why"),
     [
         ({"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the way is NVL"),
-        ({"FAKE_CUDA_FAULTS": "cuCtxEnablePeerAccess=217"}, "CUDA gives them no access to each other's memory"),
+        ({"FAKE_CUDA_FAULTS": "cuCtxEnablePeerAccess=217"}, "CUDA does not let them access each other's memory"),
     ],
 )
 def test_without_p2p_it_goes_through_the_host_and_says_why(fake_gpus, setting, why):

@@ -11,7 +11,7 @@ def test_so_many_are_logged_of_an_hour_and_the_last_says_so(caplog, monkeypatch)
         strangers.log(f"stranger {number}")
     assert [record.getMessage() for record in caplog.records] == [
         *(f"railgauge: stranger {number}" for number in range(MOST - 1)),
-        f"railgauge: stranger {MOST - 1}; others are not logged for an hour",
+        f"railgauge: stranger {MOST - 1}; further ones are not logged for an hour",
     ]
     caplog.clear()
     now[0] += PERIOD_S + 1

@@ -62,7 +62,7 @@ def test_equal_secrets_pass(secret):
 def test_both_sides_learn_that_secrets_differ(client, server):
     here, there = both(client, server)
     assert isinstance(here, AuthenticationError)
-    assert "the job secret here and that of" in str(here)
+    assert "the job secret here differs from that of" in str(here)
     assert isinstance(there, AuthenticationError)
     assert "its job secret differs" in str(there)
 
@@ -139,7 +139,7 @@ def test_strangers_never_get_through(pieces, opens_well):
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02", b"SSH-2.0-x", b"R\n", b"RGAUTH2\n"])
 def test_other_protocols_are_refused_at_their_first_bytes(data):
-    with pytest.raises(AuthenticationError, match="no railgauge"):
+    with pytest.raises(AuthenticationError, match="not speak railgauge"):
         ServerHandshake(b"", HUB).feed(data)
 
 

@@ -75,7 +75,7 @@ def test_what_another_rank_says_of_its_end_is_one_line_that_steers_no_terminal()
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
     for text in texts(come((1, 4), (3, 4), timeout_s=0.7)):
         assert text == (
-            "PeerLostError: waited 0.7 s for process 0 of 4, which has not come; "
+            "PeerLostError: waited 0.7 s for process 0 of 4, which has not arrived; "
             f"here are processes 1 and 3, on {socket.gethostname()}"
         )
     (text,) = texts(come((1, 4), timeout_s=0.7))
@@ -92,9 +92,9 @@ def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
     ("places", "problem"),
     [
         (((0, 3), (1, 3), (1, 3)), "rank 1 has joined already, from .*: were two processes given the same RANK"),
-        (((0, 2), (1, 4)), "it was started for a world of 4 ranks, rank 0 for 2"),
+        (((0, 2), (1, 4)), "it was started with world size 4, rank 0 with 2"),
         (((0, 2), (1, 2, {"version": "9"})), "it runs railgauge 9, rank 0 runs 1"),
-        (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started for a world of 4 ranks, rank 0 for 2"),
+        (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started with world size 4, rank 0 with 2"),
     ],
 )
 def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, problem):
@@ -102,7 +102,7 @@ def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, pro
     for error in errors:
         who = "this rank" if isinstance(error, UsageError) else "rank [12] on .*"
         assert isinstance(error, UsageError | RunError)
-        assert re.match(f"{who} may not join: {problem}", str(error))
+        assert re.match(f"{who} cannot join: {problem}", str(error))
     assert sum(isinstance(error, UsageError) for error in errors) == 1
 
 
@@ -120,7 +120,7 @@ def test_once_all_have_joined_a_rank_that_comes_twice_does_no_harm():
 
 def test_two_processes_0():
     errors = come((0, 2), (0, 2), timeout_s=1.0)
-    assert sum("process 0 has come already, at 127.0.0.1:" in str(error) for error in errors) == 1
+    assert sum("process 0 has already arrived, at 127.0.0.1:" in str(error) for error in errors) == 1
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(b"a", b"b"), (b"a", b""), (b"", b"b")])
@@ -128,18 +128,18 @@ def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
     with caplog.at_level(logging.WARNING):
         here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=FAR_S)
     assert isinstance(there, AuthenticationError)
-    assert re.match(r"the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
+    assert re.match(r"the job secret here differs from that of 127\.0\.0\.1:\d+", str(there))
     assert re.match("rank 1 on .*: " + re.escape(str(there)), str(here))
-    assert re.search(r"refused 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
+    assert re.search(r"rejected 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
 
 
 def test_a_process_without_an_interface_tells_the_others():
     errors = come((0, 2), (1, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), timeout_s=30.0)
     assert isinstance(errors[1], UnavailableError)
-    assert re.search("rank 1 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[0]))
+    assert re.search("rank 1 on .*NCCL_SOCKET_IFNAME=wlan matches no interface", str(errors[0]))
     errors = come((0, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), (1, 2), timeout_s=30.0)
     assert isinstance(errors[0], UnavailableError)
-    assert re.search("rank 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
+    assert re.search("rank 0 on .*NCCL_SOCKET_IFNAME=wlan matches no interface", str(errors[1]))
 
 
 def test_ctrl_c_while_process_0_is_awaited_is_told_to_it_when_it_comes():
@@ -171,10 +171,10 @@ def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
 
 def test_a_hub_on_another_hosts_loopback_is_said_at_once():
     store = HashStore()
-    why = "passed over: eth0 (no carrier)"
+    why = "skipped: eth0 (no carrier)"
     far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00", reason=why)
     store.set("railgauge/hub", json.dumps(far.to_dict()))
-    told = f"where no other host can reach it (lo is taken: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
+    told = f"where no other host can reach it (it uses lo: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
     with pytest.raises(UsageError, match=re.escape(told)):
         meet_on(store, 1, 2)
 
@@ -192,7 +192,7 @@ FAR = HubPlace(address="10.0.0.1", port=1, interface="eth0", host="gpu-01", netw
 def test_what_is_no_address_in_the_store_is_said(value):
     store = HashStore()
     store.set("railgauge/hub", value)
-    with pytest.raises(RunError, match="the store holds no address at railgauge/hub"):
+    with pytest.raises(RunError, match="the store's value of railgauge/hub is not an address"):
         meet_on(store, 1, 2)
 
 
@@ -213,7 +213,7 @@ def test_the_interface_and_the_reason_are_said(capfd):
     come((0, 1), environ=LOOPBACK | {"NCCL_DEBUG": "INFO"})
     said = capfd.readouterr().err
     assert "NCCL INFO Bootstrap: Using lo:127.0.0.1<0>\n" in said
-    assert "lo is taken: NCCL_SOCKET_IFNAME=lo\n" in said
+    assert "using lo: NCCL_SOCKET_IFNAME=lo\n" in said
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
@@ -283,5 +283,5 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     assert bootstrap.all_gather(1) == [1]
     bootstrap.close()
     meeting.close()
-    assert "refused rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
+    assert "rejected rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
     assert "said too little" not in caplog.text

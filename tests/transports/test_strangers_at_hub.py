@@ -45,7 +45,7 @@ def test_strangers_do_not_disturb(caplog):
     assert bootstrap.all_gather(1) == [1]
     for each in (*left_open, bootstrap, meeting):
         each.close()
-    assert "no railgauge: it begins with b'GET / HTTP/1.0" in caplog.text
+    assert "it does not speak railgauge's protocol: it begins with b'GET / HTTP/1.0" in caplog.text
 
 
 def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
@@ -69,7 +69,7 @@ def test_silent_strangers_on_every_place_keep_no_rank_out(monkeypatch, caplog):
     assert in_threads(2, lambda process: members[process].all_gather(process)) == [[0, 1]] * 2
     for each in members + meetings:
         each.close()
-    assert "had proved nothing when there was no room for others" in caplog.text
+    assert "had not authenticated when the limit of open connections was reached" in caplog.text
 
 
 def test_strangers_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):

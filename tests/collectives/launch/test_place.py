@@ -231,7 +231,7 @@ def test_processes_of_two_jobs_do_not_meet_at_one_port(monkeypatch):
     found = in_threads(2, come)
     assert all(isinstance(one, PeerLostError) for one in found)
     assert "rank 1 of 2" in str(found[0])
-    assert "process 0 of 2, which has not come" in str(found[1])
+    assert "process 0 of 2, which has not arrived" in str(found[1])
     assert find_place(SLURM).job != find_place(SLURM | {"SLURM_JOB_ID": "4712"}).job
     torch = ENV | {"TORCHELASTIC_RUN_ID": "one"}
     assert find_place(torch).job != find_place(torch | {"TORCHELASTIC_RUN_ID": "two"}).job

@@ -112,7 +112,7 @@ def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_take
             greedy.sendall(OPENING + get * 2000)
         assert store.get("k") == bytes(1 << 18)
         assert store._server._held < 4 << 20
-    assert "without a job secret holds 1 MiB at most" in caplog.text
+    assert "without a job secret holds at most 1 MiB" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_store_that_others_reach_without_a_secret_says_so_at_the_start(caplog,
     server = tcp_server.StoreServer([tcp.listen(host)], secret)
     server.start()
     server.stop()
-    assert caplog.text.count("has no job secret: whoever reaches it") == warned
+    assert caplog.text.count("has no job secret: anyone who can reach it") == warned
 
 
 def end(sock, how):
@@ -212,7 +212,7 @@ def test_silent_strangers_on_every_place_keep_no_client_out(monkeypatch, caplog)
         with TCPStore("127.0.0.1", store.port, timeout=LONG) as client:
             client.set("a", "1")
         assert store.get("a") == b"1"
-    assert "when there was no room for others" in caplog.text
+    assert "when the limit of open connections was reached" in caplog.text
 
 
 def test_strangers_do_not_fill_the_log(caplog):
@@ -223,7 +223,7 @@ def test_strangers_do_not_fill_the_log(caplog):
                 everything(sock)
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 20
-    assert lines[-1].endswith("others are not logged for an hour")
+    assert lines[-1].endswith("further ones are not logged for an hour")
 
 
 OUT_OF_FILES = """
