@@ -139,8 +139,8 @@ def _devices(system: System, carriers: Sequence[Carrier], log: NcclLog) -> list[
     }
     for net in system.nets if carriers else ():
         if net.name not in numbers:
-            what = "NIC of NET/IB" if isinstance(carriers[0], IbDevice) else "interface"
-            log.info("NET", f"{net.id} ({net.name}) is not a {what} of this host: using {carriers[0]} instead")
+            what = "a NIC of NET/IB" if isinstance(carriers[0], IbDevice) else "an interface"
+            log.info("NET", f"{net.id} ({net.name}) is not {what} of this host: using {carriers[0]} instead")
     return [(dev_number(net), numbers[net.name]) for net in system.nets if net.name in numbers]
 
 

@@ -88,7 +88,7 @@ bool Communicator::has_hierarchy(Collective collective) const {
 void Communicator::choose(Collective collective, std::vector<Choice> choices) {
   for (const Choice& choice : choices) {
     if (!connected(collective, choice.algorithm)) {
-      throw Error(ErrorCode::kInvalid, "this communicator has no such algorithm");
+      throw Error(ErrorCode::kInvalid, "this communicator does not have that algorithm");
     }
   }
   choices_[static_cast<int>(collective)] = std::move(choices);
@@ -97,7 +97,7 @@ void Communicator::choose(Collective collective, std::vector<Choice> choices) {
 Choice Communicator::choice(const Operation& operation) const {
   const auto& choices = choices_[static_cast<int>(operation.collective)];
   if (choices.empty()) {
-    throw Error(ErrorCode::kInvalid, "nothing was chosen for this collective");
+    throw Error(ErrorCode::kInvalid, "no algorithm was set for this collective");
   }
   const std::size_t bytes = operation.bytes(ranks_);
   auto found = std::find_if(choices.begin(), choices.end() - 1,
@@ -127,7 +127,7 @@ Choice Communicator::how_to_run(const Operation& operation) const {
   const Choice how = choice(operation);
   if (how.algorithm == Algorithm::kPairs && wiring_.pairs.empty()) {
     throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
-                                         " goes over pairs, which are not connected");
+                                         " needs pairs, which are not connected");
   }
   return how;
 }
@@ -363,7 +363,7 @@ void Communicator::all_to_all_v(const std::byte* source, const std::vector<Part>
                                 Dtype dtype) {
   const Operation operation{Collective::kAllToAllV, source, destination, 0, dtype, Redop::kSum, 0};
   if (wiring_.pairs.empty()) {
-    throw Error(ErrorCode::kInvalid, "alltoallv goes over pairs, which are not connected");
+    throw Error(ErrorCode::kInvalid, "alltoallv needs pairs, which are not connected");
   }
   const Subject subject = begin(operation, {0, Algorithm::kPairs, 1});
   exchange_parts(operation, to, from, subject);

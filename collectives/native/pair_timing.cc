@@ -64,7 +64,7 @@ class TimedPair {
 double Communicator::time_pair(int peer, Traffic traffic, const std::byte* source,
                                std::byte* destination, std::size_t bytes, int ahead, int times) {
   if (peer < 0 || peer >= static_cast<int>(wiring_.pairs.size()) || !wiring_.pairs[peer].to) {
-    throw Error(ErrorCode::kInvalid, "this rank has no pair with that one");
+    throw Error(ErrorCode::kInvalid, "this rank has no connection with that one");
   }
   const Operation operation{Collective::kSendRecv, source, destination, bytes, Dtype::kUint8,
                             Redop::kSum,           0};

@@ -57,13 +57,13 @@ struct Primitives {
                      std::uint32_t tag) {
     if (message.tag != tag) {
       throw Error(ErrorCode::kMismatch, "rank " + std::to_string(from.peer()) +
-                                            " sends for another operation than this rank is in");
+                                            " sent data of another operation than the one of this rank");
     }
     if (message.bytes == bytes) return;
     throw Error(ErrorCode::kMismatch,
                 "rank " + std::to_string(from.peer()) + " sent " + std::to_string(message.bytes) +
                     " bytes where " + std::to_string(bytes) +
-                    " were due: were the ranks called with different counts or types?");
+                    " were expected: were the ranks called with different counts or types?");
   }
 };
 

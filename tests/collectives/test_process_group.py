@@ -273,7 +273,7 @@ def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_thi
         ({"rank": 0}, "belong together"),
         ({"init_method": "tcp://h:1?rank=0", "rank": 1, "world_size": 2}, "the init method says 0"),
         ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "not an init method"),
-        ({"rank": 2, "world_size": 2}, "not in a world of 2"),
+        ({"rank": 2, "world_size": 2}, "out of range for world size 2"),
     ],
 )
 def test_half_a_place_is_refused(arguments, words, monkeypatch):
@@ -288,11 +288,11 @@ def test_half_a_place_is_refused(arguments, words, monkeypatch):
     [
         ({"init_method": "hash://", "store": HashStore()}, "give a store or an init method, not both"),
         ({"store": HashStore(), "rank": None}, "rank and world_size"),
-        ({"store": "tcp://h:1"}, "store is 'tcp://h:1': it has to be one of railgauge"),
-        ({"timeout": 30}, "timeout is 30: it has to be a datetime.timedelta"),
+        ({"store": "tcp://h:1"}, "store is 'tcp://h:1': expected one of railgauge"),
+        ({"timeout": 30}, "timeout is 30: expected a datetime.timedelta"),
         ({"init_method": "hash://", "timeout": timedelta.max}, "timeout .* seconds"),
-        ({"init_method": b"hash://"}, "init_method is b'hash://': it has to be a text"),
-        ({"init_method": "hash://", "rank": "0"}, "rank is '0': it has to be a whole number"),
+        ({"init_method": b"hash://"}, "init_method is b'hash://': expected a text"),
+        ({"init_method": "hash://", "rank": "0"}, "rank is '0': expected a whole number"),
         ({"init_method": "hash://", "rank": 0.0}, "rank is 0.0"),
         ({"init_method": "hash://", "world_size": True}, "world_size is True"),
     ],

@@ -47,7 +47,9 @@ def test_the_host_waits_for_each_operation(fake_gpus, tmp_path):
 
 def test_the_host_cannot_wait_within_a_graph(fake_gpus):
     result = railgauge("run", "all_reduce", *SMALL, "-g", "2", "-z", "1", "-G", "2", **fake_gpus(2))
-    assert (result.returncode, "-z and -G: the host cannot wait" in result.stderr) == (2, True), result.stderr
+    assert (result.returncode, "-z and -G exclude each other: the host cannot wait" in result.stderr) == (2, True), (
+        result.stderr
+    )
 
 
 def test_every_type_is_verified(fake_gpus):

@@ -35,7 +35,7 @@ std::shared_ptr<Doorbell> Doorbell::create() {
 std::shared_ptr<Doorbell> Doorbell::open(const std::string& descriptor) {
   auto segment = shm::Segment::open(descriptor);
   if (segment->size() < sizeof(Shared)) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's segment is too small: ranks of two versions?");
+    throw Error(ErrorCode::kInvalid, "a doorbell's segment is too small: do the ranks run different versions?");
   }
   return std::shared_ptr<Doorbell>(new Doorbell(std::move(segment)));
 }

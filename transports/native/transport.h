@@ -74,7 +74,7 @@ class Sender : public Connection {
   // slot, which is not used then. The memory is lent.
   virtual void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) {
     static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(at);
-    throw Error(ErrorCode::kInvalid, via() + " has no windows (tag " + std::to_string(tag) + ")");
+    throw Error(ErrorCode::kInvalid, via() + " has no registered memory (tag " + std::to_string(tag) + ")");
   }
 };
 

@@ -43,7 +43,7 @@ void Waiting::Patience::sleep(std::uint32_t ticket) {
 
 void Waiting::Patience::fail_aborted(const std::string& what) {
   failed_ = true;
-  throw Error(ErrorCode::kAborted, "told to stop: " + what);
+  throw Error(ErrorCode::kAborted, "asked to stop: " + what);
 }
 
 void Waiting::Patience::fail_timeout(const std::string& what) {

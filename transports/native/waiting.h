@@ -80,7 +80,7 @@ class Waiting {
     if (attendant == nullptr) return;
     until([&] { return attendant->unsettled() < 0; },
           [&] { return BlockedOn{attendant->unsettled(), 1}; },
-          [&] { return "rank " + std::to_string(attendant->unsettled()) + " takes no data"; });
+          [&] { return "rank " + std::to_string(attendant->unsettled()) + " accepts no data"; });
   }
   // After a failure: nothing touches the operation's memory any more.
   void give_up() {

@@ -78,7 +78,7 @@ std::string dtype_name_of(nb::handle object) {
 [[noreturn]] void refuse_type(const char* what, nb::handle object, const char* format) {
   std::string name = dtype_name_of(object);
   if (format && (name.empty() || std::strchr("<>!", *format))) name = format;
-  refuse(what, "has elements of " + name + ", which there are no collectives for");
+  refuse(what, "has elements of " + name + ", which no collective supports");
 }
 
 // Its DLPack capsule. What is read-only gives none of the unversioned ones, which cannot say so.
@@ -118,7 +118,7 @@ void Array::hold(nb::handle object, const char* what, bool written) {
   if (object.is_none()) return;
   if (!hold_buffer(object.ptr(), what, written) && !hold_bits(object, what, written) &&
       !hold_dlpack(object, what, written)) {
-    refuse(what, std::string("is no array: ") + nb::type_name(object.type()).c_str() +
+    refuse(what, std::string("is not an array: ") + nb::type_name(object.type()).c_str() +
                      " exports neither the buffer protocol nor DLPack");
   }
   if (reinterpret_cast<std::uintptr_t>(data_) % dtype_bytes(dtype_) != 0) {

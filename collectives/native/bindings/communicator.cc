@@ -35,7 +35,7 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 }
 
 Dtype dtype_from(int number) {
-  if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "no such type");
+  if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "unknown type");
   return static_cast<Dtype>(number);
 }
 
@@ -59,7 +59,7 @@ double run(Communicator& self, int collective, const Input& source, const Output
            std::size_t count, int dtype, int op, int root, int ahead, int times) {
   if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
       root >= self.ranks()) {
-    throw Error(ErrorCode::kInvalid, "no such collective, operator or root");
+    throw Error(ErrorCode::kInvalid, "unknown collective or operator, or invalid root");
   }
   const Operation operation{static_cast<Collective>(collective),
                             static_cast<const std::byte*>(source.data()),
@@ -73,7 +73,7 @@ double run(Communicator& self, int collective, const Input& source, const Output
   if (count > std::numeric_limits<std::size_t>::max() / element / self.ranks() ||
       !holds(source, need.source, element) || !holds(destination, need.destination, element)) {
     throw Error(ErrorCode::kInvalid,
-                "a buffer is shorter than count says, or does not begin at a multiple of the "
+                "a buffer is shorter than count, or does not begin at a multiple of the "
                 "element's size");
   }
   nb::gil_scoped_release release;
@@ -87,7 +87,7 @@ double time_pair(Communicator& self, int peer, int traffic, const Input& source,
                  const Output& destination, std::size_t bytes, int ahead, int times) {
   if (traffic < 0 || traffic >= kTraffics || source.nbytes() < bytes ||
       destination.nbytes() < bytes) {
-    throw Error(ErrorCode::kInvalid, "no such traffic, or a buffer is shorter than a message");
+    throw Error(ErrorCode::kInvalid, "unknown traffic, or a buffer is shorter than a message");
   }
   nb::gil_scoped_release release;
   return self.time_pair(peer, static_cast<Traffic>(traffic),
@@ -109,12 +109,12 @@ Operation operation_in(const Recorded& self) {
 }
 
 void bind_recorder(nb::module_& m) {
-  nb::class_<BlockedOn>(m, "BlockedOn", "Whom a rank waits for, and where.")
+  nb::class_<BlockedOn>(m, "BlockedOn", "Which rank a rank waits for, and where.")
       .def_prop_ro(
           "rank", [](const BlockedOn& self) { return self.rank; }, "-1: nobody")
       .def_prop_ro(
           "frees_slot", [](const BlockedOn& self) { return self.frees_slot != 0; },
-          "whether that rank has to free a slot; else send data")
+          "whether that rank has to free a slot; else it has to send data")
       .def_prop_ro(
           "channel",
           [](const BlockedOn& self) {
@@ -123,10 +123,10 @@ void bind_recorder(nb::module_& m) {
           "-1: on boards")
       .def_prop_ro(
           "step", [](const BlockedOn& self) { return static_cast<int>(self.step); },
-          "moves that the operation has made there before");
+          "steps that the operation has done there before");
 
   nb::class_<Recorded>(m, "Recorded", "An operation in a rank's record.")
-      .def_ro("number", &Recorded::number, "of the communicator's operations, from 1")
+      .def_ro("number", &Recorded::number, "among the communicator's operations, from 1")
       .def_prop_ro(
           "collective",
           [](const Recorded& self) { return static_cast<int>(operation_in(self).collective); })
@@ -146,21 +146,20 @@ void bind_recorder(nb::module_& m) {
             const Operation operation = operation_in(self);
             return operation.has_root() ? operation.root : -1;
           },
-          "-1: it has none")
-      .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, of a rank that is alone")
+          "-1: none")
+      .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, for a single rank")
       .def_ro("channels", &Recorded::channels)
-      .def_ro("began_s", &Recorded::began_s, "since 1970; of a short one to 10 ms")
-      .def_ro("took_us", &Recorded::took_us, "0: over without a wait, not timed; -1: not over");
+      .def_ro("began_s", &Recorded::began_s, "since 1970; to 10 ms for a short one")
+      .def_ro("took_us", &Recorded::took_us, "0: ended without a wait, not timed; -1: not over");
 }
 
 void bind_communicator(nb::module_& m) {
   bind_recorder(m);
   m.def("place_of", &place_of, "array"_a,
-        "The address and the bytes of an array in host memory. UsageError for what operations do "
-        "not take.");
+        "The address and size in bytes of an array in host memory. UsageError for an unsupported " "array.");
   nb::class_<Call>(m, "Call",
                    "An operation on a caller's arrays, which are held until this is gone.")
-      .def_prop_ro("in_pairs", &Call::in_pairs, "whether it goes over pairs");
+      .def_prop_ro("in_pairs", &Call::in_pairs, "whether it uses pairs");
 
   nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
       .def(
@@ -195,7 +194,7 @@ void bind_communicator(nb::module_& m) {
           },
           "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
 
-  nb::class_<Cube>(m, "Cube", "Ranks joined as a hypercube, as one of them sees it.")
+  nb::class_<Cube>(m, "Cube", "Ranks connected as a hypercube, as one of them sees it.")
       .def(
           "__init__",
           [](Cube* self, std::vector<int> order, int position, std::vector<Pair> peers) {
@@ -205,7 +204,7 @@ void bind_communicator(nb::module_& m) {
   m.def(
       "cube_neighbours",
       [](int position, int size) { return CubePlace{position, size}.neighbours(); }, "position"_a,
-      "size"_a, "The positions that one is joined with in a hypercube.");
+      "size"_a, "The positions to which one is connected in a hypercube.");
 
   nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
       .def(
@@ -231,8 +230,7 @@ void bind_communicator(nb::module_& m) {
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
       .def_prop_ro("is_amid", &Communicator::is_amid,
-                   "whether an operation has begun that has not come to its end; after an error no "
-                   "rank can go on then")
+                   "whether an operation has started and not ended; after an error no rank can go on " "then")
       .def(
           "choose",
           [](Communicator& self, int collective,
@@ -245,8 +243,7 @@ void bind_communicator(nb::module_& m) {
             self.choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
-          "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
-          "last one for all above.")
+          "How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the last " "one for all larger sizes.")
       .def(
           "zero_copy",
           [](Communicator& self, int collective, std::size_t windows_from,
@@ -266,27 +263,27 @@ void bind_communicator(nb::module_& m) {
                                    static_cast<int>(choice.protocol));
           },
           "collective"_a, "count"_a, "dtype"_a,
-          "(algorithm, channels, protocol) for so many elements")
+          "(algorithm, channels, protocol) for that many elements")
       .def(
           "prepare",
           [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
              int op,
              int root) { return new Call(self, collective, source, destination, op, root); },
           "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
-          "Look at the arrays of an operation; UsageError where they do not belong together.")
+          "Check the arrays of an operation; UsageError if they do not match.")
       .def(
           "prepare_all_to_all_v",
           [](const Communicator& self, nb::handle source, const Call::Counts& to,
              nb::handle destination,
              const Call::Counts& from) { return new Call(self, source, to, destination, from); },
           "source"_a.none(), "to"_a, "destination"_a.none(), "from_"_a,
-          "The same for an all-to-all with so many elements for, and from, each rank.")
+          "The same for an all-to-all with these numbers of elements for, and from, each rank.")
       .def(
           "prepare_barrier", [](const Communicator&) { return new Call; },
-          "What ends when every rank is in it.")
+          "An operation that ends when every rank is in it.")
       .def(
           "execute", [](Communicator& self, Call& call) { call.run(self); }, "call"_a,
-          "Run what was prepared to its end.")
+          "Run a prepared operation to its end.")
       .def(
           "call",
           [](Communicator& self, int collective, nb::handle source, nb::handle destination, int op,
@@ -309,9 +306,9 @@ void bind_communicator(nb::module_& m) {
            "of the latter took.")
       .def_prop_ro(
           "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
-          "its last operations, the oldest first; this rank may be in the last one; for any thread")
+          "its last operations, the oldest first; the last one may be running; for any thread")
       .def_prop_ro("blocked_on", &Communicator::blocked_on,
-                   "whom this rank waits for, or waited for when it failed; for any thread");
+                   "the rank that this one waits for, or waited for when it failed; for any thread");
 }
 
 }  // namespace railgauge

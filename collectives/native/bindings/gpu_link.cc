@@ -22,8 +22,8 @@ nb::tuple as_tuple(const Verdict& verdict) {
 
 void bind_gpu_link(nb::module_& m) {
   m.def("gpu_memory_left", &cuda::memory_left, "device"_a, nb::call_guard<nb::gil_scoped_release>(),
-        "Bytes that can be taken of a GPU's memory.");
-  nb::class_<Link>(m, "GpuLink", "The way between two GPUs of this process, timed and checked.")
+        "Free bytes of a GPU's memory.");
+  nb::class_<Link>(m, "GpuLink", "The path between two GPUs of this process, timed and verified.")
       .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
            "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
@@ -34,7 +34,7 @@ void bind_gpu_link(nb::module_& m) {
                                 times);
           },
           "mover"_a, "flow"_a, "size"_a, "times"_a,
-          "What one of `times` messages of `size` bytes takes.")
+          "The seconds of one of `times` messages of `size` bytes.")
       .def(
           "check",
           [](Link& link, int mover, std::size_t size, std::uint64_t seed) {
@@ -50,7 +50,7 @@ void bind_gpu_link(nb::module_& m) {
               "tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]"),
           "Send fresh bytes both ways: what the lower GPU got, and the higher one, as in "
           "check_copied.")
-      .def("abort", &Link::abort, "End what another thread measures.");
+      .def("abort", &Link::abort, "End another thread's measurement.");
 }
 
 }  // namespace railgauge

@@ -72,7 +72,7 @@ Lent Boxes::lent(int rank) const {
 
 void Boxes::open(const std::vector<Lent>& lent) {
   if (lent.size() != via_.size()) {
-    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
+    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
   }
   const cuda::Current current(gpu_.context());
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
@@ -101,7 +101,7 @@ char* Boxes::opened(int rank, const Lent& lent) {
   const std::size_t size = opened_.back()->size();
   if (lent.at % 128 || lent.at > size || size - lent.at < layout_.box_bytes()) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(rank) +
-                                          " lends a place that its shared memory does not have");
+                                          " sent an offset outside its shared memory");
   }
   return register_memory(*opened_.back());
 }

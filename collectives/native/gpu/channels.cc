@@ -13,7 +13,7 @@ Channel place_in(const PlannedChannel& planned, int rank, const Boxes& boxes) {
   const int ranks = static_cast<int>(planned.ring.size());
   const auto found = std::find(planned.ring.begin(), planned.ring.end(), rank);
   if (found == planned.ring.end() || planned.parents.size() != planned.ring.size())
-    throw Error(ErrorCode::kInvalid, "a channel is of all ranks");
+    throw Error(ErrorCode::kInvalid, "a channel must contain all ranks");
   const int place = static_cast<int>(found - planned.ring.begin());
   const auto in = [&](int peer) { return peer < 0 ? Box{} : boxes.in(peer); };
   const auto out = [&](int peer) { return peer < 0 ? Box{} : boxes.out(peer); };
@@ -26,7 +26,7 @@ Channel place_in(const PlannedChannel& planned, int rank, const Boxes& boxes) {
   int children = 0;
   for (int peer = 0; peer < ranks; ++peer) {
     if (planned.parents[peer] != rank) continue;
-    if (children == kMostChildren) throw Error(ErrorCode::kInvalid, "a tree of many children");
+    if (children == kMostChildren) throw Error(ErrorCode::kInvalid, "a tree node has too many children");
     channel.child[children++] = peer;
   }
   channel.from_previous = in(channel.previous), channel.to_previous = out(channel.previous);
@@ -48,7 +48,7 @@ Channels::Channels(int device, int rank, const Boxes& boxes,
   std::vector<std::byte> all(memory_.size());
   for (std::size_t i = 0; i < planned.size(); ++i) {
     if (static_cast<int>(planned[i].ring.size()) != boxes.ranks())
-      throw Error(ErrorCode::kInvalid, "a channel is of all ranks");
+      throw Error(ErrorCode::kInvalid, "a channel must contain all ranks");
     Channel channel = place_in(planned[i], rank, boxes);
     const std::size_t at = places + i * order;
     channel.order = reinterpret_cast<const int*>(memory_.pointer() + at);

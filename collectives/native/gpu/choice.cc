@@ -102,9 +102,9 @@ bool Choices::fits_in_lines(const Operation& operation) const {
 void Choices::check_pairs(Collective collective) const {
   if (reached_ == ranks_ - 1) return;
   throw Error(ErrorCode::kInvalid,
-              std::string(collective_name(collective)) + " does not go between " +
+              std::string(collective_name(collective)) + " is not possible between " +
                   std::to_string(ranks_) +
-                  " GPUs: of so many each reaches its neighbours in rings and trees alone");
+                  " GPUs: among so many, each reaches only its neighbours in rings and trees");
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {

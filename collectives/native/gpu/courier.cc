@@ -130,7 +130,7 @@ bool Courier::deliver(Route& route, Receiver& from) {
     const std::size_t number = message.tag & ~kCredit, first = &route - routes_.data();
     if (number >= std::size_t(kKinds) * of_kind_ || message.bytes > layout_.slot_bytes) {
       throw Error(ErrorCode::kMismatch,
-                  "rank " + std::to_string(route.rank) + " sends what this version does not know");
+                  "rank " + std::to_string(route.rank) + " sent a message that this version does not know");
     }
     Stream& stream = streams_[first * kKinds * of_kind_ + number];
     if (message.tag & kCredit) {
@@ -141,7 +141,7 @@ bool Courier::deliver(Route& route, Receiver& from) {
       std::byte* place = stream.in_slots + slot(stream.arrived);
       if (message.data != place && route.in_gpu) {
         throw Error(ErrorCode::kMismatch, "rank " + std::to_string(route.rank) +
-                                              " sent a message beside its slot in GPU memory");
+                                              " sent a message outside its slot in GPU memory");
       }
       if (message.data != place) {
         std::memcpy(place, message.data, message.bytes);

@@ -63,7 +63,7 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       traffic_(rank, static_cast<int>(via.size())) {
   if (rank < 0 || rank >= ranks() || boxes_.via(rank) != Via::kNone ||
       layout.blocks > kMostBlocks || layout.line_blocks > kMostBlocks) {
-    throw Error(ErrorCode::kInvalid, "a GPU engine is of one of the ranks that it is given");
+    throw Error(ErrorCode::kInvalid, "a GPU engine's rank must be one of its ranks");
   }
   memory_.set(0, sizeof(Memory));
   *status() = {};
@@ -77,7 +77,7 @@ Engine::~Engine() {
 
 void Engine::connect(const std::vector<Lent>& lent, const std::vector<int>& processors) {
   if (processors.size() != std::size_t(ranks()) || std::ranges::min(processors) < 1)
-    throw Error(ErrorCode::kInvalid, "how many processors each rank's GPU has is needed");
+    throw Error(ErrorCode::kInvalid, "the number of multiprocessors of each rank's GPU is needed");
   least_processors_ = std::ranges::min(processors);
   boxes_.open(lent);
 }
@@ -86,11 +86,11 @@ void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
                    std::vector<std::shared_ptr<Receiver>> from, std::shared_ptr<gdr::Flush> flush) {
   if (rank < 0 || rank >= ranks() || boxes_.via(rank) != Via::kNet || to.empty() || from.empty() ||
       lane < 0 || lane >= static_cast<int>(layout_.blocks)) {
-    throw Error(ErrorCode::kInvalid, "only a rank on another node has boxes to be carried");
+    throw Error(ErrorCode::kInvalid, "only a rank on another node has staging buffers for the proxy");
   }
   for (const auto& sender : to) {
     if (sender->slot_bytes() < layout_.slot_bytes)
-      throw Error(ErrorCode::kInvalid, "NCCL_BUFFSIZE is too small for GPUs: a slot has to hold " +
+      throw Error(ErrorCode::kInvalid, "NCCL_BUFFSIZE is too small for GPUs: a slot must hold " +
                                            std::to_string(layout_.slot_bytes) + " bytes");
   }
   routes_.resize(std::max<std::size_t>(routes_.size(), lane + 1));
@@ -211,7 +211,7 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
   choices_.check_pairs(Collective::kAllToAllV);
   if (to[rank_] != from[rank_]) {
     throw Error(ErrorCode::kInvalid,
-                "what a rank has for itself is as much as it gets from itself");
+                "a rank must send itself as many elements as it receives from itself");
   }
   const Operation operation =
       as_moved({Collective::kAllToAllV, source, destination, 1, dtype, Redop::kSum, 0});
@@ -258,7 +258,7 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
   const bool is_tree = choice.way == Way::kTree;
   if (!channels_ || !channels_->count() || !round || (is_tree && round != Round::kAllReduce)) {
     throw Error(ErrorCode::kInvalid,
-                std::string(collective_name(operation.collective)) + " is not run over channels");
+                std::string(collective_name(operation.collective)) + " cannot run over channels");
   }
   const std::size_t bytes = operation.count * operation.element_bytes();
   const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
@@ -323,11 +323,11 @@ void Engine::check() const {
   }
   if (const std::uint32_t elsewhere = read(status()->elsewhere)) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(elsewhere - 1) +
-                                          " passed another place of its symmetric memory than "
+                                          " passed a different offset in its symmetric memory than "
                                           "rank " +
                                           std::to_string(rank_));
   }
-  if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was told to stop");
+  if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was asked to stop");
 }
 
 void Engine::abort() { std::atomic_ref(status()->abort).store(1, std::memory_order_release); }

@@ -132,7 +132,7 @@ Link::Access::~Access() {
 
 Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
     : timeout_s_(timeout_s) {
-  if (low == high) throw Error(ErrorCode::kInvalid, "a link is between two GPUs");
+  if (low == high) throw Error(ErrorCode::kInvalid, "a link needs two different GPUs");
   low_ = std::make_unique<Side>(low, room, timeout_s);
   high_ = std::make_unique<Side>(high, room, timeout_s);
   if (peers) {
@@ -148,7 +148,7 @@ Link::~Link() = default;
 double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
   const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
   if (mover != Mover::kCopyEngine && !out_)
-    throw Error(ErrorCode::kInvalid, "threads of a GPU move nothing where it reaches no other");
+    throw Error(ErrorCode::kInvalid, "kernels cannot copy between GPUs without access to each other's memory");
   check_room(hands_over ? handed_bytes(size) : size);
   if (hands_over) begin_hand_over(mover, size);
   time(mover, flow, size, 1);
@@ -287,7 +287,7 @@ void Link::run(const std::function<void()>& work) {
 
 void Link::check_room(std::size_t bytes) const {
   if (bytes > low_->source.size())
-    throw Error(ErrorCode::kInvalid, "a message is longer than there is room for");
+    throw Error(ErrorCode::kInvalid, "a message is longer than its buffer");
 }
 
 }  // namespace railgauge::gpu

@@ -84,7 +84,7 @@ Verdict Patterns::verdict(const Pattern& pattern, cuda::Pointer data,
   if (verdict.wrong == 0) {
     throw Error(ErrorCode::kSystem, "the GPU finds " + std::to_string(wrong.count) +
                                         " elements wrong, and the host finds the first of them (" +
-                                        std::to_string(wrong.first) + ") right: one miscalculates");
+                                        std::to_string(wrong.first) + ") correct: one of them computes wrong results");
   }
   verdict.wrong = wrong.count;
   verdict.index = wrong.first;

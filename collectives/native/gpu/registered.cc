@@ -49,7 +49,7 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
 // stream of their own: on the default one they would wait for all that runs on either GPU.
 void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   if (!windows_.can_copy(operation))
-    throw Error(ErrorCode::kInvalid, "the copy engine takes moves within symmetric memory");
+    throw Error(ErrorCode::kInvalid, "the copy engine copies only within symmetric memory");
   RegisteredArguments transfers{}, meeting = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), transfers);
   meeting.symmetric = true;

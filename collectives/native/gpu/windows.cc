@@ -24,7 +24,7 @@ Lent Windows::lend(int rank, const std::byte* data) const {
   {
     const cuda::Current current(table_.context());
     cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer),
-                "registering memory that is to be in this GPU");
+                "registering memory on this GPU");
   }
   Lent lent = peers_.lent(via_[rank], allocation);
   lent.at = pointer - allocation;
@@ -35,7 +35,7 @@ int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
                   const std::vector<Lent>& lent) {
   if (lent.size() != via_.size() || !allowed_) {
     throw Error(ErrorCode::kInvalid,
-                "memory is registered where all GPUs map each other's, by all ranks together");
+                "registering memory needs GPUs that all map each other's memory, and all ranks");
   }
   auto place = std::ranges::find(opened_, nullptr, &Opened::data);
   if (place == opened_.end()) {

@@ -48,9 +48,9 @@ def test_nccls_settings_and_what_x_names_reach_the_ranks():
     ("text", "words"),
     [
         ("NOWHERE", "NOWHERE is not set here"),
-        ("--help", "is no variable"),
-        ("A B=1", "is no variable"),
-        ("=1", "is no variable"),
+        ("--help", "not a variable"),
+        ("A B=1", "not a variable"),
+        ("=1", "not a variable"),
         ("RAILGAUGE_SECRET=1234", "export it instead"),
     ],
 )

@@ -78,7 +78,7 @@ def test_figures_are_of_each_direction_and_beside_the_paths_bandwidth():
     assert (out["ratio"], back["ratio"], out["nvlinks"]) == (pytest.approx(1.25), pytest.approx(1), 18)
     text = ["".join(part for part, _ in line) for line in lines(result, [], None)]
     assert text[0] == "2 GPUs of gpu-01"
-    assert "  one way    225 GB/s, 1.12 of the predicted 200; 200 (1 -> 0) to 250 (0 -> 1)" in text
+    assert "  one direction   225 GB/s, 1.12 of the predicted 200; 200 (1 -> 0) to 250 (0 -> 1)" in text
 
 
 def test_all_pairs_meet_and_a_slow_gpu_is_measured_again_and_named():
@@ -124,7 +124,7 @@ def test_messages_are_as_long_as_memory_allows_and_that_is_told():
 
 def test_a_link_takes_two_gpus_that_are_there():
     check_gpus(replace(JOB, pair=(0, 3)), 4)
-    with pytest.raises(UsageError, match="GPU 4: CUDA shows GPUs 0 to 3"):
+    with pytest.raises(UsageError, match="GPU 4 does not exist: CUDA finds GPUs 0 to 3"):
         check_gpus(replace(JOB, pair=(0, 4)), 4)
     with pytest.raises(UnavailableError, match="CUDA shows 1"):
         check_gpus(JOB, 1)

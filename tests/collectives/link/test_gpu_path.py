@@ -67,9 +67,9 @@ def test_gpus_are_in_the_order_in_which_they_are_given():
     ("fixture", "environ", "why"),
     [
         ("h200x4", {}, None),
-        ("h200x4", {"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the way is NVL"),
+        ("h200x4", {"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the path is NVL"),
         ("consumer-2x5090", {}, "NVML denies peer access"),
-        ("pcie-no-switch", {}, "NCCL's default allows P2P up to PXB, and the way is PHB"),
+        ("pcie-no-switch", {}, "NCCL's default allows P2P up to PXB, and the path is PHB"),
         ("pcie-no-switch", {"NCCL_P2P_LEVEL": "SYS"}, None),
     ],
 )
@@ -90,7 +90,7 @@ def test_pairs_go_by_p2p_or_through_the_host_and_never_by_both():
         ("SHM", Mover.COPY_ENGINE),
     ]
     assert sorted(near + found[-1][2]) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    assert detours == {"NCCL_P2P_LEVEL=PHB allows P2P up to PHB, and the way is SYS": found[-1][2]}
+    assert detours == {"NCCL_P2P_LEVEL=PHB allows P2P up to PHB, and the path is SYS": found[-1][2]}
 
 
 def test_one_direction_without_access_is_a_detour():
@@ -101,7 +101,7 @@ def test_one_direction_without_access_is_a_detour():
 
 def test_a_transport_alone():
     assert ways("h200x4", "SHM") == ([("SHM", Mover.COPY_ENGINE, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])], {})
-    with pytest.raises(UnavailableError, match="no P2P joins any of these 2 GPUs: GPUs 0-1: NVML denies"):
+    with pytest.raises(UnavailableError, match="P2P connects none of these 2 GPUs: GPUs 0-1: NVML denies"):
         ways("consumer-2x5090", "P2P", gpus=2)
     with pytest.raises(UsageError, match="there are P2P, SHM"):
         ways("h200x4", "NET/Socket")

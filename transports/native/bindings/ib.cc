@@ -71,11 +71,11 @@ nb::class_<Kind, Base> bind_end(nb::module_& m, const char* name) {
             const nb::gil_scoped_release meanwhile;
             self.connect(facts);
           },
-          "peer_facts"_a, "Bring the queue pairs up; messages flow from then on.")
+          "peer_facts"_a, "Bring the queue pairs up; messages can flow from then on.")
       .def(
           "attributes", [](const Kind& self) { return attributes_of(self.link()); },
           nb::sig("def attributes(self) -> list[dict[str, int | str | bool]]"),
-          "What each queue pair is set to, asked of the device (ibv_query_qp).");
+          "The attributes of each queue pair, from the device (ibv_query_qp).");
   return bound;
 }
 
@@ -95,7 +95,7 @@ void bind_ib(nb::module_& m) {
       .def_ro("name", &DeviceRecord::name)
       .def_ro("node_guid", &DeviceRecord::node_guid)
       .def_ro("ports", &DeviceRecord::ports)
-      .def_ro("problem", &DeviceRecord::problem, "why it cannot be opened; empty: it can");
+      .def_ro("problem", &DeviceRecord::problem, "why it cannot be opened; empty if it can");
   m.def("verbs_devices", &ib::devices, nb::call_guard<nb::gil_scoped_release>(),
         "The RDMA devices, in libibverbs' order. UnavailableError without a usable library.");
   m.def(
@@ -103,7 +103,7 @@ void bind_ib(nb::module_& m) {
       [](std::uint32_t slots, std::uint32_t slot_bytes) {
         return ib::SlotLayout{slots, slot_bytes}.bytes();
       },
-      "slots"_a, "slot_bytes"_a, "What each end of a connection registers with its devices.");
+      "slots"_a, "slot_bytes"_a, "The memory that each end of a connection registers with its devices.");
   nb::class_<Rail>(m, "IbRail", "One port of an RDMA device, opened.")
       .def(
           "__init__",
@@ -125,9 +125,9 @@ void bind_ib(nb::module_& m) {
   nb::class_<Proxy>(m, "IbProxy",
                     "Moves the messages of a rank's queue pairs; made before its first operation.")
       .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
-      .def("abort", &Proxy::abort, "Give up all connections at once, whatever was posted.")
+      .def("abort", &Proxy::abort, "Give up all connections at once, even with messages posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
-           "Send what was posted, unless told to abort, and end all queue pairs.")
+           "Send what was posted, unless aborted, and end all queue pairs.")
       .def(
           "register",
           [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool window) {

@@ -41,7 +41,7 @@ void bind_shm(nb::module_& m) {
   nb::class_<shm::Windows>(m, "Windows",
                            "Memory of each rank that all ranks of the host map, for arrays.")
       .def("make", &shm::Windows::make, "size"_a,
-           "Begin the next window, with so many bytes of this rank's; their descriptor.")
+           "Start the next registration, with this many bytes of this rank's; their descriptor.")
       .def(
           "open",
           [](shm::Windows& self, const std::vector<std::string>& descriptors) {
@@ -54,20 +54,20 @@ void bind_shm(nb::module_& m) {
           "descriptors"_a, nb::sig("def open(self, descriptors: list[str]) -> memoryview"),
           "Map the others' parts of it, "
           " for the own; this rank's memory.")
-      .def("settle", &shm::Windows::settle, "All have opened the last window.")
-      .def("drop", &shm::Windows::drop, "Some rank could not make or open the last window.")
-      .def_prop_ro("unused", &shm::Windows::unused, "numbers of windows that nobody here holds")
+      .def("settle", &shm::Windows::settle, "All ranks have opened the last registration.")
+      .def("drop", &shm::Windows::drop, "A rank could not make or open the last registration.")
+      .def_prop_ro("unused", &shm::Windows::unused, "numbers of registrations that nobody here holds")
       .def("release", &shm::Windows::release, "numbers"_a, "Unmap those that no rank holds.")
       .def("close", &shm::Windows::close, "Unmap all but what is held here.")
       .def_prop_ro("bytes", &shm::Windows::bytes, "of this rank's memory in windows")
       .def_prop_ro("bytes_in_huge_pages", &shm::Windows::bytes_in_huge_pages);
   m.def(
       "memory_left", [] { return shm::memory_left(); },
-      "How many bytes shared memory may still take here.");
+      "How many more bytes of shared memory are available here.");
   m.def("permit_cross_memory", &shm::permit_cross_memory,
         "Let all processes of this user read this one's memory (PR_SET_PTRACER).");
 
-  nb::class_<shm::Board>(m, "Board", "Where the ranks of a host show each other data.")
+  nb::class_<shm::Board>(m, "Board", "Shared segments through which the ranks of a host exchange data.")
       .def(nb::init<std::size_t>(), "place_bytes"_a)
       .def_prop_ro("descriptor", &shm::Board::descriptor)
       .def(
@@ -89,9 +89,9 @@ void bind_shm(nb::module_& m) {
       .def_prop_ro("windows", &shm::Board::windows, nb::rv_policy::reference_internal)
       .def_prop_ro("reads_peers", &shm::Board::reads_peers,
                    "whether the kernel lets this rank read all others' memory")
-      .def("allow_cross_memory", &shm::Board::allow_cross_memory, "All ranks can do that.")
-      .def_prop_ro("cross_memory", &shm::Board::cross_memory, "whether that was said")
-      .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
+      .def("allow_cross_memory", &shm::Board::allow_cross_memory, "Note that all ranks can do that.")
+      .def_prop_ro("cross_memory", &shm::Board::cross_memory, "whether all ranks can do that")
+      .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has posted");
 
   nb::class_<FaultySender, Sender>(m, "FaultySender")
       .def(
@@ -106,7 +106,7 @@ void bind_shm(nb::module_& m) {
           },
           "sender"_a, "kind"_a, "message"_a, "seconds"_a)
       .def("arm", &FaultySender::arm, "Count messages from here on.")
-      .def_prop_ro("fired", &FaultySender::fired, "whether the fault has come");
+      .def_prop_ro("fired", &FaultySender::fired, "whether the fault has occurred");
 }
 
 }  // namespace railgauge

@@ -53,7 +53,7 @@ void poll(Context context, const Query& query, double timeout_s, const std::stri
     if (now > until) {
       note_late(context);
       std::ostringstream problem;
-      problem << what << ": a GPU was not done within " << timeout_s
+      problem << what << ": a GPU did not finish within " << timeout_s
               << " s (nvidia-smi shows what runs on it)";
       throw Error(ErrorCode::kTimeout, problem.str());
     }

@@ -21,7 +21,7 @@ int device_of(const std::string& bus_id) {
     if (cuda::facts(device).bus_id == bus_id) return device;
   }
   throw Error(ErrorCode::kSystem,
-              "CUDA shows this process no GPU " + bus_id + " (CUDA_VISIBLE_DEVICES?)");
+              "CUDA finds no GPU for this process " + bus_id + " (CUDA_VISIBLE_DEVICES?)");
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
@@ -58,7 +58,7 @@ Trial tried(const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, st
                                     gpu.emplace(ib::Rails{rail}, on_gpu, bytes, kAccess, exported);
                                   });
   if (!gpu) {
-    trial.failed = "no way to register the GPU's memory";
+    trial.failed = "cannot register the GPU's memory";
     return trial;
   }
   std::string step = "making a queue pair";

@@ -12,7 +12,7 @@ void IncomingLink::take_piece(const Piece& piece) {
   const std::uint64_t ahead =
       (piece.message - static_cast<std::uint32_t>(popped_)) & Piece::kNumberMask;
   if (ahead >= arrived_.size()) {
-    return health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    return health_->fail(Health::kBroken, "it sent an invalid message on this connection");
   }
   Arrived& message = arrived_[(popped_ + ahead) % arrived_.size()];
   message = {message.pieces + 1, piece.of, piece.is_short};
@@ -36,7 +36,7 @@ Message IncomingLink::oldest() {
     most = window_.bytes - std::min(place, window_.bytes);
   }
   if (header.bytes > most || message.pieces > message.of) {
-    health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    health_->fail(Health::kBroken, "it sent an invalid message on this connection");
     return {nullptr, 0};
   }
   return {at, header.bytes, header.tag};

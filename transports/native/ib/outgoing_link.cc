@@ -92,7 +92,7 @@ void OutgoingLink::aim(const std::string& window_facts) {
 void OutgoingLink::put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag,
                        const Region& region) {
   if (bytes > window_.bytes || at > window_.bytes - bytes) {
-    throw Error(ErrorCode::kInvalid, "a message is put beside the peer's window");
+    throw Error(ErrorCode::kInvalid, "a message is outside the peer's registered memory");
   }
   const Striping::Cut cut = striping_.cut(bytes);
   const Piece piece{static_cast<std::uint32_t>(posted_), true, cut.pieces};
@@ -158,13 +158,13 @@ bool OutgoingLink::lends() const {
 void OutgoingLink::take_note(std::uint32_t count) {
   std::uint32_t more = (count - static_cast<std::uint32_t>(popped_)) & ~kBye;
   if (more > posted_ - popped_) {
-    return health_->fail(Health::kBroken, "it says to have read what was not sent");
+    return health_->fail(Health::kBroken, "it acknowledged messages that were not sent");
   }
   for (; more > 0; --more) popped_short_ += short_[popped_++ % short_.size()];
 }
 
 void OutgoingLink::take_piece(const Piece&) {
-  health_->fail(Health::kBroken, "it sent data on a connection that it receives on");
+  health_->fail(Health::kBroken, "it sent data on a connection on which it receives");
 }
 
 }  // namespace railgauge::ib

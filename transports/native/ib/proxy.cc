@@ -76,7 +76,7 @@ Proxy::~Proxy() {
 void Proxy::add(std::shared_ptr<Link> link) {
   Attendant* other = doorbell_->attendant();
   if (other != nullptr && other != this) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's connections over the network have one proxy");
+    throw Error(ErrorCode::kInvalid, "a doorbell already has a proxy for network connections");
   }
   links_.push_back(std::move(link));
   doorbell_->attach(this);
@@ -96,8 +96,7 @@ const Region& Proxy::registered(const std::byte* data, std::size_t bytes, unsign
   if (const Region* region = registrations_.find(data, bytes, access)) return *region;
   throw Error(ErrorCode::kInvalid,
               registrations_.find(data, bytes) != nullptr
-                  ? "this memory is registered with RDMA devices, but not as a "
-                    "window: for reading alone"
+                  ? "this memory is registered with RDMA devices, but for reading " "only"
                   : "this memory is not registered with RDMA devices");
 }
 
@@ -178,7 +177,7 @@ void Proxy::ring_for_sleeper() {
 void Proxy::lose(const CompletionChannel& channel) {
   const Rail& rail = *channel.rail();
   failure_.tell(rail.name() +
-                " of this rank is gone: was the device removed, or its driver (dmesg)?");
+                " of this rank is gone: was the device or its driver removed (dmesg)?");
   for (int fd : {channel.fd(), rail.context()->async_fd}) {
     epoll_ctl(bell_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }

@@ -98,14 +98,14 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
     throw Error(ErrorCode::kInvalid, rail_->name() + " is " +
                                          (rail_->ethernet() ? "RoCE" : "InfiniBand") +
                                          ", the port of " + where +
-                                         " is not: NCCL_IB_HCA has to name devices of one network");
+                                         " is not: NCCL_IB_HCA must name devices of one network");
   }
   if (((peer.pkey ^ rail_->pkey()) & kPartition) != 0) {
     throw Error(ErrorCode::kMismatch,
                 rail_->name() + " has the partition key " + hexadecimal(rail_->pkey()) +
                     " at index " + std::to_string(settings.pkey_index) + ", the port of " + where +
                     " has " + hexadecimal(peer.pkey) +
-                    ": the indices (NCCL_IB_PKEY) have to name one partition");
+                    ": the indices (NCCL_IB_PKEY) must name one partition");
   }
   abi::QpAttr attributes{};
   attributes.qp_state = abi::kQpsRtr;

@@ -28,7 +28,7 @@ struct Window {
     window.rkeys.resize(queue_pairs);
     const std::size_t head = sizeof window.address + sizeof window.bytes;
     if (facts.size() != head + queue_pairs * sizeof window.rkeys[0]) {
-      throw Error(ErrorCode::kMismatch, "what a peer told of its window is of another connection");
+      throw Error(ErrorCode::kMismatch, "a peer's description of its registered memory belongs to another connection");
     }
     std::memcpy(&window.address, facts.data(), sizeof window.address);
     std::memcpy(&window.bytes, facts.data() + sizeof window.address, sizeof window.bytes);

@@ -38,7 +38,7 @@ Board::Board(std::size_t place_bytes)
       own_(Segment::create(board_size(place_bytes))),
       done_(&front_of(own_->data()).done) {
   if (place_bytes % kLine != 0) {
-    throw Error(ErrorCode::kInvalid, "a board's places take a multiple of 64 bytes");
+    throw Error(ErrorCode::kInvalid, "the slots of a shared segment must be a multiple of 64 bytes");
   }
   std::random_device draw;
   front_of(own_->data()).token = std::uint64_t{draw()} << 32 | draw();
@@ -47,7 +47,7 @@ Board::Board(std::size_t place_bytes)
 
 void Board::open(const std::vector<Peer>& peers) {
   if (peers.size() > kMostRanks) {
-    throw Error(ErrorCode::kInvalid, "boards serve up to " + std::to_string(kMostRanks) +
+    throw Error(ErrorCode::kInvalid, "shared segments support up to " + std::to_string(kMostRanks) +
                                          " ranks of a host, not " + std::to_string(peers.size()));
   }
   peers_.clear();
@@ -58,7 +58,7 @@ void Board::open(const std::vector<Peer>& peers) {
       opened.pid = Segment::owner(peer.segment);
       opened.base = opened.segment->data();
       if (opened.segment->size() != own_->size()) {
-        throw Error(ErrorCode::kInvalid, "a peer's board has another size: ranks of two versions?");
+        throw Error(ErrorCode::kInvalid, "a peer's shared segment has another size: do the ranks run different versions?");
       }
     } else {
       position_ = static_cast<int>(peers_.size());
@@ -113,7 +113,7 @@ void Board::fetch(int position, const Reference& from, std::byte* to, std::size_
   const Opened& peer = peers_[position];
   if (read_cross_memory(peer.pid, to, from.at, bytes)) return;
   throw PeerLost("rank " + std::to_string(peer.world_rank) + "'s memory cannot be read: " +
-                     std::strerror(errno) + "; if it lives, try RAILGAUGE_CMA=0",
+                     std::strerror(errno) + "; if its process is alive, try RAILGAUGE_CMA=0",
                  peer.world_rank);
 }
 
@@ -130,7 +130,7 @@ std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiti
     lacks_room.store(1, std::memory_order_relaxed);
     waiting.until([&] { return all_done(needed); }, first_behind,
                   [&] {
-                    return "a free place on the board, which rank " +
+                    return "a free slot of the shared segment, which rank " +
                            std::to_string(first_behind().rank) + " still reads";
                   });
     lacks_room.store(0, std::memory_order_relaxed);
@@ -166,7 +166,7 @@ Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, 
   if (there.number.load(std::memory_order_acquire) <= number) {
     waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
                   [&] { return waits_for(peer.world_rank, false, number, first); },
-                  [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s board"; });
+                  [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s shared segment"; });
   }
   return {data(peer.base, number, bytes), there.subject};
 }

@@ -148,7 +148,7 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
   // A shorter one would end this process by SIGBUS.
   if (status.st_ino != inode || status.st_size < static_cast<off_t>(size)) {
     close(fd);
-    throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: another pid namespace?");
+    throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: is it in another pid namespace?");
   }
   std::unique_ptr<Segment> segment(new Segment(fd, size));
   segment->close_descriptor();  // the mapping is enough; only the owner's is opened by others

@@ -70,7 +70,7 @@ std::byte* Windows::find(const Reference& reference, int position, std::size_t b
     if (reference.at > there.size() || bytes > there.size() - reference.at) break;
     return there.data() + reference.at;
   }
-  throw Error(ErrorCode::kInvalid, "a peer refers to memory that is in no window");
+  throw Error(ErrorCode::kInvalid, "a peer refers to memory that is not registered");
 }
 
 }  // namespace railgauge::shm

@@ -28,7 +28,7 @@ class Fifo {
   Fifo(std::uint32_t slots, std::uint32_t slot_bytes, std::uint32_t sockets)
       : slot_bytes_(slot_bytes), sockets_(sockets), entries_(slots) {
     if (slots == 0 || slot_bytes == 0 || slot_bytes % kAlign != 0) {
-      throw Error(ErrorCode::kInvalid, "a FIFO takes slots of a multiple of 64 bytes");
+      throw Error(ErrorCode::kInvalid, "a FIFO's slots must be a multiple of 64 bytes");
     }
     data_ = static_cast<std::byte*>(
         ::operator new(std::size_t{slots} * slot_bytes, std::align_val_t{kAlign}));

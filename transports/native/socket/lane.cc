@@ -14,7 +14,7 @@ namespace railgauge::socket {
 
 namespace {
 
-constexpr char kClosed[] = "it closed the connection: its process ended?";
+constexpr char kClosed[] = "it closed the connection: did its process end?";
 
 }  // namespace
 
@@ -133,7 +133,7 @@ bool IncomingLane::read_frame() {
   }
   const Frame frame = Frame::unpacked(ahead_.data() + ahead_at_);
   if (frame.magic != kMagic || frame.length > fifo_.slot_bytes()) {
-    health_->fail(Health::kBroken, "it sent what is no message: ranks of two versions?");
+    health_->fail(Health::kBroken, "it sent an invalid message: do the ranks run different versions?");
     return false;
   }
   ahead_at_ += Frame::kBytes;

@@ -17,7 +17,7 @@ std::uint32_t slots_to_receive(const End& end) { return end.threads > 0 ? end.sl
 Link::Link(const End& end)
     : fds_(end.fds.begin(), end.fds.end()),
       health_(std::make_shared<Health>(end.peer, end.address)) {
-  if (fds_.empty()) throw Error(ErrorCode::kInvalid, "a connection takes at least one socket");
+  if (fds_.empty()) throw Error(ErrorCode::kInvalid, "a connection needs at least one socket");
 }
 
 template <class OneLane, class OneFifo>

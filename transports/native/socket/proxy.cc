@@ -36,7 +36,7 @@ Proxy::~Proxy() {
 void Proxy::add(std::shared_ptr<Link> link) {
   Attendant* other = doorbell_->attendant();
   if (other != nullptr && other != this) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's sockets have one proxy");
+    throw Error(ErrorCode::kInvalid, "a doorbell already has a proxy for sockets");
   }
   std::lock_guard lock(mutex_);
   links_.push_back(link);  // first: whatever fails after this, what is pointed to stays
