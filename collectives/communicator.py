@@ -9,7 +9,7 @@ from math import inf, prod
 from typing import Any
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Board, FaultySender
+from railgauge._native.transports import FaultySender, SharedSegment
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
 from railgauge.collectives.dtype import Dtype, Redop
@@ -32,8 +32,8 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.registered_memory import allocate
 from railgauge.transports.select import sharing_memory
-from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
 STREAM_BYTES = 32 << 20
@@ -110,7 +110,7 @@ class Communicator(Collectives):
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
-        self._board: Board | None = None
+        self._segment: SharedSegment | None = None
         self._native = self._connect(rings, nets, trees[: self.trees], choices)
         self._connections.engine = self._native
         if self.size > 1:
@@ -206,9 +206,9 @@ class Communicator(Collectives):
             UsageError, UnavailableError, RunError: as there.
         """
         self._wait_for_queue()
-        if self._board is None:
+        if self._segment is None:
             return memoryview(bytearray(size))
-        return allocate(self._group, self._board, size)
+        return allocate(self._group, self._segment, size)
 
     def register(self, array: Any) -> Registered:
         """Let RDMA devices send from an existing array without a copy; each rank may register other arrays.
@@ -315,8 +315,8 @@ class Communicator(Collectives):
     @property
     def window_bytes(self) -> tuple[int, int]:
         """How many bytes of this rank are registered memory (`empty`), and how many of them are in huge pages."""
-        windows = self._board and self._board.windows
-        return (windows.bytes, windows.bytes_in_huge_pages) if windows else (0, 0)
+        memory = self._segment and self._segment.registered_memory
+        return (memory.bytes, memory.bytes_in_huge_pages) if memory else (0, 0)
 
     @property
     def ran_zero_copy(self) -> bool:
@@ -353,8 +353,8 @@ class Communicator(Collectives):
         if self._queue:
             self._queue.close()
         self._connections.close()
-        if self._board:
-            self._board.windows.close()
+        if self._segment:
+            self._segment.registered_memory.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
@@ -462,22 +462,22 @@ class Communicator(Collectives):
         tree_channels = self._ending.connecting(lambda: made.trees(trees, len(rings))) if trees else []
         hosts = sharing_memory(self.peers)
         rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
-        cube = across = board = None
+        cube = across = segment = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
             cube = self._ending.connecting(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
             across = self._ending.connecting(lambda: made.across(hosts, after_trees + 2, rails))
         if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
-            board = self._ending.connecting(lambda: made.board(here))
-            self._board = board if len(hosts) == 1 else None  # all ranks map registered memory
+            segment = self._ending.connecting(lambda: made.shared_segment(here))
+            self._segment = segment if len(hosts) == 1 else None  # all ranks map registered memory
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            board,
+            segment,
             hosts if len(hosts) > 1 else [],
             cube,
             across,

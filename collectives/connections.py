@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Board, Doorbell, Receiver, Sender
+from railgauge._native.transports import Doorbell, Receiver, Sender, SharedSegment
 from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails
@@ -41,7 +41,7 @@ class Connections:
         """By the name of the wire."""
         self.engine: native.Communicator | None = None
         """The native communicator that uses them, once it is made."""
-        self._board: Board | None = None
+        self._segment: SharedSegment | None = None
 
     def rings(self, rings: Sequence[list[int]], nets: Sequence[list[Nets]]) -> list[native.RingChannel]:
         """Connect rings, ranks in ring order; they are the first channels. Errors are those of `Connector.connect`."""
@@ -69,15 +69,15 @@ class Connections:
         ranks = range(len(self._peers))
         return [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in ranks]
 
-    def board(self, sharing: Sequence[int]) -> Board:
+    def shared_segment(self, sharing: Sequence[int]) -> SharedSegment:
         """Open the shared segments of the ranks that share memory with this one, including its own."""
-        self._board = self._connector.board(HOST_PLACE_BYTES, sharing)
-        return self._board
+        self._segment = self._connector.shared_segment(HOST_PLACE_BYTES, sharing)
+        return self._segment
 
     @property
     def bytes_shown(self) -> int | None:
         """How many bytes this rank has put into its shared segment; None without one."""
-        return None if self._board is None else self._board.bytes
+        return None if self._segment is None else self._segment.bytes
 
     def cube(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
         """Connect all ranks as a hypercube, host by host."""

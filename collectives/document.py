@@ -55,7 +55,7 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Board:
+class SharedSegment:
     """What a rank has put into its shared segment, which is not a connection to a single rank."""
 
     rank: int
@@ -63,10 +63,10 @@ class Board:
     bytes_shown: int
 
 
-def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
+def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[SharedSegment, ...]:
     """Gather the bytes of all ranks' shared segments; of those that have one."""
     shown = enumerate(bootstrap.all_gather(comm.bytes_shown))
-    return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
+    return tuple(SharedSegment(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
 def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Connection]:
@@ -151,7 +151,7 @@ class RunDocument:
     command: list[str]
     planned_gb_per_s: float | None = None
     """What all planned channels carry together; None before there was a plan."""
-    boards: tuple[Board, ...] = ()
+    boards: tuple[SharedSegment, ...] = ()
     why_not_ib: str | None = None
     """Why hosts did not use NET/IB; None if they did, or with one host."""
     timed: tuple[Timed, ...] = ()

@@ -26,8 +26,8 @@ from railgauge.collectives.gpu_way import (
     Layout,
     Via,
     allowed_ways,
-    lanes_of,
     net_wires,
+    proxies_of,
     vias_of,
 )
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
@@ -135,8 +135,8 @@ class GpuCommunicator(Collectives):
         )
         lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
         told = group.all_gather([self._engine.processors, lent])
-        boxes, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
-        self._together(lambda: self._engine.connect(boxes, processors))
+        buffers, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
+        self._together(lambda: self._engine.connect(buffers, processors))
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None
         self._leaving: dict[int, str] = {}
@@ -266,7 +266,7 @@ class GpuCommunicator(Collectives):
     @property
     def maps_all(self) -> bool:
         """Whether all GPUs map each other's memory, so that registering it has an effect."""
-        return self._engine.has_windows
+        return self._engine.can_register
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until this rank's operations on a stream (CUDA's handle) are done.
@@ -313,18 +313,18 @@ class GpuCommunicator(Collectives):
         """Register memory of this rank; None where not all GPUs map each other's."""
         if not self.maps_all:
             return None
-        lent = self._together(lambda: [self._engine.lend_window(rank, pointer).hex() for rank in range(self.size)])
+        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer).hex() for rank in range(self.size)])
         told = self._group.all_gather([size, lent])
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
                 raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
         theirs = [bytes.fromhex(one[self.rank]) for _, one in told]
-        return self._together(lambda: self._engine.open_window(pointer, size, symmetric, theirs))
+        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
 
-    def _close(self, window: int) -> None:
+    def _close(self, registration: int) -> None:
         """Unregister memory; when this returns, no rank maps it any more."""
         self._group.barrier()
-        self._engine.close_window(window)
+        self._engine.close_memory(registration)
         self._group.barrier()
 
     def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
@@ -353,23 +353,23 @@ class GpuCommunicator(Collectives):
         if not wires:
             return
         doorbells: list[Doorbell] = []
-        lanes: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(lanes_of(self.peers, self.rank)))):
+        proxies: list[tuple[Connector, dict[Wire, End]]] = []
+        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank)))):
             doorbells.append(Doorbell())
             self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
-            lanes.append((self._connectors[-1], dict(ends)))
-        slots = self._slots = Slots(self._engine, self.device, self.rank, lanes, self.plan.direct[self.rank])
+            proxies.append((self._connectors[-1], dict(ends)))
+        slots = self._slots = Slots(self._engine, self.device, self.rank, proxies, self.plan.direct[self.rank])
         if network.name == NET_IB:
             self._together(slots.place)
             slots.show(self._group)
-        for lane, (_, made) in enumerate(lanes):
+        for proxy, (_, made) in enumerate(proxies):
             for rank in (rank for rank, via in enumerate(self.vias) if via is Via.NET):
                 to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
                 arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
-                self._engine.carry(lane, rank, to, arriving, slots.flush(lane, rank, self.timeout_s))
+                self._engine.carry(proxy, rank, to, arriving, slots.flush(proxy, rank, self.timeout_s))
         self._engine.start(doorbells)
-        for wire in reversed(list(lanes[0][1])):
+        for wire in reversed(list(proxies[0][1])):
             incoming = wire.target == self.rank
             names = self._arriving if incoming else self._leaving
             assert wire.devices

@@ -24,10 +24,10 @@ class SymmetricArray(Registered):
         memory: native.GpuMemory,
         shape: Sequence[int],
         dtype: Dtype,
-        window: int | None,
+        registration: int | None,
         end: Callable[[int], None],
     ) -> None:
-        super().__init__(window, end)
+        super().__init__(registration, end)
         self.memory, self.shape, self.dtype = memory, tuple(shape), dtype.label
         self._typestr = TYPESTRS.get(dtype, f"u{dtype.bytes}")
 

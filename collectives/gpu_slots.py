@@ -22,23 +22,23 @@ from railgauge.transports.wire import Wire
 
 GDR = "/GDRDMA"
 """Behind a transport's name in NCCL's log, at the end whose NIC reaches the GPU's memory."""
-Lane = tuple[Connector, Mapping[Wire, End]]
+ProxyLink = tuple[Connector, Mapping[Wire, End]]
 
 
 class Slots:
     """This rank's slots, for what it receives from and sends to each rank on another node."""
 
     def __init__(
-        self, engine: native.GpuEngine, device: int, rank: int, lanes: Sequence[Lane], direct: Sequence[Direct]
+        self, engine: native.GpuEngine, device: int, rank: int, proxies: Sequence[ProxyLink], direct: Sequence[Direct]
     ) -> None:
-        """Of a rank and its GPU, by CUDA's number; `lanes` are connected, `direct` is how the GPU can use NICs."""
+        """Of a rank and its GPU, by CUDA's number; `proxies` are connected, `direct` is how the GPU can use NICs."""
         self._engine, self._device, self._rank = engine, device, rank
         self._direct: dict[int | None, Direct] = {one.device: one for one in direct}
         self._refused: set[int | None] = set()
         self._registered: list[tuple[IbEnds, int, int]] = []
         self._on_gpu: set[tuple[int, bool]] = set()
-        self._ibs = [connector.ib for connector, _ in lanes if connector.ib]
-        self._ends = [ends for _, ends in lanes]
+        self._ibs = [connector.ib for connector, _ in proxies if connector.ib]
+        self._ends = [ends for _, ends in proxies]
 
     def place(self) -> None:
         """Register all slots with the NICs.
@@ -54,27 +54,27 @@ class Slots:
         """Whether the NIC at this rank's end of a wire reaches the GPU's memory."""
         return self._way(wire) in self._on_gpu
 
-    def flush(self, lane: int, peer: int, timeout_s: float) -> transports.GdrFlush | None:
+    def flush(self, proxy: int, peer: int, timeout_s: float) -> transports.GdrFlush | None:
         """What flushes data from a rank so that the kernel sees it; None if no flush is needed."""
         if (peer, True) not in self._on_gpu:
             return None
-        devices = {wire.devices[1] for wire in self._ends[lane] if wire.devices and self._way(wire) == (peer, True)}
+        devices = {wire.devices[1] for wire in self._ends[proxy] if wire.devices and self._way(wire) == (peer, True)}
         flushed = sorted(device for device in devices if self._direct[device].flushes)
-        return self._ibs[lane].flush(flushed, *self._engine.slots(peer, True), timeout_s) if flushed else None
+        return self._ibs[proxy].flush(flushed, *self._engine.slots(peer, True), timeout_s) if flushed else None
 
     def show(self, group: Group) -> None:
         """Send the senders the addresses for their messages; all ranks together, once all are placed."""
         told = [
-            (lane, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
-            for lane, ends in enumerate(self._ends)
+            (proxy, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
+            for proxy, ends in enumerate(self._ends)
             for wire, end in ends.items()
             if isinstance(end, transports.IbReceiver)
         ]
-        windows = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
-        for lane, ends in enumerate(self._ends):
+        facts_of = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
+        for proxy, ends in enumerate(self._ends):
             for wire, end in ends.items():
                 if isinstance(end, transports.IbSender):
-                    end.aim(bytes.fromhex(windows[lane, *wire.name]))
+                    end.aim(bytes.fromhex(facts_of[proxy, *wire.name]))
 
     def close(self) -> None:
         """Unregister them, after the connections have ended."""
@@ -99,7 +99,7 @@ class Slots:
                 return
         address, size = self._engine.slots(peer, incoming)
         for ib in self._ibs:
-            ib.proxy.register(address, size, window=incoming)
+            ib.proxy.register(address, size, remote_write=incoming)
             self._registered.append((ib, address, size))
 
     def _allows(self, wire: Wire, incoming: bool) -> bool:
@@ -115,7 +115,7 @@ class Slots:
         taken: list[tuple[IbEnds, int, int]] = []
         for ib in self._ibs:
             tried = transports.register_gpu_memory(
-                ib.proxy, self._device, address, size, window=incoming, dma_buf=dma_buf
+                ib.proxy, self._device, address, size, remote_write=incoming, dma_buf=dma_buf
             )
             if tried[-1].error:
                 for before, *place in taken:

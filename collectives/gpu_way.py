@@ -42,7 +42,7 @@ SLOTS_BYTES = 128 << 10
 """Bytes of the messages under way in one GPU, from all peers, per block and queue entry."""
 
 
-MOST_LANES, CORES_OF_A_LANE = 4, 2
+MOST_PROXIES, CORES_OF_A_PROXY = 4, 2
 """Threads of a rank's proxy that move staging buffers between nodes, and the cores that each needs: the kernel's part
 of the copies needs one too."""
 
@@ -67,7 +67,7 @@ PAGE = 4 << 10
 
 
 class Via(IntEnum):
-    """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
+    """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/staging_buffers.h)."""
 
     NONE = 0
     DIRECT = 1
@@ -144,10 +144,10 @@ def allowed_ways(settings: Mapping[str, str], *, in_channels: bool) -> dict[Coll
     return found
 
 
-def lanes_of(peers: Sequence[Peer], rank: int) -> int:
+def proxies_of(peers: Sequence[Peer], rank: int) -> int:
     """For how many proxy threads between nodes a rank has cores."""
     of_host = sum(peer.host == peers[rank].host for peer in peers)
-    return max(1, min(MOST_LANES, len(peers[rank].cpus) // (CORES_OF_A_LANE * of_host)))
+    return max(1, min(MOST_PROXIES, len(peers[rank].cpus) // (CORES_OF_A_PROXY * of_host)))
 
 
 def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> list[list[Via]]:

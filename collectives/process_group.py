@@ -44,11 +44,11 @@ class ProcessGroup:
         self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool, device: int | None
     ) -> None:
         with contextlib.ExitStack() as stack:
-            meeting = stack.enter_context(
+            rendezvous = stack.enter_context(
                 arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
             )
             try:
-                self._bootstrap = meeting.join(place.process)
+                self._bootstrap = rendezvous.join(place.process)
                 stack.callback(self._bootstrap.close)
                 gpu = None if device is None else gpu_numbered(device)
                 peers = exchange(self._bootstrap, _peer(place.process, gpu))
@@ -66,7 +66,7 @@ class ProcessGroup:
                 if bind:
                     stack.enter_context(bound(peers, place.process, plan.cpus[place.process]))
             except BaseException as error:
-                meeting.fail(described(error))
+                rendezvous.fail(described(error))
                 raise
             self._open = stack.pop_all()
         self.rank = place.process

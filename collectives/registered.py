@@ -9,16 +9,16 @@ from typing import Self
 class Registered:
     """A registered array of the caller's, until `close`; it must live as long."""
 
-    def __init__(self, window: int | None, end: Callable[[int], None]) -> None:
-        """`window`: the argument of `end`; None if nothing is registered."""
-        self._window, self._end = window, end
+    def __init__(self, registration: int | None, end: Callable[[int], None]) -> None:
+        """`registration`: the argument of `end`; None if nothing is registered."""
+        self._registration, self._end = registration, end
 
     @property
     def is_mapped(self) -> bool:
         """Whether it can be accessed by GPUs of the peers or RDMA devices of this host; else registration has no
         effect.
         """
-        return self._window is not None
+        return self._registration is not None
 
     def close(self) -> None:
         """Unregister it: when its operations are done, for GPUs on all ranks together. May be called twice.
@@ -26,9 +26,9 @@ class Registered:
         Raises:
             RunError: for GPUs, a rank was lost, or does not take part within the timeout.
         """
-        window, self._window = self._window, None
-        if window is not None:
-            self._end(window)
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            self._end(registration)
 
     def __enter__(self) -> Self:
         return self

@@ -18,9 +18,9 @@ from railgauge.collectives.connect import connect
 from railgauge.collectives.counters import Counters
 from railgauge.collectives.device import Device, Gpu, check_on_gpus, gpu_of, resolve
 from railgauge.collectives.document import (
-    Board,
     Connection,
     RunDocument,
+    SharedSegment,
     boards_of,
     connections_of,
 )
@@ -40,11 +40,11 @@ from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS, Network, choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
+from railgauge.transports.rendezvous import Rendezvous
 from railgauge.transports.standing import Standing
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Outcome:
 
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
-    boards: tuple[Board, ...] = ()
+    boards: tuple[SharedSegment, ...] = ()
     passages: list[Passage] | None = None
     nodes: int = 1
     device: Device = Device.CPU
@@ -94,13 +94,13 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
     the others. Each rank has a thread, so that this one can handle signals: an interrupt ends all ranks of the job.
     """
     try:
-        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
+        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as rendezvous:
             first = place.process * job.ranks_per_process
             before = place.process if place.local_process is None else place.local_process
             locally = before * job.ranks_per_process
-            ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
+            ranks = [_Rank(job, rendezvous, first + i, locally + i, say) for i in range(job.ranks_per_process)]
             try:
-                _run_threads(ranks, meeting)
+                _run_threads(ranks, rendezvous)
             except KeyboardInterrupt as stop:
                 cause: BaseException | None = stop
             else:
@@ -108,7 +108,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
             joined = all(rank.joined for rank in ranks)
             document = ranks[0].document
             if place.process == 0 and cause and document is None:  # its rank does not return
-                document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
+                document = RunDocument.failed(job.collective, rendezvous.world_size, described(cause), job.engine)
             return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
@@ -116,7 +116,7 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
         return report(Finished(document, error, joined=False))
 
 
-def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
+def _run_threads(ranks: list["_Rank"], rendezvous: Rendezvous) -> None:
     threads = [threading.Thread(target=rank.run, name=f"rank-{rank.rank}", daemon=True) for rank in ranks]
     for thread in threads:
         thread.start()
@@ -124,7 +124,7 @@ def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
         for rank in ranks:
             rank.over.wait()  # an interrupted Thread.join() marks the thread as ended (CPython 3.11)
     except BaseException:
-        meeting.fail("interrupted")
+        rendezvous.fail("interrupted")
         for rank in ranks:
             rank.over.wait(STOP_WITHIN_S)
         raise
@@ -138,7 +138,9 @@ def _first_cause(errors: list[BaseException]) -> BaseException | None:
 class _Rank:
     """One rank's run."""
 
-    def __init__(self, job: Job, meeting: Meeting, rank: int, local_rank: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, job: Job, rendezvous: Rendezvous, rank: int, local_rank: int, say: Callable[[str], None]
+    ) -> None:
         """`local_rank`: its number among those of its host, which selects its GPU."""
         self.rank = rank
         self._local_rank = local_rank
@@ -148,7 +150,7 @@ class _Rank:
         self.error: BaseException | None = None
         self.over = threading.Event()
         self._job = job
-        self._meeting = meeting
+        self._rendezvous = rendezvous
         self._say = say if rank == 0 else lambda _line: None
         self._log = NcclLog(rank)
         self._bootstrap: Bootstrap | None = None
@@ -165,7 +167,7 @@ class _Rank:
     def _run(self) -> None:
         outcome = Outcome()
         try:
-            self._bootstrap = self._meeting.join(self.rank)
+            self._bootstrap = self._rendezvous.join(self.rank)
             self._measure(self._bootstrap, outcome)
         except Exception as error:
             self.error = error
@@ -290,12 +292,12 @@ class _Rank:
 
     def _variants(self) -> Iterable[tuple[Dtype, Redop, int]]:
         job = self._job
-        return itertools.product(job.dtypes, job.operators, job.roots(self._meeting.world_size))
+        return itertools.product(job.dtypes, job.operators, job.roots(self._rendezvous.world_size))
 
     def _describe(self, outcome: Outcome) -> RunDocument:
         return RunDocument(
             collective=self._job.collective,
-            ranks=self._meeting.world_size,
+            ranks=self._rendezvous.world_size,
             nodes=outcome.nodes,
             device=outcome.device,
             engine=self._job.engine,
@@ -314,6 +316,6 @@ class _Rank:
         )
 
     def _record(self, outcome: Outcome) -> Record:
-        standings = outcome.standings or self._meeting.standings
+        standings = outcome.standings or self._rendezvous.standings
         error = described(self.error) if self.error else None
-        return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())
+        return make_record(standings, self._rendezvous.world_size, error, socket.gethostname(), command_line())

@@ -14,7 +14,7 @@ from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.predict.host_cost import ON_BOARDS
 
 NEVER = (1 << 64) - 1
-IN_WINDOWS_FROM = 32 << 10
+REGISTERED_FROM = 32 << 10
 """Arrays in memory of `Communicator.empty`: from this size on, saving a copy gains more than the two rounds cost
 (docs/shared-memory.md)."""
 CROSS_MEMORY_FROM = 4 << 20
@@ -43,7 +43,7 @@ def zero_copy_sizes(setting: Setting, settings: Mapping[str, str], stream_bytes:
         return {}
     allowed = read_allowed(settings)
     return {
-        collective: Sizes(IN_WINDOWS_FROM, CROSS_MEMORY_FROM, 0 if collective in CROSS_MEMORY_NOT else stream_bytes)
+        collective: Sizes(REGISTERED_FROM, CROSS_MEMORY_FROM, 0 if collective in CROSS_MEMORY_NOT else stream_bytes)
         for collective in NUMBERS
         if set(ON_BOARDS) & set(usable_for(collective, setting, allowed))
     }

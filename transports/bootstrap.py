@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bootstrap: ranks exchange facts over TCP, and watch each other until the run ends.
 
-Process 0 runs the hub of a star (hub.py); every rank, rank 0 too, is a member with one connection, which meeting.py
+Process 0 runs the hub of a star (hub.py); every rank, rank 0 too, is a member with one connection, which rendezvous.py
 makes. A thread of each member answers the hub and beats, also while the rank itself is busy in native code, so that a
 rank that died (its connection ends) is distinguished from one that hangs (no beats) and from one that waits for
 another.

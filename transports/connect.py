@@ -114,8 +114,8 @@ class Connector:
     def _proxies(self) -> list[native.SocketProxy | native.IbProxy]:
         return [*([self.proxy] if self.proxy else []), *([self._ib.proxy] if self._ib else [])]
 
-    def board(self, place_bytes: int, sharing: Sequence[int]) -> native.Board:
-        """Make this rank's board, and open those of the ranks that share memory with it. All ranks do it together.
+    def shared_segment(self, place_bytes: int, sharing: Sequence[int]) -> native.SharedSegment:
+        """Make this rank's shared segment, and open those of the ranks on its host. All ranks do it together.
 
         `sharing` are those by their numbers in the group, this one among them, in one order on all of them.
 
@@ -124,20 +124,20 @@ class Connector:
         Raises:
             PeerLostError: another's memory cannot be opened.
         """
-        board = native.Board(place_bytes)
+        segment = native.SharedSegment(place_bytes)
         self._tell_doorbells()
         cross_memory = bool(parameter(os.environ, "RAILGAUGE_CMA", 1))
         if cross_memory:
             native.permit_cross_memory()
-        descriptors = self._group.all_gather(board.descriptor)
+        descriptors = self._group.all_gather(segment.descriptor)
         peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
             for rank, peer in ((rank, self._group.members[rank]) for rank in sharing)
         ]
-        opened(None, lambda: board.open(peers))
-        if all(self._group.all_gather(cross_memory and board.reads_peers)):
-            board.allow_cross_memory()
-        return board
+        opened(None, lambda: segment.open(peers))
+        if all(self._group.all_gather(cross_memory and segment.reads_peers)):
+            segment.allow_cross_memory()
+        return segment
 
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
         self._tell_doorbells()

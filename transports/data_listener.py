@@ -19,12 +19,12 @@ from railgauge.transports.complaints import Complaints
 from railgauge.transports.data_connection import NAME, Name, set_options
 from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake
 from railgauge.transports.interface import Interface
-from railgauge.transports.strangers import Strangers
+from railgauge.transports.pending_connections import PendingConnections
 
 TO_READ = OPENING + PROOF + NAME.size
 """All that a connecting rank sends before its data, which only the native transport reads."""
-STRANGERS_S = 10.0
-MOST_STRANGERS = 1024
+IDENTIFY_S = 10.0
+MOST_PENDING = 1024
 """How many unidentified connections may be open, beyond those that are expected."""
 TICK_S = 0.1
 
@@ -49,7 +49,7 @@ class DataListener:
         self._listeners: dict[Interface, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._found: dict[Name, socket.socket] = {}
-        self._strangers: Strangers[_Arrival] = Strangers(MOST_STRANGERS)
+        self._pending: PendingConnections[_Arrival] = PendingConnections(MOST_PENDING)
         self._complaints = Complaints(__name__)
 
     def address(self, interface: Interface) -> tuple[str, int]:
@@ -81,7 +81,7 @@ class DataListener:
             PeerLostError: some did not come before the deadline (time.monotonic()); it names the ranks.
         """
         missing = set(expected)
-        self._strangers.most = len(missing) + MOST_STRANGERS
+        self._pending.most = len(missing) + MOST_PENDING
         stop = threading.Event()
         thread = threading.Thread(
             target=self._serve, args=(missing, deadline, lambda: stop.is_set() or over()), daemon=True
@@ -130,18 +130,18 @@ class DataListener:
             return
         except OSError as error:
             if error.errno in tcp.OUT_OF_FILES and not tcp.allow_many_files():
-                self._strangers.leave_files()
+                self._pending.leave_files()
                 self._drop_surplus()
                 time.sleep(TICK_S)  # some may become free
             return
         sock.setblocking(False)
         arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), tcp.peer_name(sock))
-        self._strangers.add(arrival, arrival.peer)
+        self._pending.add(arrival, arrival.peer)
         self._selector.register(sock, selectors.EVENT_READ, arrival)
         self._drop_surplus()
 
     def _drop_surplus(self) -> None:
-        for arrival in self._strangers.surplus():
+        for arrival in self._pending.surplus():
             self._refuse(arrival, "it had not authenticated when the limit of open connections was reached")
 
     def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
@@ -166,19 +166,19 @@ class DataListener:
             )
         set_options(arrival.sock, self._timeout_s)
         self._selector.unregister(arrival.sock)
-        self._strangers.remove(arrival, arrival.peer)
+        self._pending.remove(arrival, arrival.peer)
         self._found[name] = arrival.sock
         missing.remove(name)
 
     def _drop_silent(self) -> None:
         now = time.monotonic()
-        for arrival in self._strangers:
-            if now - arrival.since > STRANGERS_S:
-                self._refuse(arrival, f"it did not identify itself within {STRANGERS_S:g} s")
+        for arrival in self._pending:
+            if now - arrival.since > IDENTIFY_S:
+                self._refuse(arrival, f"it did not identify itself within {IDENTIFY_S:g} s")
 
     def _refuse(self, arrival: _Arrival, why: str) -> None:
         self._complaints.refuse("data connection rejected from", arrival.peer, why)
-        self._strangers.remove(arrival, arrival.peer)
+        self._pending.remove(arrival, arrival.peer)
         self._drop(arrival.sock)
 
     def _drop(self, sock: socket.socket) -> None:

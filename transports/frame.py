@@ -22,7 +22,7 @@ CONTRIBUTION = struct.Struct("!dQI")
 GROUP = struct.Struct("!Q")
 LENGTH = struct.Struct("!I")
 MAX_PAYLOAD = 64 << 20
-STRANGERS_PAYLOAD = 512
+PENDING_PAYLOAD = 512
 """The longest payload before a rank has joined."""
 RECEIVE = 256 << 10
 

@@ -3,7 +3,7 @@
 which rank ended a run.
 
 It never blocks on a rank: what one is slow to take waits in that rank's buffer (member.py). Connections that do not
-authenticate are limited to STRANGERS_S and a few bytes.
+authenticate are limited to IDENTIFY_S and a few bytes.
 """
 
 import contextlib
@@ -33,10 +33,10 @@ from railgauge.transports.frame import (
     split_contribution,
 )
 from railgauge.transports.member import Member
+from railgauge.transports.pending_connections import PendingConnections
 from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
-from railgauge.transports.strangers import Strangers
 from railgauge.transports.vain_waits import VainWaits
 
 TICK_S = 0.05
@@ -53,8 +53,8 @@ at most END_S."""
 STATES_WITHIN_S = 1.0
 """How long ranks have to report their state when one gave up waiting; when the reason is known, no longer than for the
 final report."""
-STRANGERS_S = 10.0
-MOST_STRANGERS = 1024
+IDENTIFY_S = 10.0
+MOST_PENDING = 1024
 """How many unauthenticated connections may be open, beyond one for each rank."""
 ACCEPTED_AT_ONCE = 128
 """How many connections are accepted before those that are there are read."""
@@ -97,7 +97,7 @@ class Hub:
         self._refused_elsewhere = refused_elsewhere
         self._started = time.monotonic()
         self._connected: set[Member] = set()
-        self._strangers: Strangers[Member] = Strangers(world_size + MOST_STRANGERS)
+        self._pending: PendingConnections[Member] = PendingConnections(world_size + MOST_PENDING)
         self._members: dict[int, Member] = {}
         self._welcomed = False
         self._last_heard = ""
@@ -186,21 +186,21 @@ class Hub:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 member = Member(sock, self._secret)
                 self._connected.add(member)
-                self._strangers.add(member, member.address)
+                self._pending.add(member, member.address)
                 self._selector.register(sock, selectors.EVENT_READ, member)
                 self._drop_surplus()
         except BlockingIOError:
             return
         except OSError as error:
             if error.errno in tcp.OUT_OF_FILES:
-                self._strangers.leave_files()
+                self._pending.leave_files()
                 self._drop_surplus()
             time.sleep(TICK_S)  # some may leave
 
     def _drop_surplus(self) -> None:
-        for stranger in self._strangers.surplus():
-            self._refuse(stranger.address, "it had not authenticated when the limit of open connections was reached")
-            self._drop(stranger)
+        for member in self._pending.surplus():
+            self._refuse(member.address, "it had not authenticated when the limit of open connections was reached")
+            self._drop(member)
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
         rank, host = hello["rank"], one_line(hello["host"])
@@ -243,7 +243,7 @@ class Hub:
         try:
             frames = member.receive()
             if member.proved:
-                self._strangers.remove(member, member.address)
+                self._pending.remove(member, member.address)
             for kind, number, payload in frames:
                 if (kind is Kind.HELLO) != (member.rank < 0):
                     raise ValueError(f"unexpected {kind.name} frame")
@@ -346,7 +346,7 @@ class Hub:
         if not self._welcomed and now >= self._next_news:
             self._next_news = now + NEWS_BEATS * self._beat_s
             self._tell_all(pack(Kind.WAITING, 0, self._missing()))
-        self._send_strangers_away(now)
+        self._drop_unidentified(now)
         if self._failure:
             self._conclude(self._failure, now)
         elif self._reason_to_end:
@@ -365,10 +365,10 @@ class Hub:
         also = f"; refused: {'; '.join(refused)}" if refused else ""
         return f"{names} of {self._world_size}; last heard from {self._last_heard or 'nobody'}{also}"
 
-    def _send_strangers_away(self, now: float) -> None:
-        for member in [m for m in self._connected if m.rank < 0 and now - m.opened > STRANGERS_S]:
+    def _drop_unidentified(self, now: float) -> None:
+        for member in [m for m in self._connected if m.rank < 0 and now - m.opened > IDENTIFY_S]:
             if member not in self._told:
-                self._refuse(member.address, f"it did not identify itself within {STRANGERS_S:g} s")
+                self._refuse(member.address, f"it did not identify itself within {IDENTIFY_S:g} s")
             self._drop(member)
 
     def _excuse(self, late_s: float) -> None:
@@ -474,7 +474,7 @@ class Hub:
     def _drop(self, member: Member) -> None:
         if member in self._connected:
             self._connected.remove(member)
-            self._strangers.remove(member, member.address)
+            self._pending.remove(member, member.address)
             self._selector.unregister(member.sock)
             member.sock.close()
 

@@ -6,7 +6,7 @@ import contextlib
 import socket
 import time
 
-from railgauge.transports.frame import FROM_MEMBER, RECEIVE, STRANGERS_PAYLOAD, Frame, FrameReader
+from railgauge.transports.frame import FROM_MEMBER, PENDING_PAYLOAD, RECEIVE, Frame, FrameReader
 from railgauge.transports.handshake import HUB, ServerHandshake
 from railgauge.transports.tcp import peer_name
 
@@ -23,7 +23,7 @@ class Member:
         """When it connected, and when something last arrived."""
         self.watched_for_writing = False
         """Whether the hub's selector waits for it to accept more bytes."""
-        self.reader = FrameReader(FROM_MEMBER, STRANGERS_PAYLOAD)
+        self.reader = FrameReader(FROM_MEMBER, PENDING_PAYLOAD)
         self._handshake = ServerHandshake(secret, HUB)
         self._unsent: collections.deque[memoryview] = collections.deque()
 

@@ -55,7 +55,7 @@ def _bandwidth(results: Results, group: tuple[str, str], axis: Axes) -> None:
         spans = [[results.busbw(collective, size, pick(times)) for size, times in known] for pick in (max, min)]
         axis.fill_between(sizes, *spans, color=colour, alpha=0.2, lw=0)
     if results.copies_gb_per_s:
-        axis.axhline(results.copies_gb_per_s, color="#555555", ls="--", lw=0.8, label="copies, both ways at once")
+        axis.axhline(results.copies_gb_per_s, color="#555555", ls="--", lw=0.8, label="copies, both directions at once")
     axis.set(xscale="log", yscale="log", title=f"{collective}, {launch}")
     axis.grid(alpha=0.3)
 

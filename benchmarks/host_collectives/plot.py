@@ -17,7 +17,7 @@ from benchmarks.host_collectives.results import LIMIT, OWN, PLACEMENTS, Group, R
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# One colour (Okabe and Ito's, told apart by most eyes) and one marker each.
+# One colour (Okabe and Ito's, which most eyes distinguish) and one marker each.
 LOOK = {
     OWN: ("#d55e00", "o"),
     "openmpi": ("#0072b2", "s"),
@@ -61,7 +61,7 @@ def draw_group(group: Group) -> Figure:
 
 
 def on(group: Group) -> str:
-    """What was run where."""
+    """The title: ranks, hosts, collective."""
     heading, facts = group.heading, group.heading["machine"]
     hosts = f" on {group.hosts} hosts over TCP" if group.hosts > 1 else " in host memory"
     return (
@@ -77,7 +77,7 @@ def draw_bandwidth(group: Group, placement: str, axis: Axes) -> None:
         sizes = [size for size, _ in samples]
         colour, marker = LOOK[name]
         medians = [size * factor / (group.median(placement, name, size) or 1) for size in sizes]
-        limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both ways at once"
+        limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both directions at once"
         label = limit if name == LIMIT else name
         axis.plot(sizes, medians, color=colour, marker=marker, ms=4, ls="--" if name == LIMIT else "-", label=label)
         slowest = [size * factor / max(times) for size, times in samples]
@@ -91,7 +91,7 @@ def draw_bandwidth(group: Group, placement: str, axis: Axes) -> None:
 
 
 def draw_ratio(group: Group, placement: str, axis: Axes) -> None:
-    """Above the line at 1 railgauge is ahead."""
+    """Above the line at 1 railgauge is faster."""
     found = [(size, group.over(placement, size, group.best_peer(placement, size))) for size in group.sizes()]
     known = [(size, ratio) for size, ratio in found if ratio is not None]
     axis.plot([size for size, _ in known], [ratio for _, ratio in known], color=LOOK[OWN][0], marker="o", ms=4)

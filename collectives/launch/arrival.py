@@ -11,7 +11,7 @@ from railgauge.collectives.launch.place import Place, check_world
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.facts.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
-from railgauge.transports.meeting import Meeting, Share, meet
+from railgauge.transports.rendezvous import Rendezvous, Share, meet
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.store import Store
@@ -19,7 +19,9 @@ from railgauge.transports.store.turn_store import TurnStore
 
 
 @contextlib.contextmanager
-def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None) -> Iterator[Meeting]:
+def arrive(
+    place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None
+) -> Iterator[Rendezvous]:
     """The rendezvous of all processes, for as long as the job lasts; through `store` if the caller has one, which may
     be used by one job after another. Settings in NCCL's files apply from here on.
 
@@ -48,7 +50,7 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             stack.callback(store.close)
             if place.job:  # without a job secret, a process of another job may connect to the same port
                 store = PrefixStore(place.job, store)
-        meeting = meet(
+        rendezvous = meet(
             store,
             Share(process=place.process, processes=place.processes, ranks_per_process=ranks_per_process),
             timeout_s=timeout_s,
@@ -56,10 +58,10 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             version=__version__,
             environ=os.environ,
         )
-        stack.callback(meeting.close)
+        stack.callback(rendezvous.close)
         process = os.getpid()
         try:
-            yield meeting
+            yield rendezvous
         finally:
             if os.getpid() != process:
                 stack.pop_all()  # a forked copy must end nothing

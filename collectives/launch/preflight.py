@@ -36,14 +36,14 @@ REMEDIES = {
 """What to try, by a part of ssh's message."""
 
 
-def check(launch: Launch, meeting_at: str) -> None:
-    """Check all hosts of the job, within 30 s; `meeting_at` is the name or address that all of them must resolve.
+def check(launch: Launch, rendezvous_at: str) -> None:
+    """Check all hosts of the job, within 30 s; `rendezvous_at` is the name or address that all of them must resolve.
 
     Raises:
         UnavailableError: a host fails a check; one line for each problem, hosts with the same one folded.
     """
     with _locked_files(launch) as locked:
-        question = {"names": [meeting_at], "locked": locked}
+        question = {"names": [rendezvous_at], "locked": locked}
         results = run_on(
             [host.destination for host in launch.hosts],
             [sys.executable, "-P", "-", json.dumps(question)],
@@ -96,7 +96,7 @@ def _read(stdout: bytes) -> list[str]:
 @contextlib.contextmanager
 def _locked_files(launch: Launch) -> Iterator[list[str]]:
     """A locked file in the directory of the rendezvous file (--init-method file://), if there is one."""
-    folder = _meeting_folder(launch.init_method)
+    folder = _rendezvous_folder(launch.init_method)
     if folder is None:
         yield []
         return
@@ -109,7 +109,7 @@ def _locked_files(launch: Launch) -> Iterator[list[str]]:
         yield [file.name]
 
 
-def _meeting_folder(init_method: str | None) -> str | None:
+def _rendezvous_folder(init_method: str | None) -> str | None:
     if init_method is None or not init_method.startswith("file:"):
         return None
     return os.path.dirname(unquote(urlsplit(init_method).path))

@@ -62,7 +62,7 @@ def start(launch: Launch) -> Ended:
     exported = environment(launch)
     relay = _Hosts(launch.argv, list(commands_by_host), launch.timeout_s + ON_THE_WAY_S)
     with exit_on_signals():
-        check(launch, _meeting_at(launch.hosts))
+        check(launch, _rendezvous_at(launch.hosts))
         converse(
             commands_by_host,
             relay,
@@ -78,14 +78,14 @@ def start(launch: Launch) -> Ended:
 def _check_hosts(hosts: list[Host]) -> None:
     if not hosts:
         raise UsageError("--launcher ssh needs hosts: use --hostfile FILE or --hosts gpu-01:4,gpu-02:4")
-    if len(hosts) > 1 and _meeting_at(hosts) in THIS_HOST:
+    if len(hosts) > 1 and _rendezvous_at(hosts) in THIS_HOST:
         raise UsageError(
-            f"the rendezvous would be at {_meeting_at(hosts)}, which is a different host on each: "
+            f"the rendezvous would be at {_rendezvous_at(hosts)}, which is a different host on each: "
             f"give the first host a name that the others resolve, or set MASTER_ADDR"
         )
 
 
-def _meeting_at(hosts: list[Host]) -> str:
+def _rendezvous_at(hosts: list[Host]) -> str:
     """The first host, by the name under which the others reach it."""
     return os.environ.get("MASTER_ADDR") or hosts[0].address
 
@@ -96,7 +96,7 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
     _check_hosts(hosts)
     meet = {
         "WORLD_SIZE": str(sum(host.slots for host in hosts)),
-        "MASTER_ADDR": _meeting_at(hosts),
+        "MASTER_ADDR": _rendezvous_at(hosts),
         "MASTER_PORT": os.environ.get("MASTER_PORT") or str(random.choice(PORTS)),
     }
     found: dict[str, list[str]] = {}

@@ -107,7 +107,7 @@ class Tournament:
         rounds, links = self._job.rounds(len(self._result.ranks)), self._result.links
         for way in ways:
             for number, pairs in enumerate(rounds):
-                self._say(f"{way.transport} by {way.mover.label}: round {number + 1} of {len(rounds)}")
+                self._say(f"{way.transport} by {way.method.label}: round {number + 1} of {len(rounds)}")
                 links += self._round(way, number, [pair for pair in pairs if pair in way.paths])
         if not links:
             raise UnavailableError("no requested transport connects these two GPUs")
@@ -116,7 +116,7 @@ class Tournament:
             self._say(f"not clear yet: measuring {len(places)} pairs again, one at a time")
             for place in places:
                 one = links[place]
-                way = next(way for way in ways if (way.transport, way.mover) == (one.transport, one.mover))
+                way = next(way for way in ways if (way.transport, way.method) == (one.transport, one.method))
                 links[place] = one.and_again(self._round(way, number, [one.ranks])[0])
                 number += 1
         if self._first_wrong:
@@ -130,7 +130,7 @@ class Tournament:
         peers = way.transport == P2P
         links = [self._connect(*pair, room(self._job), peers, self._job.timeout_s) for pair in pairs]
         with ThreadPoolExecutor(len(pairs)) as threads:
-            running = [threads.submit(measure_pair, link, way.mover, self._job, self._rounds) for link in links]
+            running = [threads.submit(measure_pair, link, way.method, self._job, self._rounds) for link in links]
             try:
                 wait(running, return_when=FIRST_EXCEPTION)
             finally:  # if one failed, or on Ctrl-C, the others end too
@@ -146,7 +146,7 @@ class Tournament:
         path, (out_s, back_s) = way.paths[pair], figures.one_way_s
         if sum(figures.wrong) and not self._first_wrong:
             self._first_wrong = (
-                f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.mover.label} "
+                f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.method.label} "
                 f"are wrong: {figures.first_wrong}"
             )
         return PairResult(
@@ -171,6 +171,6 @@ class Tournament:
             planned=(VIA[way.transport],) * 2,
             wrong=figures.wrong,
             moved=None,
-            mover=way.mover,
+            method=way.method,
             path=path,
         )

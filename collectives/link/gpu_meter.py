@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from railgauge.collectives.dtype import PatternKind
+from railgauge.collectives.link.copy_method import CopyMethod, Flow
 from railgauge.collectives.link.link_job import LinkJob
-from railgauge.collectives.link.mover import Flow, Mover
 from railgauge.collectives.verification import Verdict
 
 Checked = tuple[int, int, float, float, float]
@@ -18,10 +18,10 @@ Checked = tuple[int, int, float, float, float]
 class GpuLink(Protocol):
     """The path between two GPUs: `native.GpuLink`, or a fake one."""
 
-    def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
+    def seconds(self, method: int, flow: int, size: int, times: int) -> float:
         """Seconds of one of `times` messages of `size` bytes, including the answer."""
 
-    def check(self, mover: int, size: int, seed: int) -> tuple[Checked, Checked]:
+    def check(self, method: int, size: int, seed: int) -> tuple[Checked, Checked]:
         """Send fresh bytes in both directions: what is wrong with those that the lower GPU received, and the higher
         one.
         """
@@ -48,7 +48,7 @@ def room(job: LinkJob) -> int:
     return max(job.bytes, 2 * (job.latency_bytes + 3))
 
 
-def measure_pair(link: GpuLink, mover: Mover, job: LinkJob, seed: int) -> GpuFigures:
+def measure_pair(link: GpuLink, method: CopyMethod, job: LinkJob, seed: int) -> GpuFigures:
     """Measure in turns, use the best one, and then verify with data of that seed.
 
     Raises:
@@ -56,14 +56,16 @@ def measure_pair(link: GpuLink, mover: Mover, job: LinkJob, seed: int) -> GpuFig
     """
 
     def turn() -> tuple[float, float, float, float]:
-        answered = link.seconds(mover, Flow.THERE_AND_BACK, job.latency_bytes, job.short_times)
-        out, back, both = (link.seconds(mover, flow, job.bytes, job.times) for flow in (Flow.OUT, Flow.BACK, Flow.BOTH))
+        answered = link.seconds(method, Flow.THERE_AND_BACK, job.latency_bytes, job.short_times)
+        out, back, both = (
+            link.seconds(method, flow, job.bytes, job.times) for flow in (Flow.OUT, Flow.BACK, Flow.BOTH)
+        )
         return answered, out, back, both
 
     answered, out, back, both = (min(each) for each in zip(*(turn() for _ in range(job.turns)), strict=True))
     sizes = enumerate((job.latency_bytes, job.bytes))
     verdicts = [
-        tuple(Verdict(PatternKind.RANDOM, *each) for each in link.check(mover, size, 2 * seed + number))
+        tuple(Verdict(PatternKind.RANDOM, *each) for each in link.check(method, size, 2 * seed + number))
         for number, size in sizes
     ]
     wrong = [one for pair in verdicts for one in pair if one.wrong]

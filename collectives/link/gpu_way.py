@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
+from railgauge.collectives.link.copy_method import CopyMethod
 from railgauge.collectives.link.gpu_path import GpuPath, GpuPaths
-from railgauge.collectives.link.mover import Mover
 from railgauge.collectives.link.tournament import Pair
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.transports.available import P2P
 from railgauge.transports.select import SHM
 
-MOVERS = {P2P: tuple(Mover), SHM: (Mover.COPY_ENGINE,)}
+COPY_METHODS = {P2P: tuple(CopyMethod), SHM: (CopyMethod.COPY_ENGINE,)}
 VIA = {P2P: "P2P/direct pointer", SHM: SHM}
 """As NCCL's log names them in one process."""
 
@@ -27,7 +27,7 @@ class GpuWay:
     """A transport, a copy method over it, and the path of each pair that it connects."""
 
     transport: str
-    mover: Mover
+    method: CopyMethod
     paths: dict[Pair, GpuPath]
 
 
@@ -47,9 +47,9 @@ def gpu_ways(gpus: int, paths: GpuPaths, reaches: Callable[[int, int], bool], on
     Raises:
         UsageError: there is no such transport. UnavailableError: it connects no GPUs.
     """
-    if only not in (None, *MOVERS):
-        raise UsageError(f"--transport {only}: unknown; transports between GPUs are {', '.join(MOVERS)}")
-    joined: dict[str, dict[Pair, GpuPath]] = {transport: {} for transport in MOVERS}
+    if only not in (None, *COPY_METHODS):
+        raise UsageError(f"--transport {only}: unknown; transports between GPUs are {', '.join(COPY_METHODS)}")
+    joined: dict[str, dict[Pair, GpuPath]] = {transport: {} for transport in COPY_METHODS}
     detours: dict[str, list[Pair]] = {}
     for pair in combinations(range(gpus), 2):
         why_not = paths.no_p2p(*pair) or _unreachable(pair, reaches)
@@ -60,10 +60,10 @@ def gpu_ways(gpus: int, paths: GpuPaths, reaches: Callable[[int, int], bool], on
         if why_not or only == SHM:
             joined[SHM][pair] = paths.through_host(*pair)
     found = [
-        GpuWay(transport, mover, pairs)
+        GpuWay(transport, method, pairs)
         for transport, pairs in joined.items()
         if pairs and only in (None, transport)
-        for mover in MOVERS[transport]
+        for method in COPY_METHODS[transport]
     ]
     if not found:
         raise UnavailableError(f"{only} connects none of these {gpus} GPUs: {'; '.join(detour_lines(detours))}")

@@ -75,7 +75,7 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
             "to": target,
             "transport": link.transport,
             "rail": link.rail,
-            "by": None if link.mover is None else link.mover.label,
+            "by": None if link.method is None else link.method.label,
             "path_type": path and path.type,
             "nvlinks": path and path.nvlinks,
             "via": link.via[way],

@@ -11,12 +11,12 @@ from railgauge.collectives.binding import bound
 from railgauge.collectives.link.bisection import LEAST_RANKS, bisect
 from railgauge.collectives.link.forecast import Forecast, Forecaster
 from railgauge.collectives.link.judgement import to_measure_again
-from railgauge.collectives.link.lane import Lane
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
+from railgauge.collectives.link.pair_connection import PairConnections
 from railgauge.collectives.link.pair_meter import PairMeter, Side
 from railgauge.collectives.link.pair_result import Moved, PairResult, Sample
-from railgauge.collectives.link.seat import Seat, seats
+from railgauge.collectives.link.placement import Placement, placements
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way, own_ports, ways
 from railgauge.topo.errors import RunError, UnavailableError, UsageError, VerificationError
@@ -49,13 +49,13 @@ def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) ->
     network = choose_network(bootstrap, peers, NcclLog(bootstrap.rank), always=True)
     told = bootstrap.all_gather([port.to_dict() for port in own_ports(network)])
     ports = [[Port(**port) for port in each] for each in told]
-    seated = seats(bootstrap, peers)
-    result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=seated[peer.rank][1]) for peer in peers]
-    with bound(peers, bootstrap.rank, seated[bootstrap.rank][0]):
+    placed = placements(bootstrap, peers)
+    result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=placed[peer.rank][1]) for peer in peers]
+    with bound(peers, bootstrap.rank, placed[bootstrap.rank][0]):
         if job.bisect:
             result.bisection = bisect(bootstrap, peers, network, job, say)
         else:
-            _Measurement(bootstrap, job, peers, network, ports, seated, say).into(result)
+            _Measurement(bootstrap, job, peers, network, ports, placed, say).into(result)
 
 
 def _check_ranks(job: LinkJob, ranks: int) -> None:
@@ -79,14 +79,14 @@ class _Measurement:
         peers: Sequence[Peer],
         network: Network,
         ports: Sequence[Sequence[Port]],
-        seated: Sequence[Seat],
+        placed: Sequence[Placement],
         say: Say,
     ) -> None:
         self._bootstrap = bootstrap
         self._job = job
         self._peers = peers
         self._network = network
-        self._seated = seated
+        self._placements = placed
         self._say = say
         self._ways = ways(peers, ports, job.transport, network.why_not_ib)
         self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes)
@@ -118,16 +118,16 @@ class _Measurement:
         """Measure pairs that have no rank in common at the same time."""
         if not pairs:
             return []
-        lane = Lane(self._bootstrap, self._peers, way, self._network, channel, pairs, self._fault)
+        connections = PairConnections(self._bootstrap, self._peers, way, self._network, channel, pairs, self._fault)
         own = next((pair for pair in pairs if self._bootstrap.rank in pair), None)
         side = None
         self._bootstrap.barrier()
         self._exchanges += 1
         if own:
             peer = own[1] if own[0] == self._bootstrap.rank else own[0]
-            side = self._meter.measure(lane, peer, seed=self._exchanges)
+            side = self._meter.measure(connections, peer, seed=self._exchanges)
         told = self._bootstrap.all_gather(side and side.to_dict(), ROUND_WITHIN_S)
-        lane.close()
+        connections.close()
         sides = {each["rank"]: Side(**each) for each in told if each}
         forecasts = self._forecaster.of_round(way, pairs)
         return [self._joined(way, number, forecasts[a, b], sides[a], sides[b]) for a, b in pairs]
@@ -139,7 +139,7 @@ class _Measurement:
 
     def _joined(self, way: Way, number: int, forecast: Forecast, low: Side, high: Side) -> PairResult:
         long = self._job.bytes
-        numa = [self._seated[side.rank][1] for side in (low, high)]
+        numa = [self._placements[side.rank][1] for side in (low, high)]
         for side in (low, high):
             self._check(side)
         return PairResult(

@@ -3,11 +3,11 @@
 
 from dataclasses import dataclass, replace
 
+from railgauge.collectives.link.copy_method import CopyMethod
 from railgauge.collectives.link.gpu_path import GpuPath
-from railgauge.collectives.link.mover import Mover
 from railgauge.collectives.link.tournament import Pair
 
-Route = tuple[str, int, Mover | None]
+Route = tuple[str, int, CopyMethod | None]
 """Transport, rail, and copy method between GPUs."""
 Kind = tuple[Route, bool, bool, bool, GpuPath | None, float | None]
 
@@ -67,7 +67,7 @@ class PairResult:
     """Bytes that came otherwise than they were sent."""
     moved: Moved | None
     """None between GPUs: there are no connections that count."""
-    mover: Mover | None = None
+    method: CopyMethod | None = None
     path: GpuPath | None = None
     """Both for GPUs."""
 
@@ -95,12 +95,12 @@ class PairResult:
     @property
     def way(self) -> Route:
         """How the bytes went."""
-        return self.transport, self.rail, self.mover
+        return self.transport, self.rail, self.method
 
     @property
     def way_name(self) -> str:
         """For text; rails are numbered if there are several."""
-        by = "" if self.mover is None else f" by {self.mover.label}"
+        by = "" if self.method is None else f" by {self.method.label}"
         return f"{self.transport} rail {self.rail}" if self.rail else f"{self.transport}{by}"
 
     @property

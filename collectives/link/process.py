@@ -11,7 +11,7 @@ from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
 from railgauge.topo.errors import INTERRUPTED, Error, RunError, described
-from railgauge.transports.meeting import Meeting
+from railgauge.transports.rendezvous import Rendezvous
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], in
     """
     result = LinkResult(job=job)
     try:
-        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as meeting:
-            return report(_measured(meeting, place.process, result, say))
+        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as rendezvous:
+            return report(_measured(rendezvous, place.process, result, say))
     except Error as error:
         return report(Taken(result, error, joined=False))
 
 
-def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Taken:
+def _measured(rendezvous: Rendezvous, rank: int, result: LinkResult, say: Say) -> Taken:
     try:
-        bootstrap = meeting.join(rank)
+        bootstrap = rendezvous.join(rank)
     except Exception as error:
         return Taken(result, error, joined=False)
     try:
@@ -50,7 +50,7 @@ def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Take
             bootstrap.fail(described(error))
         return Taken(result, error, joined=True)
     except KeyboardInterrupt as stop:
-        meeting.fail(INTERRUPTED)
+        rendezvous.fail(INTERRUPTED)
         return Taken(result, stop, joined=True)
     finally:
         with contextlib.suppress(OSError):

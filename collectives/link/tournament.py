@@ -14,12 +14,12 @@ def rounds(ranks: int) -> list[list[Pair]]:
     """
     if ranks < 2:
         return []
-    seats = ranks + ranks % 2  # the partner of an empty last position sits out
-    others = list(range(1, seats))
+    positions = ranks + ranks % 2  # the partner of an empty last position sits out
+    others = list(range(1, positions))
     found = []
-    for turn in range(seats - 1):
+    for turn in range(positions - 1):
         circle = [0, *others[turn:], *others[:turn]]
-        met = zip(circle[: seats // 2], reversed(circle[seats // 2 :]), strict=True)
+        met = zip(circle[: positions // 2], reversed(circle[positions // 2 :]), strict=True)
         found.append(sorted((min(pair), max(pair)) for pair in met if max(pair) < ranks))
     return found
 

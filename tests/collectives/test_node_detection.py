@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from tests.collectives.made_up_machines import QUIET, node, over_ib
+from tests.collectives.fake_machines import QUIET, node, over_ib
 
 from railgauge.collectives.node_detection import detect_node, dump_path
 from railgauge.topo.errors import InputError, UnavailableError

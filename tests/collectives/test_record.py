@@ -119,7 +119,7 @@ def test_the_text_says_who_waits_for_whom_and_what_came_before():
     text = record_text(make_record(LATE, 4, "rank 2 did not take part", "gpu-01", ["run", "all_reduce"]))
     assert "ended: rank 2 did not take part" in text
     assert (
-        "state of the ranks: ranks 0 and 1 wait in all_reduce #41 for rank 2, which has called no collective since broadcast #40"
+        "stood: ranks 0 and 1 wait in all_reduce #41 for rank 2, which has called no collective since broadcast #40"
         in text
     )
     assert "rank 0  in all_reduce #41 of 1024 float, sum, by ring, begun 01:46:40.000: waits on channel 0" in text

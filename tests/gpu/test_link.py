@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge link --device cuda on made-up GPUs, as a user runs it: exit status, text and documents."""
+"""railgauge link --device cuda on fake GPUs, as a user runs it: exit status, text and documents."""
 
 import json
 import re

@@ -20,7 +20,7 @@ from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 from tests.transports.standings import at, idle
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
-from railgauge.transports import hub, meeting, vain_waits
+from railgauge.transports import hub, rendezvous, vain_waits
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.frame import (
@@ -73,7 +73,7 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     def key(secret):
         return on_processes(1, lambda b: b.session, HashStore(), secret=secret)[0]
 
-    monkeypatch.setattr(meeting, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
+    monkeypatch.setattr(rendezvous, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
     assert len({key(b"a"), key(b"a"), key(b"a")}) == 3  # the salt is the hub's
     monkeypatch.setattr(hub, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
     assert key(b"a") == key(b"a") != key(b"b")
@@ -234,8 +234,8 @@ def test_ranks_of_different_timeouts_know_that_the_others_live(timeouts):
     store = HashStore()
 
     def process_main(process):
-        with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as meeting:
-            bootstrap = meeting.join(process)
+        with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as rendezvous:
+            bootstrap = rendezvous.join(process)
             time.sleep(2.5)
             failure = bootstrap.failure
             bootstrap.close()
@@ -262,10 +262,10 @@ def test_a_lost_rank_is_told_with_who_waits_for_it():
 
 
 def test_after_a_failure_process_0_has_where_everybody_stood():
-    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+    rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=2)
 
     def body(rank):
-        bootstrap = meeting.join(rank)
+        bootstrap = rendezvous.join(rank)
         bootstrap.attend(Watch(standing=lambda: at("all_reduce", rank + 1, -1), abort=lambda: None))
         bootstrap.barrier()
         if rank == 0:
@@ -275,8 +275,8 @@ def test_after_a_failure_process_0_has_where_everybody_stood():
         return told
 
     assert in_threads(2, body) == ["rank 0: the dog ate it"] * 2
-    meeting.close()
-    assert {rank: standing.running.number for rank, [standing] in meeting.standings.items()} == {0: 1, 1: 2}
+    rendezvous.close()
+    assert {rank: standing.running.number for rank, [standing] in rendezvous.standings.items()} == {0: 1, 1: 2}
 
 
 def test_ranks_that_do_different_things_all_hear_what_differs():
@@ -413,21 +413,21 @@ def test_each_wait_on_the_connection_may_take_the_timeout():
 def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     """Rank 2 proves the secret, says hello, contributes, and reads nothing while the others exchange megabytes."""
     store = HashStore()
-    meetings = [meet_on(store, process, 3) for process in range(2)]
+    rendezvous = [meet_on(store, process, 3) for process in range(2)]
     hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow"}
-    with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
-        authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
+    with socket.create_connection((rendezvous[0].place.address, rendezvous[0].place.port)) as slow:
+        authenticate(slow, rendezvous[0].place.secret(b"s"), HUB, deadline=rendezvous[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
         slow.sendall(b"".join(pack_contribution(number, Contribution(20.0, 0, (), b"")) for number in range(1, 6)))
 
         def body(process):
-            bootstrap = meetings[process].join(process)
+            bootstrap = rendezvous[process].join(process)
             for _ in range(5):
                 bootstrap.all_gather_bytes(bytes(2_000_000))
             return bootstrap
 
         members = in_threads(2, body)
-    for each in members + meetings:
+    for each in members + rendezvous:
         each.close()
 
 

@@ -130,11 +130,11 @@ def unexpected(address):
         assert sock.recv(1) == b""
 
 
-@pytest.mark.parametrize("stranger", [http, scanner, other_secret, other_purpose, unexpected])
-def test_strangers_are_dropped_logged_and_harm_nothing(stranger, caplog):
+@pytest.mark.parametrize("outsider", [http, scanner, other_secret, other_purpose, unexpected])
+def test_outsiders_are_dropped_logged_and_harm_nothing(outsider, caplog):
     with listening() as (listener, address):
         with listener.accepting({WANTED}, soon(), never):
-            stranger(address)
+            outsider(address)
             sender = dial(address)
         with sender, taken(listener) as receiver:
             assert receiver.getpeername() == sender.getsockname()
@@ -173,8 +173,8 @@ def test_any_bytes_on_the_port_leave_it_working(pieces):
         taken(listener).close()
 
 
-def test_strangers_that_are_too_many_make_room_the_oldest_first(monkeypatch):
-    monkeypatch.setattr(data_listener, "MOST_STRANGERS", 2)
+def test_outsiders_that_are_too_many_make_room_the_oldest_first(monkeypatch):
+    monkeypatch.setattr(data_listener, "MOST_PENDING", 2)
     with listening() as (listener, address), listener.accepting({WANTED}, soon(), never):
         silent = [socket.create_connection(address, 5) for _ in range(4)]  # the third takes the place of the expected
         assert silent[0].recv(1) == b""

@@ -127,7 +127,7 @@ def test_the_handshake_survives_any_cutting_and_keeps_what_follows(secret, purpo
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.booleans())
-def test_strangers_never_get_through(pieces, opens_well):
+def test_outsiders_never_get_through(pieces, opens_well):
     server = ServerHandshake(b"secret", HUB)
     with contextlib.suppress(AuthenticationError):
         if opens_well:
@@ -159,7 +159,7 @@ def test_replayed_proofs_are_worth_nothing():
 
 
 def test_the_servers_own_proof_sent_back_lets_nobody_in():
-    """A stranger who knows nothing can still echo what the server sends."""
+    """A outsider who knows nothing can still echo what the server sends."""
     for answered in (slice(16, None), slice(None)):
         server = ServerHandshake(b"secret", HUB)
         answer = server.feed(MAGIC + bytes(OPENING - len(MAGIC)))

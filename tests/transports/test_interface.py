@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which interface is chosen, and why, on made-up hosts; and that this host's own addresses are read right."""
+"""Which interface is chosen, and why, on synthetic hosts; and that this host's own addresses are read right."""
 
 import socket
 

@@ -10,10 +10,9 @@ namespace railgauge {
 
 namespace {
 
-// How long a rank sleeps before it looks around by itself; peers ring when there is something to
-// do.
+// How long a rank sleeps before it polls by itself; peers ring when there is work.
 constexpr std::chrono::milliseconds kNap{20};
-// How often it looks up from what it does.
+// How often it checks for signals and the timeout.
 constexpr std::chrono::milliseconds kLookUp{20};
 
 }  // namespace

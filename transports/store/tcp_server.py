@@ -19,11 +19,11 @@ from railgauge.topo.values.printable import inline
 from railgauge.transports import handshake, tcp
 from railgauge.transports.addresses import host_and_port, with_scope
 from railgauge.transports.complaints import Complaints
+from railgauge.transports.pending_connections import PendingConnections
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.listen import is_loopback, listen
 from railgauge.transports.store.served_values import Asker, ServedValues
 from railgauge.transports.store.torch_wire import RequestReader, WireError
-from railgauge.transports.strangers import Strangers
 
 RECEIVE = 256 * 1024
 FLUSH_AT = 64 * 1024
@@ -35,7 +35,7 @@ ACCEPTED_AT_ONCE = 128
 """How many connections are accepted before those that are there are read."""
 LOOK_S = 1.0
 """How often the time limit of new connections is checked, in seconds."""
-MOST_OF_STRANGERS = 64 << 20
+MOST_WITHOUT_SECRET = 64 << 20
 """Maximum bytes that a store without a job secret holds: values, and unfinished requests and unread answers of
 clients."""
 PAUSE_S = 0.2
@@ -74,7 +74,7 @@ class StoreServer:
         self._held = 0
         """Bytes buffered in both directions, for all clients."""
         self._clients: set[Client] = set()
-        self._newcomers: Strangers[Client] = Strangers(MOST_NEWCOMERS)
+        self._newcomers: PendingConnections[Client] = PendingConnections(MOST_NEWCOMERS)
         self._next_look = 0.0
         self._resume: float | None = None
         self._complaints = Complaints("railgauge.store")
@@ -234,8 +234,8 @@ class StoreServer:
         held = client.reader.held + len(client.out)
         self._held += held - client.held
         client.held = held
-        if not self._secret and self._held + self._values.held > max(MOST_OF_STRANGERS, before):
-            raise WireError(f"a store without a job secret holds at most {MOST_OF_STRANGERS >> 20} MiB")
+        if not self._secret and self._held + self._values.held > max(MOST_WITHOUT_SECRET, before):
+            raise WireError(f"a store without a job secret holds at most {MOST_WITHOUT_SECRET >> 20} MiB")
 
     def _prove(self, client: Client, data: bytes) -> bytes:
         """Process the handshake; return the bytes after it."""

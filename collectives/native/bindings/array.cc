@@ -14,7 +14,8 @@ namespace railgauge {
 
 namespace {
 
-// NumPy's arrays of these types (ml_dtypes) export neither way; viewed as plain bits they do.
+// NumPy's arrays of these types (ml_dtypes) export by neither protocol; viewed as plain bits they
+// do.
 struct WithoutExport {
   const char *name, *bits;
   Dtype dtype;
@@ -81,7 +82,7 @@ std::string dtype_name_of(nb::handle object) {
   refuse(what, "has elements of " + name + ", which no collective supports");
 }
 
-// Its DLPack capsule. What is read-only gives none of the unversioned ones, which cannot say so.
+// Its DLPack capsule. Read-only arrays give no unversioned ones, which cannot express that.
 nb::object capsule_of(nb::handle object, const char* what, bool written) {
   std::string why;
   try {

@@ -49,7 +49,7 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   operation_.root = root;
   operation_.count = 1;
   const Extent one = operation_.extent(comm.rank(), comm.ranks());
-  // What a root gives away in place is not written.
+  // A root's in-place source is not written.
   const bool one_array = source.is(destination);
   const bool kept =
       one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;

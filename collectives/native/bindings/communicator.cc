@@ -39,7 +39,7 @@ Dtype dtype_from(int number) {
   return static_cast<Dtype>(number);
 }
 
-// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They do on the main thread alone.
+// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They run only on the main thread.
 void hear_signals() {
   if (gettid() != getpid()) return;
   nb::gil_scoped_acquire gil;
@@ -120,7 +120,7 @@ void bind_recorder(nb::module_& m) {
           [](const BlockedOn& self) {
             return self.channel == BlockedOn::kBoard ? -1 : static_cast<int>(self.channel);
           },
-          "-1: on boards")
+          "-1: in a shared segment")
       .def_prop_ro(
           "step", [](const BlockedOn& self) { return static_cast<int>(self.step); },
           "steps that the operation has done there before");
@@ -156,7 +156,8 @@ void bind_recorder(nb::module_& m) {
 void bind_communicator(nb::module_& m) {
   bind_recorder(m);
   m.def("place_of", &place_of, "array"_a,
-        "The address and size in bytes of an array in host memory. UsageError for an unsupported " "array.");
+        "The address and size in bytes of an array in host memory. UsageError for an unsupported "
+        "array.");
   nb::class_<Call>(m, "Call",
                    "An operation on a caller's arrays, which are held until this is gone.")
       .def_prop_ro("in_pairs", &Call::in_pairs, "whether it uses pairs");
@@ -211,26 +212,29 @@ void bind_communicator(nb::module_& m) {
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
-             std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
+             std::shared_ptr<shm::SharedSegment> segment,
+             const std::vector<std::vector<int>>& hosts, std::optional<Cube> cube,
+             std::optional<Cube> across, double timeout_s, double spin_s,
              std::size_t stream_bytes) {
             new (self) Communicator(
                 rank, ranks, std::move(doorbell),
                 {std::move(rings),
                  std::move(trees),
-                 std::move(board),
+                 std::move(segment),
                  {hosts, Hosts{hosts}.of(rank)},
                  std::move(cube).value_or(Cube{}),
                  std::move(across).value_or(Cube{}),
                  {}},
                 {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals}, stream_bytes});
           },
-          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
+          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "segment"_a.none(), "hosts"_a,
           "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
-      .def_prop_ro("is_amid", &Communicator::is_amid,
-                   "whether an operation has started and not ended; after an error no rank can go on " "then")
+      .def_prop_ro(
+          "is_amid", &Communicator::is_amid,
+          "whether an operation has started and not ended; after an error no rank can go on "
+          "then")
       .def(
           "choose",
           [](Communicator& self, int collective,
@@ -243,17 +247,19 @@ void bind_communicator(nb::module_& m) {
             self.choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
-          "How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the last " "one for all larger sizes.")
+          "How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the "
+          "last "
+          "one for all larger sizes.")
       .def(
           "zero_copy",
-          [](Communicator& self, int collective, std::size_t windows_from,
+          [](Communicator& self, int collective, std::size_t registered_from,
              std::size_t cross_memory_from, std::size_t cross_memory_below) {
             self.zero_copy(static_cast<Collective>(collective),
-                           {windows_from, cross_memory_from, cross_memory_below});
+                           {registered_from, cross_memory_from, cross_memory_below});
           },
-          "collective"_a, "windows_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
+          "collective"_a, "registered_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
           "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
-          "in windows, and where some of it does not.")
+          "in registered memory, and where some of it does not.")
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
@@ -307,8 +313,9 @@ void bind_communicator(nb::module_& m) {
       .def_prop_ro(
           "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
           "its last operations, the oldest first; the last one may be running; for any thread")
-      .def_prop_ro("blocked_on", &Communicator::blocked_on,
-                   "the rank that this one waits for, or waited for when it failed; for any thread");
+      .def_prop_ro(
+          "blocked_on", &Communicator::blocked_on,
+          "the rank that this one waits for, or waited for when it failed; for any thread");
 }
 
 }  // namespace railgauge

@@ -49,7 +49,8 @@ std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
 }
 
 gpu::Via read_via(int number) {
-  if (number < 0 || number >= gpu::kVias) throw Error(ErrorCode::kInvalid, "unknown path to a rank");
+  if (number < 0 || number >= gpu::kVias)
+    throw Error(ErrorCode::kInvalid, "unknown path to a rank");
   return static_cast<gpu::Via>(number);
 }
 
@@ -58,10 +59,10 @@ gpu::Way read_way(int number) {
   return static_cast<gpu::Way>(number);
 }
 
-gpu::Boxes& net_boxes(Engine& engine, int rank) {
-  if (rank < 0 || rank >= engine.ranks() || engine.boxes().via(rank) != gpu::Via::kNet)
+gpu::StagingBuffers& net_buffers(Engine& engine, int rank) {
+  if (rank < 0 || rank >= engine.ranks() || engine.buffers().via(rank) != gpu::Via::kNet)
     throw Error(ErrorCode::kInvalid, "only a rank on another node has slots of its own");
-  return engine.boxes();
+  return engine.buffers();
 }
 
 // A way below 0: the one that is due.
@@ -74,7 +75,8 @@ gpu::Choice read_choice(const Engine& engine, const Operation& operation, int wa
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
-  m.def("gpu_count", &cuda::count, "The number of GPUs that this process can use; UnavailableError: no driver.");
+  m.def("gpu_count", &cuda::count,
+        "The number of GPUs that this process can use; UnavailableError: no driver.");
   m.def(
       "gpu_facts",
       [](int device) {
@@ -133,36 +135,39 @@ void bind_gpu(nb::module_& m) {
           },
           "lent"_a, "processors"_a, "Both by rank.")
       .def_prop_ro(
-          "has_windows", [](Engine& engine) { return engine.windows().allowed(); },
+          "can_register", [](Engine& engine) { return engine.registered_memory().allowed(); },
           "Whether memory can be registered: all GPUs map each other's.")
       .def(
-          "lend_window",
+          "lend_memory",
           [](Engine& engine, int rank, std::uintptr_t pointer) {
             if (rank < 0 || rank >= engine.ranks())
               throw Error(ErrorCode::kInvalid, "unknown rank");
-            return told(engine.windows().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+            return told(
+                engine.registered_memory().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
           },
-          "rank"_a, "pointer"_a, "What a rank needs to open this GPU's memory from that address on.")
+          "rank"_a, "pointer"_a,
+          "What a rank needs to open this GPU's memory from that address on.")
       .def(
-          "open_window",
+          "open_memory",
           [](Engine& engine, std::uintptr_t pointer, std::size_t bytes, bool symmetric,
              const std::vector<nb::bytes>& lent) {
             const std::vector<gpu::Lent> read = read_all_lent(lent);
             nb::gil_scoped_release release;
-            return engine.windows().open(reinterpret_cast<const std::byte*>(pointer), bytes,
-                                         symmetric, read);
+            return engine.registered_memory().open(reinterpret_cast<const std::byte*>(pointer),
+                                                   bytes, symmetric, read);
           },
           "pointer"_a, "bytes"_a, "symmetric"_a, "lent"_a,
-          "Register memory, all ranks in one order; the number of the window.")
+          "Register memory, all ranks in one order; the number of the registration.")
       .def(
-          "close_window", [](Engine& engine, int window) { engine.windows().close(window); },
-          "window"_a)
+          "close_memory",
+          [](Engine& engine, int registration) { engine.registered_memory().close(registration); },
+          "registration"_a)
       .def(
           "slots",
           [](Engine& engine, int rank, bool incoming) {
-            gpu::Boxes& boxes = net_boxes(engine, rank);
-            return std::tuple(reinterpret_cast<std::uintptr_t>(boxes.slots(rank, incoming)),
-                              boxes.slots_bytes());
+            gpu::StagingBuffers& buffers = net_buffers(engine, rank);
+            return std::tuple(reinterpret_cast<std::uintptr_t>(buffers.slots(rank, incoming)),
+                              buffers.slots_bytes());
           },
           "rank"_a, "incoming"_a,
           "Address and bytes of the slots of what comes from a rank on another node, or leaves for "
@@ -170,10 +175,11 @@ void bind_gpu(nb::module_& m) {
       .def(
           "move_slots",
           [](Engine& engine, int rank, bool incoming, bool to_gpu) {
-            net_boxes(engine, rank).move_slots(rank, incoming, to_gpu);
+            net_buffers(engine, rank).move_slots(rank, incoming, to_gpu);
           },
-          "rank"_a, "incoming"_a, "to_gpu"_a, "Move them into the GPU's memory, or back to the host's.")
-      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a,
+          "rank"_a, "incoming"_a, "to_gpu"_a,
+          "Move them into the GPU's memory, or back to the host's.")
+      .def("carry", &Engine::carry, "proxy"_a, "rank"_a, "to"_a, "from_"_a,
            "flush"_a.none() = nb::none())
       .def("start", &Engine::start, "doorbells"_a)
       .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(),
@@ -268,7 +274,8 @@ void bind_gpu(nb::module_& m) {
             return engine.mark(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a, nb::keep_alive<0, 1>(),
-          "A mark after everything on a stream so far; None if the stream is captured into a graph.")
+          "A mark after everything on a stream so far; None if the stream is captured into a "
+          "graph.")
       .def("wait", &Engine::await, "mark"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Wait until a mark of this engine is reached.")
       .def_prop_ro(

@@ -28,25 +28,25 @@ void bind_gpu_link(nb::module_& m) {
            "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "seconds",
-          [](Link& link, int mover, int flow, std::size_t size, int times) {
+          [](Link& link, int method, int flow, std::size_t size, int times) {
             nb::gil_scoped_release release;
-            return link.seconds(static_cast<gpu::Mover>(mover), static_cast<gpu::Flow>(flow), size,
-                                times);
+            return link.seconds(static_cast<gpu::CopyMethod>(method), static_cast<gpu::Flow>(flow),
+                                size, times);
           },
-          "mover"_a, "flow"_a, "size"_a, "times"_a,
+          "method"_a, "flow"_a, "size"_a, "times"_a,
           "The seconds of one of `times` messages of `size` bytes.")
       .def(
           "check",
-          [](Link& link, int mover, std::size_t size, std::uint64_t seed) {
+          [](Link& link, int method, std::size_t size, std::uint64_t seed) {
             const auto found = [&] {
               nb::gil_scoped_release release;
-              return link.check(static_cast<gpu::Mover>(mover), size, seed);
+              return link.check(static_cast<gpu::CopyMethod>(method), size, seed);
             }();
             return nb::make_tuple(as_tuple(found[0]), as_tuple(found[1]));
           },
-          "mover"_a, "size"_a, "seed"_a,
+          "method"_a, "size"_a, "seed"_a,
           nb::sig(
-              "def check(self, mover: int, size: int, seed: int) -> "
+              "def check(self, method: int, size: int, seed: int) -> "
               "tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]"),
           "Send fresh bytes both ways: what the lower GPU got, and the higher one, as in "
           "check_copied.")

@@ -14,7 +14,7 @@ void resolve(void* library, const char* symbol, Member& member) {
   member = reinterpret_cast<Member>(dlsym(library, symbol));
 }
 
-constexpr Result kRemoteError = 6;  // the rank that failed tells why
+constexpr Result kRemoteError = 6;  // the rank that failed reports the reason
 
 // 2.8 and before count 2804, later ones 20903.
 std::string spelled(int code) {

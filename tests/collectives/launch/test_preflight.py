@@ -97,7 +97,7 @@ def test_the_first_hosts_name_has_to_be_known_on_the_others():
 
 
 @pytest.mark.usefixtures("scripted_ssh")
-def test_the_folder_of_a_meeting_file_has_to_be_there(tmp_path):
+def test_the_folder_of_a_rendezvous_file_has_to_be_there(tmp_path):
     hosts = hosts_from("localhost,127.0.0.1")
     check(Launch(argv=["run"], init_method=f"file://{tmp_path}/meet", processes=2, hosts=hosts), "localhost")
     assert not list(tmp_path.glob(".railgauge*"))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about made-up results: who is named, how badly, and in which words."""
+"""Findings about synthetic results: who is named, how badly, and in which words."""
 
 from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from tests.collectives.link.made_up import pair, result
+from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half

@@ -2,7 +2,7 @@
 """Measured links as text: matrices where they fit, a summary always, and what stands out is marked."""
 
 import pytest
-from tests.collectives.link.made_up import pair, result
+from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which NICs NET/IB takes of made-up hosts, and what it says where it takes none."""
+"""Which NICs NET/IB takes of synthetic hosts, and what it says where it takes none."""
 
 import pytest
 from tests.topo.rdma_tree import RdmaTree
-from tests.transports.ib.made_up_nics import gids, listed, reader, roce, without_library
+from tests.transports.ib.fake_nics import gids, listed, reader, roce, without_library
 
 from railgauge.transports.ib.device import BY_LID, find_devices
 

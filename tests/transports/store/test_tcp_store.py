@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is particular to the TCPStore: a server among strangers, secrets, where it listens, and when it is not there."""
+"""What is particular to the TCPStore: a server among outsiders, secrets, where it listens, and when it is not there."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ def closed_port():
         return sock.getsockname()[1]
 
 
-def stranger(store):
+def outsider(store):
     return socket.create_connection(("127.0.0.1", store.port), timeout=HANGS_AFTER_S)
 
 
@@ -52,7 +52,7 @@ def everything(sock):
     return data
 
 
-# Strangers ------------------------------------------------------------------------------------------------------
+# Pending connections ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def everything(sock):
     ],
     ids=["http", "tls", "ssh", "zeros", "unknown request", "handshake", "noise"],
 )
-def test_a_stranger_is_dropped_and_nobody_else_notices(master, said, caplog):
+def test_a_outsider_is_dropped_and_nobody_else_notices(master, said, caplog):
     master.set("a", "1")
-    with stranger(master) as sock:
+    with outsider(master) as sock:
         sock.sendall(said)
         everything(sock)  # ends
     assert master.get("a") == b"1"
@@ -79,7 +79,7 @@ def test_a_stranger_is_dropped_and_nobody_else_notices(master, said, caplog):
 
 def test_a_port_scan_harms_nothing(master):
     for _ in range(50):
-        stranger(master).close()
+        outsider(master).close()
     master.set("a", "1")
     assert master.get("a") == b"1"
 
@@ -87,7 +87,7 @@ def test_a_port_scan_harms_nothing(master):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(pieces=st.lists(st.binary(min_size=1, max_size=40), max_size=5), opened=st.booleans())
 def test_any_bytes_leave_the_store_as_it_was(master, pieces, opened):
-    with stranger(master) as sock, contextlib.suppress(ConnectionError):
+    with outsider(master) as sock, contextlib.suppress(ConnectionError):
         for piece in [wire.OPENING] * opened + pieces:
             sock.sendall(piece)
     assert master.compare_set("always", "", "here") == b"here"
@@ -97,7 +97,7 @@ def test_who_says_nothing_is_dropped(monkeypatch, caplog):
     monkeypatch.setattr(tcp_server, "NEWCOMER_S", 0.1)
     monkeypatch.setattr(tcp_server, "LOOK_S", 0.05)
     with TCPStore("127.0.0.1", 0, is_master=True) as store:
-        with stranger(store) as sock:
+        with outsider(store) as sock:
             assert everything(sock) == b""
         assert "did not identify itself" in caplog.text
         store.set("its own clients", "stay")
@@ -107,7 +107,7 @@ def test_who_says_nothing_is_dropped(monkeypatch, caplog):
 
 def test_who_takes_no_answers_holds_up_nobody(master):
     master.set("big", b"x" * 4_000_000)
-    with stranger(master) as sock:
+    with outsider(master) as sock:
         sock.sendall(wire.OPENING + pack(Query.GET, b"/big") * 200)
         for n in range(50):
             master.set(f"k{n}", "1")
@@ -122,14 +122,14 @@ def test_who_takes_no_answers_holds_up_nobody(master):
 
 def test_who_asks_for_too_much_at_once_is_dropped(master, caplog):
     master.set("big", b"x" * 8_000_000)
-    with stranger(master) as sock:
+    with outsider(master) as sock:
         sock.sendall(wire.OPENING + pack(Query.MULTI_GET, 100, *[b"/big"] * 100))
         assert everything(sock) == b""
     assert "at once" in caplog.text
 
 
 def test_a_client_that_goes_while_it_waits_is_forgotten(master):
-    with stranger(master) as sock:
+    with outsider(master) as sock:
         sock.sendall(wire.OPENING + pack(Query.WAIT, 2, b"/a", b"/b"))
     assert master.num_keys() == 0
     master.set("a", "1")

@@ -103,7 +103,8 @@ void bind_ib(nb::module_& m) {
       [](std::uint32_t slots, std::uint32_t slot_bytes) {
         return ib::SlotLayout{slots, slot_bytes}.bytes();
       },
-      "slots"_a, "slot_bytes"_a, "The memory that each end of a connection registers with its devices.");
+      "slots"_a, "slot_bytes"_a,
+      "The memory that each end of a connection registers with its devices.");
   nb::class_<Rail>(m, "IbRail", "One port of an RDMA device, opened.")
       .def(
           "__init__",
@@ -130,12 +131,12 @@ void bind_ib(nb::module_& m) {
            "Send what was posted, unless aborted, and end all queue pairs.")
       .def(
           "register",
-          [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool window) {
+          [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool remote_write) {
             self.register_memory(reinterpret_cast<const std::byte*>(address), bytes,
-                                 window ? ib::abi::kRemoteWrite : 0);
+                                 remote_write ? ib::abi::kRemoteWrite : 0);
           },
-          "address"_a, "bytes"_a, "window"_a = false,
-          "Let devices send from that memory, and with `window` write to it, without a copy. "
+          "address"_a, "bytes"_a, "remote_write"_a = false,
+          "Let devices send from that memory, and with `remote_write` write to it, without a copy. "
           "Between "
           "operations; the memory has to stay until it is deregistered as often.")
       .def(
@@ -153,16 +154,16 @@ void bind_ib(nb::module_& m) {
             return nb::bytes(facts.data(), facts.size());
           },
           "address"_a, "bytes"_a,
-          "Make registered memory the window into which the sender may put messages: what its "
+          "Let the sender put messages into this registered memory: the facts that its "
           "aim() "
           "takes.");
   bind_end<ib::IbSender, Sender>(m, "IbSender")
       .def(
           "aim",
-          [](ib::IbSender& self, const nb::bytes& window_facts) {
-            self.aim(std::string(window_facts.c_str(), window_facts.size()));
+          [](ib::IbSender& self, const nb::bytes& remote_facts) {
+            self.aim(std::string(remote_facts.c_str(), remote_facts.size()));
           },
-          "window_facts"_a, "Put messages into that window of the receiver from now on.");
+          "remote_facts"_a, "Put messages into that memory of the receiver from now on.");
 }
 
 }  // namespace railgauge

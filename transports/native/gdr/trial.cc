@@ -31,7 +31,7 @@ std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   return made;
 }
 
-// Where two differ, in words; empty: nowhere.
+// Where two buffers differ, in words; empty: nowhere.
 std::string difference(const std::vector<std::byte>& wanted, const std::vector<std::byte>& got) {
   std::size_t wrong = 0, first = 0;
   for (std::size_t at = wanted.size(); at-- > 0;) {
@@ -69,7 +69,7 @@ Trial tried(const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, st
     const ib::Region target({rail}, got.data(), bytes, kAccess);
     step = "into the GPU";
     loopback.write(source, sent.data(), *gpu, on_gpu, bytes, limit);
-    loopback.read(*gpu, on_gpu, target, got.data(), 1, limit);  // what is under way arrives first
+    loopback.read(*gpu, on_gpu, target, got.data(), 1, limit);  // data under way arrives first
     memory.read(got.data(), bytes);
     trial.failed = difference(sent, got);
     if (trial.failed.empty()) {

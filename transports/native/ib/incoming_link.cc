@@ -32,8 +32,8 @@ Message IncomingLink::oldest() {
     std::uint64_t place;
     std::memcpy(&place, at, sizeof place);
     header.bytes &= ~kPlaced;
-    at = reinterpret_cast<const std::byte*>(window_.address) + place;
-    most = window_.bytes - std::min(place, window_.bytes);
+    at = reinterpret_cast<const std::byte*>(remote_.address) + place;
+    most = remote_.bytes - std::min(place, remote_.bytes);
   }
   if (header.bytes > most || message.pieces > message.of) {
     health_->fail(Health::kBroken, "it sent an invalid message on this connection");
@@ -62,9 +62,9 @@ void IncomingLink::tell_popped() {
 }
 
 std::string IncomingLink::expose(const std::byte* data, std::size_t bytes, const Region& region) {
-  window_ = {reinterpret_cast<std::uint64_t>(data), bytes, {}};
-  for (const auto& pair : pairs_) window_.rkeys.push_back(region.rkey(pair->rail()));
-  return window_.facts();
+  remote_ = {reinterpret_cast<std::uint64_t>(data), bytes, {}};
+  for (const auto& pair : pairs_) remote_.rkeys.push_back(region.rkey(pair->rail()));
+  return remote_.facts();
 }
 
 }  // namespace railgauge::ib

@@ -11,7 +11,7 @@ namespace railgauge::ib {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x52474933;  // "RGI3"; in another byte order it is none
+constexpr std::uint32_t kMagic = 0x52474933;  // "RGI3"; another byte order does not match
 constexpr int kMostPairs = 256;               // what an immediate can count
 constexpr int kPollAtOnce = 16;
 constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
@@ -118,7 +118,8 @@ void Link::connect(const std::string& peer_facts) {
   require_same("bytes in a slot (NCCL_BUFFSIZE)", memory_.layout().slot_bytes, theirs.slot_bytes,
                peer);
   if (peer_facts.size() != sizeof theirs + pairs_.size() * sizeof(QueuePairFacts)) {
-    throw Error(ErrorCode::kMismatch, "the description that rank " + std::to_string(peer) + " sent is truncated");
+    throw Error(ErrorCode::kMismatch,
+                "the description that rank " + std::to_string(peer) + " sent is truncated");
   }
   peer_memory_ = theirs.memory_at;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
@@ -160,7 +161,7 @@ void Link::post_receives() {
 }
 
 void Link::take(const Completion& completion) {
-  if (completion.status == abi::kWcFlushed) {  // by a failure whose own completion says more
+  if (completion.status == abi::kWcFlushed) {  // by a failure whose own completion has the details
     flushed_ = pairs_[completion.queue_pair]->rail().name();
     return;
   }

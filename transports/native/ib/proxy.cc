@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kLooksPerClock = 64;
 constexpr int kEvents = 16;
-constexpr std::chrono::milliseconds kPause{1};  // between two looks, at the end
-// After a failure peers are told that this end closes, as far as that takes no longer.
+constexpr std::chrono::milliseconds kPause{1};  // between two polls, at the end
+// After a failure this end reports to the peers that it closes, for at most this long.
 constexpr std::chrono::nanoseconds kFarewell = std::chrono::milliseconds(100);
 
 void watch(int epoll, int fd) {
@@ -26,7 +26,7 @@ void watch(int epoll, int fd) {
   }
 }
 
-// At the end: a device that refuses ends its own connection alone.
+// At the end: a device that refuses ends only its own connection.
 template <class Body>
 bool tried(Link& link, Body body) {
   try {
@@ -96,7 +96,8 @@ const Region& Proxy::registered(const std::byte* data, std::size_t bytes, unsign
   if (const Region* region = registrations_.find(data, bytes, access)) return *region;
   throw Error(ErrorCode::kInvalid,
               registrations_.find(data, bytes) != nullptr
-                  ? "this memory is registered with RDMA devices, but for reading " "only"
+                  ? "this memory is registered with RDMA devices, but for reading "
+                    "only"
                   : "this memory is not registered with RDMA devices");
 }
 
@@ -173,7 +174,7 @@ void Proxy::ring_for_sleeper() {
   }
 }
 
-// Its descriptors would be readable for ever.
+// Its descriptors would stay readable forever.
 void Proxy::lose(const CompletionChannel& channel) {
   const Rail& rail = *channel.rail();
   failure_.tell(rail.name() +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of one connection between the rank and the sockets that move them: slots in private
-// memory, each with what is to be known of the message in it. A message may also be elsewhere, in
-// memory of the caller. Every socket passes every message, and is done with it when its piece has
-// been moved; counters of messages only grow.
+// memory, each with the facts of its message. A message may also be elsewhere, in memory of the
+// caller. Every socket handles every message, and is done with it when its piece has been moved;
+// counters of messages only grow.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class Fifo {
   void done(std::uint64_t message) {
     entries_[message % entries_.size()].sockets_left.fetch_sub(1, std::memory_order_acq_rel);
   }
-  // How many messages the sockets may move up to.
+  // The number of messages up to which the sockets may move.
   std::uint64_t on() const { return on_.load(std::memory_order_acquire); }
 
  protected:

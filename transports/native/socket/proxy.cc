@@ -39,9 +39,9 @@ void Proxy::add(std::shared_ptr<Link> link) {
     throw Error(ErrorCode::kInvalid, "a doorbell already has a proxy for sockets");
   }
   std::lock_guard lock(mutex_);
-  links_.push_back(link);  // first: whatever fails after this, what is pointed to stays
+  links_.push_back(link);  // first: pointers to it stay valid if a later step fails
   if (!link->attended()) return;
-  for (auto& lane : link->lanes()) pump_.add(*lane);
+  for (auto& socket : link->sockets()) pump_.add(*socket);
   if (link->sends()) leaving_.push_back(link.get());
   doorbell_->attach(this);
   if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });

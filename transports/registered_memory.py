@@ -3,12 +3,12 @@
 
 from collections.abc import Callable
 
-from railgauge._native.transports import Board, memory_left
+from railgauge._native.transports import SharedSegment, memory_left
 from railgauge.topo.errors import UnavailableError
 from railgauge.transports.group import Group
 
 
-def allocate(group: Group, board: Board, size: int) -> memoryview:
+def allocate(group: Group, segment: SharedSegment, size: int) -> memoryview:
     """`size` bytes of this rank's memory, zeroed, which the others map; all ranks of the shared segment's group call
     it.
 
@@ -19,9 +19,9 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
         UnavailableError: on any rank there is too little memory, or it cannot be mapped; all ranks raise it.
         RunError: a rank was lost meanwhile.
     """
-    windows = board.windows
-    told = group.all_gather([size, memory_left(), windows.unused])
-    windows.release(sorted(set.intersection(*(set(unused) for _, _, unused in told))))
+    memory = segment.registered_memory
+    told = group.all_gather([size, memory_left(), memory.unused])
+    memory.release(sorted(set.intersection(*(set(unused) for _, _, unused in told))))
     wanted, left = sum(each for each, _, _ in told), min(each for _, each, _ in told)
     if wanted > left:
         raise UnavailableError(
@@ -30,14 +30,14 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
         )
     view: list[memoryview] = []
     try:
-        descriptors = _on_all(group, lambda: windows.make(size))
+        descriptors = _on_all(group, lambda: memory.make(size))
         descriptors[group.rank] = ""
-        _on_all(group, lambda: view.append(windows.open(descriptors)))
+        _on_all(group, lambda: view.append(memory.open(descriptors)))
     except UnavailableError:
         view.clear()
-        windows.drop()
+        memory.drop()
         raise
-    windows.settle()
+    memory.settle()
     return view[0][:size]
 
 

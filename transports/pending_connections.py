@@ -9,7 +9,7 @@ LEAST = 16
 Connection = TypeVar("Connection")
 
 
-class Strangers(Generic[Connection]):
+class PendingConnections(Generic[Connection]):
     """The connections by remote host; names are HOST:PORT. The limit is `most`."""
 
     def __init__(self, most: int) -> None:

@@ -6,7 +6,7 @@ collectives/native/gpu/link.h.
 import enum
 
 
-class Mover(enum.IntEnum):
+class CopyMethod(enum.IntEnum):
     """The copy engine, or threads of one GPU that store into the other's memory or load from it."""
 
     COPY_ENGINE = 0

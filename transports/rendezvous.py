@@ -57,7 +57,7 @@ class Share:
         return range(self.process * self.ranks_per_process, (self.process + 1) * self.ranks_per_process)
 
 
-class Meeting:
+class Rendezvous:
     """One process's part of the rendezvous; its ranks join from their threads."""
 
     def __init__(self, store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str) -> None:
@@ -220,7 +220,7 @@ class Meeting:
 
 def meet(
     store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str, environ: Mapping[str, str]
-) -> Meeting:
+) -> Rendezvous:
     """Rendezvous with the other processes of the job through a store that all of them have. Each calls it once.
 
     Process 0 starts the hub, on the interface that NCCL's bootstrap would use, and the others wait until it has; the
@@ -231,9 +231,9 @@ def meet(
         UnavailableError: no interface can be used. UsageError: a setting is invalid, or process 0 arrived twice.
         RunError: process 0 cannot start.
     """
-    meeting = Meeting(store, share, timeout_s=timeout_s, secret=secret, version=version)
-    meeting.arrange(environ, NcclLog(share.ranks[0], environ))
-    return meeting
+    rendezvous = Rendezvous(store, share, timeout_s=timeout_s, secret=secret, version=version)
+    rendezvous.arrange(environ, NcclLog(share.ranks[0], environ))
+    return rendezvous
 
 
 def _whereabouts(told: bytes) -> str:

@@ -31,7 +31,7 @@ class Traffic(enum.IntEnum):
     ANSWER = 4
 
 
-class Lane:
+class PairConnections:
     """One rank's end of a round's connections. All ranks make it together; ranks without a pair have none."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Lane:
             made.doorbell,
             rings=[],
             trees=[],
-            board=None,
+            segment=None,
             hosts=[],
             cube=None,
             across=None,

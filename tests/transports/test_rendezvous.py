@@ -28,17 +28,17 @@ from railgauge.transports.store.tcp_store import TCPStore
 def come(*places, timeout_s=10.0, store=None, **others):
     """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
     store = store or HashStore()
-    meetings = []
+    rendezvous = []
 
     def process_main(number):
         process, processes, *more = places[number]
         settings = {"timeout_s": timeout_s} | others | (more[0] if more else {})
-        meeting = meet_on(store, process, processes, **settings)
-        meetings.append(meeting)
-        return meeting.join(process * settings.get("ranks_per_process", 1))
+        rendezvous = meet_on(store, process, processes, **settings)
+        rendezvous.append(rendezvous)
+        return rendezvous.join(process * settings.get("ranks_per_process", 1))
 
     results = in_threads(len(places), process_main)
-    for each in [r for r in results if not isinstance(r, BaseException)] + meetings:
+    for each in [r for r in results if not isinstance(r, BaseException)] + rendezvous:
         each.close()
     return results
 
@@ -60,16 +60,18 @@ def test_what_another_rank_says_of_its_end_is_one_line_that_steers_no_terminal()
     text = "line\n\x1b[2J\r\tend"
     for failing in (0, 1):
         store = HashStore()
-        meetings = [meet_on(store, process, 2 + failing) for process in range(2)]  # with a third they are still awaited
-        threading.Timer(0.3, meetings[failing].fail, [text]).start()
+        rendezvous = [
+            meet_on(store, process, 2 + failing) for process in range(2)
+        ]  # with a third they are still awaited
+        threading.Timer(0.3, rendezvous[failing].fail, [text]).start()
 
-        def body(process, meetings=meetings):
-            with contextlib.closing(meetings[process].join(process)) as member:
+        def body(process, rendezvous=rendezvous):
+            with contextlib.closing(rendezvous[process].join(process)) as member:
                 raise member.wait_for_failure(RunError("nobody told"))
 
         told = in_threads(2, body)
         assert {str(error).rpartition(": ")[2] for error in told} == {"line \ufffd[2J\ufffd end"}
-        meetings[0].close()
+        rendezvous[0].close()
 
 
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
@@ -163,10 +165,10 @@ def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
         errors = come((0, 2, {"environ": environ}), (1, 2), timeout_s=30.0)
         assert "rank 0 cannot listen on lo, 127.0.0.1 port" in str(errors[0])
         assert "Address already in use" in str(errors[1])
-    meeting = meet_on(HashStore(), 0, 1, environ=environ)
-    assert f"{meeting.place.address}:{meeting.place.port}" == environ["NCCL_COMM_ID"]
-    meeting.join(0).close()
-    meeting.close()
+    rendezvous = meet_on(HashStore(), 0, 1, environ=environ)
+    assert f"{rendezvous.place.address}:{rendezvous.place.port}" == environ["NCCL_COMM_ID"]
+    rendezvous.join(0).close()
+    rendezvous.close()
 
 
 def test_a_hub_on_another_hosts_loopback_is_said_at_once():
@@ -219,14 +221,14 @@ def test_the_interface_and_the_reason_are_said(capfd):
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     store = HashStore()
-    meetings = [meet_on(store, process, 4, timeout_s=FAR_S) for process in range(3)]
-    thread = threading.Timer(0.3, meetings[failing].fail, ["interrupted"])
+    rendezvous = [meet_on(store, process, 4, timeout_s=FAR_S) for process in range(3)]
+    thread = threading.Timer(0.3, rendezvous[failing].fail, ["interrupted"])
     thread.start()
-    for error in in_threads(3, lambda process: meetings[process].join(process)):
+    for error in in_threads(3, lambda process: rendezvous[process].join(process)):
         assert isinstance(error, RunError)
         assert re.search(rf"rank {failing} on \S+: interrupted", str(error))
     thread.join()
-    meetings[0].close()
+    rendezvous[0].close()
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -235,24 +237,24 @@ def test_processes_meet_in_whatever_order_they_come(order):
 
     def process_main(turn):
         time.sleep(0.05 * turn)
-        meeting = meet_on(store, order[turn], 3, ranks_per_process=1)
-        bootstrap = meeting.join(order[turn])
+        rendezvous = meet_on(store, order[turn], 3, ranks_per_process=1)
+        bootstrap = rendezvous.join(order[turn])
         got = bootstrap.all_gather(bootstrap.rank)
         bootstrap.close()
-        meeting.close()
+        rendezvous.close()
         return got
 
     assert in_threads(3, process_main) == [[0, 1, 2]] * 3
 
 
 def test_a_rank_refused_at_the_hub_is_in_the_message_about_the_missing():
-    meeting = meet_on(HashStore(), 0, 2, timeout_s=1.5)
-    with socket.create_connection((meeting.place.address, meeting.place.port)) as stranger:
+    rendezvous = meet_on(HashStore(), 0, 2, timeout_s=1.5)
+    with socket.create_connection((rendezvous.place.address, rendezvous.place.port)) as outsider:
         with pytest.raises(AuthenticationError):
-            authenticate(stranger, b"another", HUB, deadline=time.monotonic() + 5)
+            authenticate(outsider, b"another", HUB, deadline=time.monotonic() + 5)
         with pytest.raises(PeerLostError) as caught:
-            meeting.join(0)
-    meeting.close()
+            rendezvous.join(0)
+    rendezvous.close()
     assert re.fullmatch(
         r"waited 1.5 s for rank 1 of 2; last heard from \S+; refused: 127\.0\.0\.1, its job secret differs, .*",
         str(caught.value),
@@ -263,25 +265,25 @@ def test_a_rank_refused_at_the_store_is_in_the_message_about_the_missing():
     store = TCPStore("127.0.0.1", 0, is_master=True, secret=b"s")
     with pytest.raises(AuthenticationError):
         TCPStore("127.0.0.1", store.port, timeout=timedelta(seconds=5), secret=b"another")
-    meeting = meet_on(PrefixStore("job", store), 0, 2, timeout_s=1.0)
+    rendezvous = meet_on(PrefixStore("job", store), 0, 2, timeout_s=1.0)
     with pytest.raises(PeerLostError, match=r"rank 1 of 2; .*; refused: 127\.0\.0\.1, its job secret differs"):
-        meeting.join(0)
-    meeting.close()
+        rendezvous.join(0)
+    rendezvous.close()
     store.close()
 
 
 def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
-    meeting = meet_on(HashStore(), 0, 1)
-    bootstrap = meeting.join(0)
-    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=HANGS_AFTER_S) as again:
-        authenticate(again, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+    monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
+    rendezvous = meet_on(HashStore(), 0, 1)
+    bootstrap = rendezvous.join(0)
+    with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:
+        authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
         again.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J"}))
         while again.recv(100):
             pass
         time.sleep(0.5)
     assert bootstrap.all_gather(1) == [1]
     bootstrap.close()
-    meeting.close()
+    rendezvous.close()
     assert "rejected rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
     assert "said too little" not in caplog.text
