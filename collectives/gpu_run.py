@@ -17,7 +17,7 @@ from railgauge.transports.peer import Peer
 
 
 class GpuRun:
-    """What a rank measures with; all ranks make it alike."""
+    """What a rank measures with; all ranks make it in the same way."""
 
     def __init__(
         self,

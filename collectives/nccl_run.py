@@ -21,7 +21,7 @@ _debug_file: NcclDebugFile | None = None
 
 
 class NcclRun:
-    """What a rank measures with; all ranks make it alike."""
+    """What a rank measures with; all ranks make it in the same way."""
 
     def __init__(self, bootstrap: Bootstrap, device: int, job: Job) -> None:
         """Connect, over the files of the environment, or the --graph of the job; `device` is CUDA's number of the GPU.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data connections of NET/Socket from the receiving side: one rank listens, and accepts those that it expects.
 
-Whoever connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
+A peer that connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
 others are dropped and logged, without delaying anyone.
 """
 

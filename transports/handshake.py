@@ -7,7 +7,7 @@ r"""Both ends of a new connection prove to each other that they know the job sec
 
 No field has a length on the wire, so that an unauthenticated peer cannot make the other end wait for more or store
 much. The purpose (`STORE`, `HUB`, `DATA`) keeps a proof for one kind of connection from being used for another. Without
-a job secret the key is b"": everybody knows it, but other protocols and other programs' ports are still told apart.
+a job secret the key is b"": everybody knows it, but other protocols and other programs' ports are still detected.
 """
 
 import contextlib

@@ -55,7 +55,7 @@ def make_case(collective: str, size: int, ranks: int) -> Case:
 
 
 class Contender:
-    """One of them on one rank, with arrays of its own; all ranks make and call it alike."""
+    """One of them on one rank, with arrays of its own; all ranks make and call it in the same way."""
 
     def __init__(self, name: str, bootstrap: Bootstrap, peers: list[Peer], gpu: Gpu, largest: int) -> None:
         """Connect.

@@ -42,7 +42,7 @@ COLLECTIVES = "all_reduce,all_gather,broadcast,alltoall"
 
 
 class Way(NamedTuple):
-    """A communicator that runs everything one way, and arrays that lie for it."""
+    """A communicator that runs everything by one method, and arrays placed for it."""
 
     comm: Communicator
     source: Any

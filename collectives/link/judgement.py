@@ -53,7 +53,7 @@ QUANTITIES = (BANDWIDTH, LATENCY)
 
 
 def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
-    """The pairs that should be alike, in the order in which their kinds first come."""
+    """The pairs that should be equally fast, in order of first appearance of their kinds."""
     found: dict[Kind, list[PairResult]] = {}
     for link in links:
         found.setdefault(link.kind, []).append(link)
