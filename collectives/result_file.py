@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run document back from its file; unknown fields are ignored, as docs/json.md requires."""
+"""Reads a run document back from its file; unknown fields are ignored, as docs/reference/json.md requires."""
 
 import dataclasses
 import json

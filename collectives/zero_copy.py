@@ -7,19 +7,19 @@ An operation of such a size begins with a round in which the ranks exchange thei
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from railgauge.collectives.cost.host_cost import ON_BOARDS
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.host_cost import ON_BOARDS
 
 NEVER = (1 << 64) - 1
 REGISTERED_FROM = 32 << 10
 """Arrays in memory of `Communicator.empty`: from this size on, saving a copy gains more than the two rounds cost
-(docs/shared-memory.md)."""
+(docs/internals/shared-memory.md)."""
 CROSS_MEMORY_FROM = 4 << 20
 """Arrays anywhere, read with process_vm_readv. Looking up small pages costs more than the saved copy if several ranks
-read one array. Larger arrays are in huge pages: NumPy asks for them from 4 MiB on (docs/shared-memory.md)."""
+read one array. Larger arrays are in huge pages: NumPy asks for them from 4 MiB on (docs/internals/shared-memory.md)."""
 CROSS_MEMORY_NOT = (*REDUCING, Collective.GATHER)
 """Reductions must first read into memory of their own, which is a copy again; in a gather the root does all the work.
 Both took as long as through shared segments, or longer."""

@@ -2,7 +2,7 @@
 """The contract of every store: keys to bytes, shared by the processes of a job.
 
 Names and semantics are torch.distributed.Store's: `get` and `wait` wait until a key exists, `add` counts in decimal
-text, `compare_set` takes an empty expectation for a key that is absent. docs/stores.md lists the differences.
+text, `compare_set` takes an empty expectation for a key that is absent. docs/internals/stores.md lists the differences.
 """
 
 from abc import ABC, abstractmethod

@@ -27,7 +27,7 @@
 namespace railgauge::shm {
 
 inline constexpr std::uint64_t kPlaces = 8;
-inline constexpr int kMostRanks = 512;     // of a host; topo/predict/host_cost.py has the same
+inline constexpr int kMostRanks = 512;     // of a host; collectives/cost/host_cost.py has the same
 inline constexpr std::size_t kShort = 40;  // bytes beside number and subject in a cache line
 
 // The operation that a message belongs to, as encoded by the caller: shared segments only compare
