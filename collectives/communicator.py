@@ -12,7 +12,7 @@ from railgauge._native import collectives as native
 from railgauge._native.transports import FaultySender, SharedSegment
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
-from railgauge.collectives.cost.host_cost import has_boards
+from railgauge.collectives.cost.host_cost import has_segments
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
@@ -468,7 +468,7 @@ class Communicator(Collectives):
             cube = self._ending.connecting(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
             across = self._ending.connecting(lambda: made.across(hosts, after_trees + 2, rails))
-        if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
+        if self.size > 1 and (has_segments([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
             segment = self._ending.connecting(lambda: made.shared_segment(here))
             self._segment = segment if len(hosts) == 1 else None  # all ranks map registered memory

@@ -17,7 +17,7 @@ from railgauge.collectives.cost.host_choice import (
     modelled,
     quickest,
 )
-from railgauge.collectives.cost.host_cost import ON_BOARDS, ll_up_to
+from railgauge.collectives.cost.host_cost import ON_SEGMENTS, ll_up_to
 from railgauge.collectives.cost.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -187,7 +187,7 @@ def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_S
     if setting.only is None:
         return candidates(collective, allowed, setting.hosts, trees=trees)
     there = candidates(collective, NO_SETTINGS, setting.hosts, trees=trees)
-    like = [one for one in there if (one in ON_BOARDS) == (setting.only in ON_BOARDS)]
+    like = [one for one in there if (one in ON_SEGMENTS) == (setting.only in ON_SEGMENTS)]
     return [setting.only] if setting.only in there else (like or there)[:1]
 
 

@@ -7,7 +7,7 @@ An operation of such a size begins with a round in which the ranks exchange thei
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from railgauge.collectives.cost.host_cost import ON_BOARDS
+from railgauge.collectives.cost.host_cost import ON_SEGMENTS
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.topo.nccl.settings.algorithm import Collective
@@ -45,5 +45,5 @@ def zero_copy_sizes(setting: Setting, settings: Mapping[str, str], stream_bytes:
     return {
         collective: Sizes(REGISTERED_FROM, CROSS_MEMORY_FROM, 0 if collective in CROSS_MEMORY_NOT else stream_bytes)
         for collective in NUMBERS
-        if set(ON_BOARDS) & set(usable_for(collective, setting, allowed))
+        if set(ON_SEGMENTS) & set(usable_for(collective, setting, allowed))
     }
