@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths as entries of the JSON document railgauge/paths/1."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from railgauge.topo.nccl.graph.model import Link
@@ -8,7 +9,7 @@ from railgauge.topo.nccl.paths.explanation import Explanation
 from railgauge.topo.nccl.paths.gpudirect import GpuDirect
 from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.nccl.paths.peer_access import PeerAccess
-from railgauge.topo.render.path_text import why
+from railgauge.topo.render.path_text import NO_FAULTS, why
 
 
 def entry(source: str, target: str, path: Path) -> dict[str, Any]:
@@ -16,14 +17,20 @@ def entry(source: str, target: str, path: Path) -> dict[str, Any]:
     return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
 
 
-def explained(explanation: Explanation) -> dict[str, Any]:
-    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply."""
+def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+
+    faults: what is wrong with links of the path.
+    """
     both = (("send", explanation.sending), ("receive", explanation.receiving))
     return {
         **entry(explanation.source.id, explanation.target.id, explanation.path),
         "why": why(explanation),
         "wired": _figures(explanation.wired),
         "limit": [_limit(link) for link in explanation.limits],
+        "faults": [
+            {"from": link.source, "to": link.target, "what": text} for link, texts in faults.items() for text in texts
+        ],
         "p2p": _peer(explanation.peer, asked=explanation.asked) if explanation.peer else None,
         "gdr": {way: _gdr(one) for way, one in both if one} or None,
     }
