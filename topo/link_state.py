@@ -328,7 +328,10 @@ class NvlinkGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvlinkState:
-    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`."""
+    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`.
+
+    uneven: the GPUs that have more NVLinks to it than it has to them.
+    """
 
     gpu: NvlinkGpu
     verdict: Verdict = Verdict.GOOD
@@ -337,6 +340,7 @@ class NvlinkState:
     count: int = 0
     full: int = 0
     peer: NvlinkGpu | None = None
+    uneven: tuple[Key, ...] = ()
 
     @property
     def is_fault(self) -> bool:
@@ -365,6 +369,7 @@ def judge_nvlinks(gpus: Sequence[NvlinkGpu]) -> dict[Key, NvlinkState]:
                 full=full,
                 peer=pair[1].gpu,
             )
+        states[short] = replace(states[short], uneven=(*states[short].uneven, other))
     return states
 
 

@@ -68,8 +68,9 @@ class NodeLinks:
         found = []
         for node, peer in ((one, other), (other, one)) if kind is LinkKind.NVL else ():
             state = self.nvlinks_of(node)
-            known = state.peer.bus_id == peer.bus_id if state and state.peer else peer.kind is NodeKind.NVS
-            found += self.nvlink_faults(node) if known else []
+            uneven = {number for _, number in state.uneven} if state else set()
+            is_known = peer.kind is NodeKind.NVS or _place(peer)[1] in uneven
+            found += self.nvlink_faults(node) if is_known else []
         return found
 
 

@@ -29,7 +29,7 @@ def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = N
         "wired": _figures(explanation.wired),
         "limit": [_limit(link) for link in explanation.limits],
         "faults": [
-            {"from": link.source, "to": link.target, "what": text} for link, texts in faults.items() for text in texts
+            {"from": link.source, "to": link.target, "fault": text} for link, texts in faults.items() for text in texts
         ],
         "p2p": _peer(explanation.peer, asked=explanation.asked) if explanation.peer else None,
         "gdr": {way: _gdr(one) for way, one in both if one} or None,
