@@ -3,6 +3,8 @@
 decides on P2P and GPUDirect RDMA, with the rule or setting that says so.
 """
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
@@ -13,12 +15,14 @@ from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 from railgauge.topo.render.names import net_name, speed_text
 
+NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
 
-def describe(explanation: Explanation) -> str:
-    """Lines of text about one path; the first is the answer, a line a hop follows."""
+
+def describe(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> str:
+    """Lines of text about one path; the first is the answer, a line a hop follows; `faults`: of its links."""
     path = explanation.path
     ends = f"{node_text(explanation.source)} -> {node_text(explanation.target)}"
-    hops = [_hop(link, link in explanation.limits) for link in path.links]
+    hops = [_hop(link, link in explanation.limits, faults.get(link, ())) for link in path.links]
     notes = [f"{key}: {text}" for key, text in notes_of(explanation)]
     return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
 
@@ -81,9 +85,10 @@ def node_text(node: Node) -> str:
     return f"{node.id} ({name})" if name else node.id
 
 
-def _hop(link: Link, limits: bool) -> str:
+def _hop(link: Link, limits: bool, faults: Sequence[str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
     marks += ["<- limits"] if limits else []
+    marks += [f"<- {fault}" for fault in faults]
     wire = f"{link.source} -> {link.target}"
     return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
 
