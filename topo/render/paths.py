@@ -148,14 +148,20 @@ def entry(source: str, target: str, path: Path) -> dict[str, Any]:
     return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
 
 
-def explained(explanation: Explanation) -> dict[str, Any]:
-    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply."""
+def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+
+    faults: what is wrong with links of the path.
+    """
     both = (("send", explanation.sending), ("receive", explanation.receiving))
     return {
         **entry(explanation.source.id, explanation.target.id, explanation.path),
         "why": why(explanation),
         "wired": _figures(explanation.wired),
         "limit": [_limit_record(link) for link in explanation.limits],
+        "faults": [
+            {"from": link.source, "to": link.target, "fault": text} for link, texts in faults.items() for text in texts
+        ],
         "p2p": _peer_record(explanation.peer, asked=explanation.asked) if explanation.peer else None,
         "gdr": {way: _gdr_record(one) for way, one in both if one} or None,
     }
