@@ -47,7 +47,7 @@ class Counters:
         self._before = _read() if self._reads else ()
         group.all_gather_bytes(b"", group.job.timeout_s + READ_WITHIN_S)
 
-    def passages(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
+    def link_traffic(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
         """Read them again, once all ranks have moved their data, and compare; all ranks call it together.
 
         Args:

@@ -157,7 +157,7 @@ class RunDocument:
     """Why hosts did not use NET/IB; None if they did, or with one host."""
     timed: tuple[Timed, ...] = ()
     """What --tune measured; `measured` in the document, which is not read back."""
-    passages: list[Passage] | None = None
+    link_traffic: list[Passage] | None = None
     """The link traffic of all hosts; None where it was not requested. `counters` in the document, likewise."""
     engine: str = Engine.RAILGAUGE
     of_nccl: NcclFacts | None = None
@@ -206,10 +206,10 @@ class RunDocument:
         }
         if self.why_not_ib:
             document["why_not_ib"] = self.why_not_ib
-        if self.passages is not None:
+        if self.link_traffic is not None:
             document["counters"] = {
-                "links": [passage.to_json() for passage in self.passages],
-                "findings": [record(finding) for finding in findings(self.passages)],
+                "links": [each.to_json() for each in self.link_traffic],
+                "findings": [record(finding) for finding in findings(self.link_traffic)],
             }
         if self.of_nccl:
             document["nccl"] = self.of_nccl.to_json()

@@ -62,7 +62,7 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
     boards: tuple[SharedSegment, ...] = ()
-    passages: list[Passage] | None = None
+    link_traffic: list[Passage] | None = None
     nodes: int = 1
     device: Device = Device.CPU
     network: Network = SOCKETS
@@ -263,7 +263,7 @@ class _Rank:
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         if counters:
-            outcome.passages = counters.passages(comm.ends, comm.bytes_shown or 0)
+            outcome.link_traffic = counters.link_traffic(comm.ends, comm.bytes_shown or 0)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
@@ -306,7 +306,7 @@ class _Rank:
             connections=outcome.connections,
             boards=outcome.boards,
             why_not_ib=outcome.network.why_not_ib,
-            passages=outcome.passages,
+            link_traffic=outcome.link_traffic,
             error=described(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
