@@ -37,7 +37,7 @@ class Ending:
         self._job = group.job
         self._rank = group.world_rank
         self._connections = connections
-        self._failure: RunError | None = None
+        self._failure: Exception | None = None
 
     def check(self) -> None:
         """Raise what ended the run, where something did."""
@@ -76,7 +76,7 @@ class Ending:
             self._failure = AbortedError(f"rank {self._rank} was interrupted by {type(error).__name__}")
             self._job.fail(str(self._failure))
 
-    def _told(self, error: RunError) -> RunError:
+    def _told(self, error: RunError) -> Exception:
         """Tell all ranks of an operation that failed; what ended the run."""
         self._failure = error
         if isinstance(error, AbortedError):

@@ -37,7 +37,7 @@ from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
-from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
+from railgauge.topo.errors import RunError, UsageError, VerificationError, described
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.meeting import Meeting
@@ -94,27 +94,33 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
     them: a launcher that sees one of them fail takes the others down. Each rank has a thread, so that this one stays
     free for signals: an interrupt ends all ranks of the job.
     """
+    with contextlib.ExitStack() as stack:
+        try:
+            arrival = arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s)
+            finished = _run_ranks(job, place, stack.enter_context(arrival), say)
+        except Exception as error:
+            size, why = place.processes * job.ranks_per_process, described(error)
+            document = RunDocument.failed(job.collective, size, why, job.engine) if place.process == 0 else None
+            finished = Finished(document, error, joined=False)
+        return report(finished)
+
+
+def _run_ranks(job: Job, place: Place, meeting: Meeting, say: Callable[[str], None]) -> Finished:
+    first = place.process * job.ranks_per_process
+    before = place.process if place.local_process is None else place.local_process
+    locally = before * job.ranks_per_process
+    ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
     try:
-        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
-            first = place.process * job.ranks_per_process
-            before = place.process if place.local_process is None else place.local_process
-            locally = before * job.ranks_per_process
-            ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
-            try:
-                _run_threads(ranks, meeting)
-            except KeyboardInterrupt as stop:
-                cause: BaseException | None = stop
-            else:
-                cause = _first_cause([rank.error for rank in ranks if rank.error])
-            joined = all(rank.joined for rank in ranks)
-            document = ranks[0].document
-            if place.process == 0 and cause and document is None:  # its rank does not come out of what it is in
-                document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
-            return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
-    except Error as error:
-        size = place.processes * job.ranks_per_process
-        document = RunDocument.failed(job.collective, size, str(error), job.engine) if place.process == 0 else None
-        return report(Finished(document, error, joined=False))
+        _run_threads(ranks, meeting)
+    except KeyboardInterrupt as stop:
+        cause: BaseException | None = stop
+    else:
+        cause = _first_cause([rank.error for rank in ranks if rank.error])
+    joined = all(rank.joined for rank in ranks)
+    document = ranks[0].document
+    if place.process == 0 and cause and document is None:  # its rank does not come out of what it is in
+        document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
+    return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record)
 
 
 def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from railgauge.topo.errors import AuthenticationError
+from railgauge.topo.errors import AuthenticationError, described
 from railgauge.topo.values.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
@@ -114,6 +114,8 @@ class Hub:
         self._failure: Failure | None = None
         self.standings: dict[int, list[Standing]] = {}
         """Where each rank that could still be reached stood when the run failed."""
+        self.error: Exception | None = None
+        """What ended the hub itself: its process has no memory left, or it is wrong."""
         self._reason_to_end = ""
         self._verdict = b""
         self._told: set[Member] = set()
@@ -123,7 +125,7 @@ class Hub:
         leave_to_parent(self)
 
     def start(self) -> None:
-        """Begin to accept ranks."""
+        """Begin to accept ranks; RuntimeError where the system gives no thread."""
         tcp.allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
@@ -155,15 +157,24 @@ class Hub:
 
     def _serve(self) -> None:
         try:
-            while not self._stop.is_set() and not self._over:
-                self._turn()
-                self._look_at_clocks()
+            self._serve_ranks()
             self._say_last_words()
+        except MemoryError as error:
+            self.error = self.error or error
         finally:
             for member in self._connected:
                 member.sock.close()
             self._listener.close()
             self._selector.close()
+
+    def _serve_ranks(self) -> None:
+        try:
+            while not self._stop.is_set() and not self._over:
+                self._turn()
+                self._look_at_clocks()
+        except Exception as error:
+            self.error = error
+            self._abort(f"rank 0's process failed: {described(error)}", 0)
 
     def _turn(self) -> None:
         for key, events in self._selector.select(TICK_S):

@@ -101,7 +101,7 @@ class Meeting:
         except Error as error:
             self._tell_trouble(str(error))
             raise
-        member = Bootstrap(rank, self.world_size, sock, self.timeout_s)
+        member = Bootstrap(rank, self.world_size, sock, self.timeout_s, lambda: self._hub.error if self._hub else None)
         with contextlib.ExitStack() as undo:
             undo.callback(sock.close)
             look_around = self._look_for_trouble if rank == 0 else None
@@ -150,16 +150,20 @@ class Meeting:
             key=secrets.token_hex(KEY_BYTES),
             reason=self.interface.reason,
         )
-        told = json.dumps(place.to_dict()).encode()
-        if (there := self._store.compare_set(HUB, "", told)) != told:
-            listener.close()
-            raise UsageError(
-                f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
-                f"or does an earlier run still use this store?"
-            )
         secret, refused = place.secret(self._secret), self._store.refused
-        self._hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused)
-        self._hub.start()
+        hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused)
+        with contextlib.ExitStack() as undo:
+            undo.callback(listener.close)
+            hub.start()
+            undo.callback(hub.stop)
+            told = json.dumps(place.to_dict()).encode()
+            if (there := self._store.compare_set(HUB, "", told)) != told:
+                raise UsageError(
+                    f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
+                    f"or does an earlier run still use this store?"
+                )
+            undo.pop_all()
+        self._hub = hub
         return place
 
     def _listen(self, port: int) -> socket.socket:

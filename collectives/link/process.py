@@ -10,7 +10,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
-from railgauge.topo.errors import INTERRUPTED, Error, RunError, described
+from railgauge.topo.errors import INTERRUPTED, RunError, described
 from railgauge.transports.meeting import Meeting
 
 
@@ -32,11 +32,13 @@ def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], in
     them fail takes the others down.
     """
     result = LinkResult(job=job)
-    try:
-        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as meeting:
-            return report(_measured(meeting, place.process, result, say))
-    except Error as error:
-        return report(Taken(result, error, joined=False))
+    with contextlib.ExitStack() as stack:
+        try:
+            meeting = stack.enter_context(arrive(place, ranks_per_process=1, timeout_s=job.timeout_s))
+            taken = _measured(meeting, place.process, result, say)
+        except Exception as error:
+            taken = Taken(result, error, joined=False)
+        return report(taken)
 
 
 def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Taken:

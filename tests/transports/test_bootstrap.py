@@ -123,6 +123,27 @@ def test_a_rank_says_hello_once():
     assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
 
 
+def test_a_hub_without_memory_ends_its_process_s_ranks_with_that_and_the_others_hear_of_it(monkeypatch):
+    def gather(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(hub.Hub, "_gather", gather)
+    found = on_processes(2, lambda b: b.barrier(), HashStore())
+    assert isinstance(found[0], MemoryError)
+    assert isinstance(found[1], PeerLostError)
+    assert "rank 0's process failed: out of memory" in str(found[1])
+
+
+def test_a_hub_that_gets_no_thread_is_known_to_those_who_wait_for_it(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(hub.Hub, "start", start)
+    found = on_processes(2, lambda b: b.barrier(), HashStore())
+    assert isinstance(found[0], RuntimeError)
+    assert "no more threads" in str(found[1])
+
+
 def test_a_rank_that_vanishes_is_named_to_all():
     def body(bootstrap):
         bootstrap.barrier()
