@@ -65,7 +65,7 @@ class Board:
 
 def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
     """Gather what all ranks have shown; of those that have a board."""
-    shown = enumerate(bootstrap.all_gather(comm.bytes_shown))
+    shown = enumerate(bootstrap.all_gather(comm.bytes_shown, int | None))
     return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
@@ -76,7 +76,7 @@ def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Co
         RunError: the two ends disagree on what went.
     """
     mine = [(end.peer, end.via, end.sent, end.received) for end in comm.ends]
-    told = bootstrap.all_gather(mine)
+    told = bootstrap.all_gather(mine, list[tuple[int, str, int, int]])
     received = {(peer, rank): count for rank, ends in enumerate(told) for peer, _, _, count in ends}
     return _agreeing(
         Connection(
@@ -86,7 +86,7 @@ def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Co
             via=via,
             planned=via,
             bytes_sent=sent,
-            bytes_received=received[rank, peer],
+            bytes_received=received.get((rank, peer)),
         )
         for rank, ends in enumerate(told)
         for peer, via, sent, _ in ends
@@ -104,7 +104,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
     ]
     sent: dict[tuple[int, int, int], tuple[str, str, int]] = {}
     received: dict[tuple[int, int, int], int] = {}
-    for rank, ends in enumerate(bootstrap.all_gather(mine)):
+    for rank, ends in enumerate(bootstrap.all_gather(mine, list[tuple[int, int, int, str, str, int]])):
         for channel, source, target, planned, via, moved in ends:
             if source == rank:
                 sent[channel, source, target] = (planned, via, moved)
@@ -118,7 +118,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
             via=via,
             planned=planned,
             bytes_sent=moved,
-            bytes_received=received[name],
+            bytes_received=received.get(name),
         )
         for name, (planned, via, moved) in sent.items()
     )

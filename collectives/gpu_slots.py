@@ -64,16 +64,19 @@ class Slots:
     def show(self, group: Group) -> None:
         """Tell the senders where their messages go; all ranks together, once all are placed."""
         told = [
-            (lane, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
+            (lane, *wire.name, end.expose(*self._engine.slots(wire.source, True)))
             for lane, ends in enumerate(self._ends)
             for wire, end in ends.items()
             if isinstance(end, transports.IbReceiver)
         ]
-        windows = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
+        everybody = group.all_gather(told, list[tuple[int, int, int, int, bytes]])
+        windows = {tuple(name): facts for each in everybody for *name, facts in each}
         for lane, ends in enumerate(self._ends):
             for wire, end in ends.items():
                 if isinstance(end, transports.IbSender):
-                    end.aim(bytes.fromhex(windows[lane, *wire.name]))
+                    if (lane, *wire.name) not in windows:
+                        raise group.junk(list(group.members).index(wire.target))
+                    end.aim(windows[lane, *wire.name])
 
     def close(self) -> None:
         """Take them away from the NICs, after the connections have ended."""

@@ -259,17 +259,19 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        counters = Counters(bootstrap, comm.peers, outcome.network) if bootstrap.broadcast(self._job.counters) else None
+        counters = (
+            Counters(bootstrap, comm.peers, outcome.network) if bootstrap.broadcast(self._job.counters, bool) else None
+        )
         bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
         self._say(table.header(self._job, comm.peers))
         self._scan(meter, outcome)
-        if bootstrap.broadcast(self._job.record):
+        if bootstrap.broadcast(self._job.record, bool):
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         if counters:
             outcome.passages = counters.passages(comm.ends, comm.bytes_shown or 0)
-        fired = bootstrap.all_gather(comm.fault_fired())
+        fired = bootstrap.all_gather(comm.fault_fired(), bool)
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from railgauge._native.transports import Board, memory_left
 from railgauge.topo.errors import UnavailableError
+from railgauge.transports.descriptor import Descriptor
 from railgauge.transports.group import Group
 
 
@@ -19,7 +20,7 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
         RunError: a rank was lost meanwhile.
     """
     windows = board.windows
-    told = group.all_gather([size, memory_left(), windows.unused])
+    told = group.all_gather([size, memory_left(), windows.unused], tuple[int, int, list[int]])
     windows.release(sorted(set.intersection(*(set(unused) for _, _, unused in told))))
     wanted, left = sum(each for each, _, _ in told), min(each for _, each, _ in told)
     if wanted > left:
@@ -28,10 +29,15 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
             f"left: make the arrays smaller, or the group's memory.max larger"
         )
     view: list[memoryview] = []
+
+    def open_all() -> str:
+        view.append(windows.open(descriptors))
+        return ""
+
     try:
         descriptors = _on_all(group, lambda: windows.make(size))
         descriptors[group.rank] = ""
-        _on_all(group, lambda: view.append(windows.open(descriptors)))
+        _on_all(group, open_all)
     except UnavailableError:
         view.clear()
         windows.drop()
@@ -40,14 +46,14 @@ def allocate(group: Group, board: Board, size: int) -> memoryview:
     return view[0][:size]
 
 
-def _on_all(group: Group, attempt: Callable[[], str | None]) -> list[str]:
+def _on_all(group: Group, attempt: Callable[[], str]) -> list[str]:
     """What `attempt` gives on each rank; the first rank's error when it fails on any."""
-    given, why = None, None
+    given, why = "", ""
     try:
         given = attempt()
     except UnavailableError as error:
         why = f"rank {group.world_rank}: {error}"
-    everybody = group.all_gather([given, why])
-    if first := next((why for _, why in everybody if why is not None), None):
+    everybody = group.all_gather([given, why], tuple[Descriptor, str])
+    if first := next((why for _, why in everybody if why), None):
         raise UnavailableError(first)
     return [each for each, _ in everybody]

@@ -13,7 +13,7 @@ try:
     share = Share(process=process, processes=processes, ranks_per_process=1)
     meeting = meet(FileStore(path), share, timeout_s=timeout_s, secret=b"s", version="1", environ=environ)
     bootstrap = meeting.join(process)
-    print(bootstrap.all_gather(process), meeting.place, flush=True)
+    print(bootstrap.all_gather(process, int), meeting.place, flush=True)
     bootstrap.close()
     meeting.close()
 except Exception as error:

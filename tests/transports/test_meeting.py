@@ -112,7 +112,7 @@ def test_once_all_have_joined_a_rank_that_comes_twice_does_no_harm():
         if bootstrap.rank == 1:
             with pytest.raises(UsageError, match="rank 1 has joined already"):
                 meet_on(store, 1, 2).join(1)
-        return bootstrap.all_gather(bootstrap.rank)
+        return bootstrap.all_gather(bootstrap.rank, int)
 
     store = HashStore()
     assert on_processes(2, body, store) == [[0, 1]] * 2
@@ -237,7 +237,7 @@ def test_processes_meet_in_whatever_order_they_come(order):
         time.sleep(0.05 * turn)
         meeting = meet_on(store, order[turn], 3, ranks_per_process=1)
         bootstrap = meeting.join(order[turn])
-        got = bootstrap.all_gather(bootstrap.rank)
+        got = bootstrap.all_gather(bootstrap.rank, int)
         bootstrap.close()
         meeting.close()
         return got
@@ -280,7 +280,7 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
         while again.recv(100):
             pass
         time.sleep(0.5)
-    assert bootstrap.all_gather(1) == [1]
+    assert bootstrap.all_gather(1, int) == [1]
     bootstrap.close()
     meeting.close()
     assert "refused rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text

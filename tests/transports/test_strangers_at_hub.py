@@ -42,7 +42,7 @@ def test_strangers_do_not_disturb(caplog):
         member.settimeout(5)
         assert member.recv(1) == b""
     bootstrap = meeting.join(0)
-    assert bootstrap.all_gather(1) == [1]
+    assert bootstrap.all_gather(1, int) == [1]
     for each in (*left_open, bootstrap, meeting):
         each.close()
     assert "no railgauge: it begins with b'GET / HTTP/1.0" in caplog.text
@@ -66,7 +66,7 @@ def test_silent_strangers_on_every_place_keep_no_rank_out(monkeypatch, caplog):
         strangers = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
         assert strangers[0].recv(1) == b""  # the oldest makes room
         members = in_threads(2, lambda process: meetings[process].join(process))
-    assert in_threads(2, lambda process: members[process].all_gather(process)) == [[0, 1]] * 2
+    assert in_threads(2, lambda process: members[process].all_gather(process, int)) == [[0, 1]] * 2
     for each in members + meetings:
         each.close()
     assert "had proved nothing when there was no room for others" in caplog.text
@@ -80,7 +80,7 @@ def test_strangers_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
         address = (meeting.place.address, meeting.place.port)
         strangers = [stack.enter_context(socket.create_connection(address, HANGS_AFTER_S)) for _ in range(100)]
         assert strangers[0].recv(1) == b""  # there was no room for all
-    assert in_threads(2, lambda rank: members[rank].all_gather(rank)) == [[0, 1]] * 2
+    assert in_threads(2, lambda rank: members[rank].all_gather(rank, int)) == [[0, 1]] * 2
     for each in (*members, meeting):
         each.close()
 
@@ -95,7 +95,7 @@ address = meeting.place.address, meeting.place.port
 print(*address, flush=True)
 input()
 member = meeting.join(0)
-print(member.all_gather(0), flush=True)
+print(member.all_gather(0, int), flush=True)
 member.close()
 meeting.close()
 """
