@@ -100,10 +100,11 @@ class Bootstrap(Group):
 
         Raises:
             PeerLostError: not everybody came by the deadline (time.monotonic()); the message names who is missing.
-            UsageError: the hub refuses this rank (its number is taken, another world size or version).
-            RunError: another rank cannot join.
+            UsageError: the hub refuses this rank (another world size or version).
+            MismatchError: two processes came as one rank. RunError: another rank cannot join.
         """
-        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, "host": host}
+        who = {"host": host, "pid": os.getpid()}
+        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, **who}
         self._send(pack(Kind.HELLO, 0, hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:

@@ -87,14 +87,19 @@ class Hub:
         version: str,
         secret: bytes = b"",
         refused_elsewhere: Callable[[], Iterable[str]] = tuple,
+        *,
+        is_open: bool = False,
     ) -> None:
-        """`refused_elsewhere` tells of those who were refused before they came here."""
+        """`refused_elsewhere` tells of those who were refused before they came here; `is_open`: the job has no secret,
+        so that ranks of another job may come.
+        """
         self._listener = listener
         self._world_size = world_size
         self._timeout_s = timeout_s
         self._version = version
         self._secret = secret
         self._refused_elsewhere = refused_elsewhere
+        self._is_open = is_open
         self._started = time.monotonic()
         self._connected: set[Member] = set()
         self._strangers: Strangers[Member] = Strangers(world_size + MOST_STRANGERS)
@@ -215,20 +220,40 @@ class Hub:
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
         rank, host = hello["rank"], one_line(hello["host"])
+        member.host, member.pid = host, hello["pid"]
         if problem := self._objection(hello):
-            self._refuse(f"rank {rank} on {host}", problem)
-            self._send(member, pack(Kind.REFUSED, 0, problem))
-            self._end_when_sent(member)
-            self._told.add(member)
+            self._send_away(member, rank, problem)
             if not self._welcomed:  # it is one of this job, so the job cannot become complete
                 self._abort(f"rank {rank} on {host} may not join: {problem}", -1)
             return
-        member.rank, member.host = rank, host
+        if other := self._members.get(rank):
+            self._came_twice(rank, other, member)
+            return
+        member.rank = rank
         member.reader.limit = MAX_PAYLOAD
         self._last_heard = host
         self._members[rank] = member
         if len(self._members) == self._world_size:
             self._welcome()
+
+    def _send_away(self, member: Member, rank: int, problem: str) -> None:
+        self._refuse(f"rank {rank} on {member.host}", problem)
+        self._send(member, pack(Kind.REFUSED, 0, problem))
+        self._end_when_sent(member)
+        self._told.add(member)
+
+    def _came_twice(self, rank: int, first: Member, second: Member) -> None:
+        """Which of them is of this job nobody can tell, nor whose the other ranks are; unless all are there and have
+        proved a secret.
+        """
+        problem = (
+            f"two processes came as rank {rank}: {first} and {second}: were both given this RANK, or have two jobs one "
+            f"MASTER_ADDR and MASTER_PORT? Give each job a port of its own, or a secret (RAILGAUGE_SECRET)"
+        )
+        if self._welcomed and not self._is_open:
+            self._send_away(second, rank, problem)
+        else:
+            self._end(Verdict(message=problem, mismatch=True))
 
     def _welcome(self) -> None:
         self._welcomed = True
@@ -242,8 +267,6 @@ class Hub:
             return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
         if not 0 <= rank < self._world_size:
             return f"rank {rank} is not in a world of {self._world_size} ranks"
-        if other := self._members.get(rank):
-            return f"rank {rank} has joined already, from {other.host}: were two processes given the same RANK?"
         if version != self._version:
             return f"it runs railgauge {version}, rank 0 runs {self._version}: install the same one on all hosts"
         return None

@@ -92,8 +92,8 @@ class Meeting:
 
         Raises:
             PeerLostError, WaitTimeoutError: the hub cannot be reached, or not everybody came within the timeout.
-            UsageError: the hub refuses this rank: its number is taken, another world size, version or job secret.
-            RunError: another process cannot join.
+            UsageError: the hub refuses this rank: another world size, version or job secret.
+            MismatchError: two processes came as one rank. RunError: another process cannot join.
         """
         secret = self.place.secret(self._secret)
         try:
@@ -151,20 +151,35 @@ class Meeting:
             reason=self.interface.reason,
         )
         secret, refused = place.secret(self._secret), self._store.refused
-        hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused)
+        is_open = not self._secret
+        hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused, is_open=is_open)
         with contextlib.ExitStack() as undo:
             undo.callback(listener.close)
             hub.start()
             undo.callback(hub.stop)
             told = json.dumps(place.to_dict()).encode()
             if (there := self._store.compare_set(HUB, "", told)) != told:
-                raise UsageError(
-                    f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
-                    f"or does an earlier run still use this store?"
-                )
+                raise self._second(there)
             undo.pop_all()
         self._hub = hub
         return place
+
+    def _second(self, there: bytes) -> Error:
+        """The error of a process 0 that is not the first. Without a secret the others cannot tell whose they are: the
+        first one's hub ends them all.
+        """
+        if not self._secret:
+            try:
+                self.place = read_place(there, HUB)
+                self.join(self._ranks[0])
+            except PeerLostError:
+                pass  # an earlier run's, whose hub is gone
+            except Error as error:
+                return error
+        return UsageError(
+            f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
+            f"or does an earlier run still use this store?"
+        )
 
     def _listen(self, port: int) -> socket.socket:
         name, address = self.interface.name, self.interface.address

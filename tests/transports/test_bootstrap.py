@@ -117,7 +117,9 @@ def test_who_has_not_said_hello_has_no_say(frame):
 def test_a_rank_says_hello_once():
     def body(bootstrap):
         if bootstrap.rank == 1:
-            bootstrap._send(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere"}))
+            bootstrap._send(
+                pack(Kind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere", "pid": 7})
+            )
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
     assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
@@ -203,7 +205,7 @@ def test_as_long_as_all_are_there_nobody_is_asked_where_it_stands(monkeypatch):
     one = meet_on(HashStore(), 0, 1)
     with socket.create_connection((one.place.address, one.place.port), timeout=HANGS_AFTER_S) as rank:
         authenticate(rank, one.place.secret(b"s"), HUB, deadline=one.deadline)
-        rank.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here"}))
+        rank.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "here", "pid": 7}))
         reader, heard = FrameReader(FROM_HUB), []
         while heard.count(Kind.BEAT) < 5:
             heard += [kind for kind, _, _ in receive(rank, reader)]
@@ -421,7 +423,7 @@ def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     """Rank 2 proves the secret, says hello, contributes, and reads nothing while the others exchange megabytes."""
     store = HashStore()
     meetings = [meet_on(store, process, 3) for process in range(2)]
-    hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow"}
+    hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow", "pid": 7}
     with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
         authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
