@@ -6,7 +6,7 @@ only held against its like: other devices of the same model, the wires below a s
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.facts.inventory import Inventory
@@ -21,6 +21,7 @@ SPEED = re.compile(r"\s*(\d+(?:\.\d+)?) GT/s")
 PORT_MARGIN = 1.25  # a port may exceed NCCL's figure for its link (100 Gb/s over x16 Gen3 are 12.5 of 12 GB/s)
 UPLINK_MARGIN = 2.0  # a switch a generation older than what is below it is common: Gen6 devices on a Gen5 CPU
 MODEL = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+Model = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +54,18 @@ def link_text(gt_per_s: float | None, lanes: int | None) -> str:
 
 def pci_wires(topology: Topology, inventory: Inventory | None = None) -> dict[tuple[int, str], PciWire]:
     """The link above each <pci>, by host (0 is the first of the file) and bus id as the XML spells it."""
+    best = _best_of_model(topology)
     return {
-        (host, pci.get("busid") or ""): _wire(pci, topology, inventory)
+        (host, pci.get("busid") or ""): _wire(pci, best, inventory)
         for host, cpu in numbered_cpus(topology)
         for pci in cpu.walk()
         if pci.name == "pci"
     }
 
 
-def _wire(pci: Element, topology: Topology, inventory: Inventory | None) -> PciWire:
+def _wire(pci: Element, best: Mapping[Model, Element], inventory: Inventory | None) -> PciWire:
     function = inventory.function(pci.get("busid")) if inventory else None
-    problem, reason = _degraded(function, inventory) or _narrow(pci, topology) or (None, None)
+    problem, reason = _degraded(function, inventory) or _narrow(pci, best) or (None, None)
     return PciWire(
         gt_per_s=_gt_per_s(pci),
         lanes=_lanes(pci),
@@ -101,11 +103,11 @@ def _degraded(function: PciFunction | None, inventory: Inventory | None) -> tupl
     return f"runs x{function.link.lanes} of x{lanes}", f"runs {now}, both ends can do {link_text(speed, lanes)}"
 
 
-def _narrow(pci: Element, topology: Topology) -> tuple[str, str] | None:
+def _narrow(pci: Element, best: Mapping[Model, Element]) -> tuple[str, str] | None:
     """What an XML alone gives away."""
     own = _gb_per_s(pci)
     if any(pci.all("gpu")) or any(pci.all("nic")):
-        return _slower_than_twins(pci, own, topology) or _slower_than_ports(pci, own)
+        return _slower_than_twins(pci, own, best) or _slower_than_ports(pci, own)
     return _narrow_uplink(pci, own)
 
 
@@ -118,18 +120,26 @@ def _narrow_uplink(pci: Element, own: float) -> tuple[str, str] | None:
     return "narrow uplink", f"carries {own:g} GB/s, a single link below it {below:g}"
 
 
-def _slower_than_twins(pci: Element, own: float, topology: Topology) -> tuple[str, str] | None:
-    model = tuple(pci.get(key) for key in MODEL)
-    twins = [twin for twin in _devices(topology) if tuple(twin.get(key) for key in MODEL) == model and _lanes(twin)]
-    best = max(twins, key=_gb_per_s, default=None)
-    if best is None or None in model[:2] or _lanes(pci) is None or _gb_per_s(best) <= own:
+def _best_of_model(topology: Topology) -> dict[Model, Element]:
+    """Of the devices of each model that tell their lanes, the first of those with the fastest link."""
+    best: dict[Model, Element] = {}
+    for pci in (pci for cpu in topology.cpus for pci in cpu.walk() if pci.name == "pci" and _lanes(pci)):
+        if _gb_per_s(best.setdefault(_model(pci), pci)) < _gb_per_s(pci):
+            best[_model(pci)] = pci
+    return best
+
+
+def _model(pci: Element) -> Model:
+    return tuple(pci.get(key) for key in MODEL)
+
+
+def _slower_than_twins(pci: Element, own: float, best: Mapping[Model, Element]) -> tuple[str, str] | None:
+    model = _model(pci)
+    twin = best.get(model)
+    if twin is None or None in model[:2] or _lanes(pci) is None or _gb_per_s(twin) <= own:
         return None
-    text = link_text(_gt_per_s(best), _lanes(best))
+    text = link_text(_gt_per_s(twin), _lanes(twin))
     return f"its twins: {text}", f"others of the same model have {text}"
-
-
-def _devices(topology: Topology) -> Iterator[Element]:
-    return (pci for cpu in topology.cpus for pci in cpu.walk() if pci.name == "pci")
 
 
 def _slower_than_ports(pci: Element, own: float) -> tuple[str, str] | None:
