@@ -68,7 +68,8 @@ class Plan:
         by_rank += [*self.p2p, *self.pair_gb_per_s]
         by_rank += [each for tree in self.trees for each in (tree.parents, tree.up, tree.down)]
         every = list(range(ranks))
-        rings = all(sorted(ring) == every for ring in self.rings) and all(len(nets) == ranks for nets in self.nets)
+        steps = ranks if ranks > 1 else 0
+        rings = all(sorted(ring) == every for ring in self.rings) and all(len(nets) == steps for nets in self.nets)
         return rings and len(self.nets) == len(self.rings) and all(len(each) == ranks for each in by_rank)
 
     @property

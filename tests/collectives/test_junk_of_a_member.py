@@ -153,6 +153,14 @@ class Exchanges:
         Group.all_gather_bytes = self._honest
 
 
+@pytest.mark.parametrize("body", [runs, runs_on_two_hosts])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_nothing_is_junk_where_all_are_honest(monkeypatch, body, ranks):
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("RAILGAUGE_TUNING_FILE", "/dev/null")
+    assert on_ranks(ranks, body) == [None] * ranks
+
+
 @pytest.mark.parametrize("body", [runs, runs_on_two_hosts, links, bisects])
 @pytest.mark.parametrize("culprit", [0, 1])
 def test_junk_within_a_value_is_blamed_on_its_sender(monkeypatch, body, culprit):
