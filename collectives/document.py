@@ -20,6 +20,7 @@ from railgauge.topo.errors import RunError, verdict_of
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.render.findings import record
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
 
@@ -175,7 +176,7 @@ class RunDocument:
             connections=[],
             error=error,
             engine=engine,
-            host=socket.gethostname(),
+            host=one_line(socket.gethostname()),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
         )

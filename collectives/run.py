@@ -3,7 +3,6 @@
 
 import contextlib
 import itertools
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -315,7 +314,7 @@ class _Rank:
             why_not_ib=outcome.network.why_not_ib,
             passages=outcome.passages,
             error=described(self.error) if self.error else None,
-            host=socket.gethostname(),
+            host=self._meeting.host,
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
             planned_gb_per_s=outcome.planned_gb_per_s,
@@ -325,4 +324,4 @@ class _Rank:
     def _record(self, outcome: Outcome) -> Record:
         standings = outcome.standings or self._meeting.standings
         error = described(self.error) if self.error else None
-        return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())
+        return make_record(standings, self._meeting.world_size, error, self._meeting.host, command_line())

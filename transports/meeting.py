@@ -61,7 +61,7 @@ class Meeting:
     """One process's part of the meeting; its ranks join from their threads."""
 
     def __init__(self, store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str) -> None:
-        self.host = socket.gethostname()
+        self.host = one_line(socket.gethostname())
         self.process = share.process
         self.processes = share.processes
         self.world_size = share.world_size
