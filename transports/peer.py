@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a rank is: what every rank tells all others before any data path exists (NCCL's `ncclPeerInfo`, `fillInfo`)."""
+"""A rank's facts, which every rank sends to all others before any data path exists (NCCL's `ncclPeerInfo`,
+`fillInfo`).
+"""
 
 import os
 import socket
@@ -26,7 +28,7 @@ class Peer:
     """Equal for ranks that count as one host: NCCL's host hash (NCCL_HOSTID, or host name and boot id), and the pid
     and network namespaces."""
     host_hash: str
-    """NCCL's `getHostHash`, as `0x...`; "" where nothing tells hosts apart."""
+    """NCCL's `getHostHash`, as `0x...`; "" when nothing distinguishes hosts."""
     pid_hash: str
     """NCCL's `getPidHash`: pid and pid namespace."""
     pid: int
@@ -42,9 +44,9 @@ class Peer:
     gdr: bool | None = None
     """Whether NICs reach its GPU's memory."""
     settings: dict[str, str] = field(default_factory=dict)
-    """Those of NCCL_* that ranks have to agree on, as far as they are set."""
+    """The NCCL_* settings that ranks have to agree on, if set."""
     flags: dict[str, str] = field(default_factory=dict)
-    """What the rank was asked to do, by flag; ranks have to agree on all of it."""
+    """What the rank was asked to do, by option; ranks have to agree on all of it."""
     version: str = __version__
 
     @classmethod
@@ -84,7 +86,7 @@ def this_peer(
 
 
 def host_id(environ: Mapping[str, str] = os.environ) -> str:
-    """Tell hosts apart: topo's host hash, and this process's pid and network namespaces."""
+    """Identify a host: topo's host hash, and this process's pid and network namespaces."""
     return f"{host_hash(LiveReader(), environ)}/{_namespace('pid')}/{_namespace('net')}"
 
 

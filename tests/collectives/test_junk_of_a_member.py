@@ -174,5 +174,5 @@ def test_junk_within_a_value_is_blamed_on_its_sender(monkeypatch, body, culprit)
             error = on_ranks(ranks, told_to_all(body))[1 - culprit]
         assert status_of(error) in (0, 4), (which, described(error))
         errors.append(str(error))
-    named = [text for text in errors if f"rank {culprit} sent to an exchange what no rank sends" in text]
+    named = [text for text in errors if f"rank {culprit} sent an unexpected value to an exchange" in text]
     assert len(named) >= len(errors) * 2 // 3, errors

@@ -118,7 +118,7 @@ def test_another_file_is_an_error_that_says_why_and_what_to_do(tmp_path, content
     path = tmp_path / "t.json"
     data = content if isinstance(content, bytes) else json.dumps({"schema": "railgauge/tuning/1", "entries": content})
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    with pytest.raises(InputError, match=r"t\.json: no tuning file .*--tune") as caught:
+    with pytest.raises(InputError, match=r"t\.json: not a tuning file .*--tune") as caught:
         read_tuning(str(path))
     assert says in str(caught.value)
 
@@ -165,7 +165,7 @@ def test_a_rank_0_of_another_version_is_told_apart():
     def body(bootstrap):
         if bootstrap.rank == 0:
             return bootstrap.broadcast([{"collective": "all_reduce"}], list)
-        with pytest.raises(RunError, match="rank 0 sent to an exchange what no rank sends"):
+        with pytest.raises(RunError, match="rank 0 sent an unexpected value to an exchange"):
             measured(bootstrap, {})
         return True
 

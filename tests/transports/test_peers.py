@@ -56,7 +56,7 @@ def test_two_ranks_on_one_gpu_are_named():
 
 
 def test_gpus_and_host_memory_in_one_run_are_named():
-    with pytest.raises(MismatchError, match="rank 1 on gpu-1 uses host memory, rank 0 does not: say --device cpu"):
+    with pytest.raises(MismatchError, match="rank 1 on gpu-1 uses host memory, rank 0 does not: use --device cpu"):
         check(peers({"bus_id": "0000:1b:00.0"}, {}))
 
 

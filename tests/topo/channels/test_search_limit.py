@@ -6,7 +6,6 @@ import json
 import pytest
 from tests.cli.command import in_process
 
-from railgauge.topo import pci_wires
 from railgauge.topo.channels.search import MOST_GPUS
 from railgauge.topo.nccl.graph.fusion import in_fused_order
 from railgauge.topo.xml import topology_file
@@ -37,7 +36,7 @@ def test_a_search_over_too_many_gpus_is_refused(tmp_path, command):
     file.write_text(machine(MOST_GPUS + 8))
     done = in_process(*command, "--from", str(file))
     assert done.returncode == 3
-    assert f"GPUs: channels are searched for on machines of up to {MOST_GPUS}" in done.stderr
+    assert f"GPUs: the search supports up to {MOST_GPUS}" in done.stderr
 
 
 def test_a_check_of_them_has_an_answer(tmp_path):
@@ -63,11 +62,3 @@ def test_the_order_of_many_gpus_takes_work_with_their_number_and_not_with_its_sq
         return len(made)
 
     assert work(256) < 2.5 * work(128)
-
-
-def test_twins_are_looked_for_once(monkeypatch):
-    asked = []
-    model = pci_wires._model
-    monkeypatch.setattr(pci_wires, "_model", lambda pci: (asked.append(1), model(pci))[1])
-    pci_wires.pci_wires(topology_file.loads(machine(128)))
-    assert len(asked) <= 3 * 128
