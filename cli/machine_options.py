@@ -138,7 +138,7 @@ def open_system(machine: "Machine", ranks: int | None, device: Device) -> "Syste
         raise UsageError(
             f"--ranks is {ranks}, but the ranks are the machine's {gpus} GPUs; --device cpu plans host ranks"
         )
-    return build_system(machine.topology)
+    return machine.system
 
 
 def settings_in_force(

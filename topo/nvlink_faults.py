@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import NVSWITCH
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
@@ -28,7 +28,7 @@ class Shortage:
         return f"{self.text} are up"
 
 
-def short_of_nvlinks(system: System, inventory: Inventory | None = None) -> dict[str, Shortage]:
+def short_of_nvlinks(system: System, inventory: MachineFacts | None = None) -> dict[str, Shortage]:
     """The cards that lack some, by id. From GPU to GPU it is none at all or no shortage: bridges need not use all."""
     cards = system.kind(NodeKind.DEV)
     counts = {card.id: _to_switch(system, card) for card in cards}
@@ -43,7 +43,7 @@ def short_of_nvlinks(system: System, inventory: Inventory | None = None) -> dict
     return found
 
 
-def _expected(inventory: Inventory | None, card: Node, has: int, usual: int) -> int:
+def _expected(inventory: MachineFacts | None, card: Node, has: int, usual: int) -> int:
     """How many links the card should have, where its twins have `usual`."""
     gpu = inventory.gpu(card.bus_id) if inventory and card.system == 0 else None
     if inventory is None or gpu is None:
@@ -55,7 +55,7 @@ def _expected(inventory: Inventory | None, card: Node, has: int, usual: int) -> 
     return max(usual, sum(link.up is not None for link in gpu.links))
 
 
-def _is_connected(gpu: Gpu, inventory: Inventory) -> bool:
+def _is_connected(gpu: Gpu, inventory: MachineFacts) -> bool:
     """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
     known_end = any(link.remote or link.remote_kind for link in gpu.links)
     in_fabric = bool(gpu.fabric and gpu.fabric.state)

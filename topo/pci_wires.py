@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.pci_place import numbered_cpus
@@ -51,7 +51,7 @@ def link_text(gt_per_s: float | None, lanes: int | None) -> str:
     return " ".join(part for part in (f"x{lanes}" if lanes else "", speed) if part)
 
 
-def pci_wires(topology: Topology, inventory: Inventory | None = None) -> dict[tuple[int, str], PciWire]:
+def pci_wires(topology: Topology, inventory: MachineFacts | None = None) -> dict[tuple[int, str], PciWire]:
     """The link above each <pci>, by host (0 is the first of the file) and bus id as the XML spells it."""
     return {
         (host, pci.get("busid") or ""): _wire(pci, topology, inventory)
@@ -61,7 +61,7 @@ def pci_wires(topology: Topology, inventory: Inventory | None = None) -> dict[tu
     }
 
 
-def _wire(pci: Element, topology: Topology, inventory: Inventory | None) -> PciWire:
+def _wire(pci: Element, topology: Topology, inventory: MachineFacts | None) -> PciWire:
     function = inventory.function(pci.get("busid")) if inventory else None
     problem, reason = _degraded(function, inventory) or _narrow(pci, topology) or (None, None)
     return PciWire(
@@ -89,7 +89,7 @@ def _gb_per_s(pci: Element) -> float:
     return bandwidth.pci(pci.get("link_speed") or "", _lanes(pci) or 0)
 
 
-def _degraded(function: PciFunction | None, inventory: Inventory | None) -> tuple[str, str] | None:
+def _degraded(function: PciFunction | None, inventory: MachineFacts | None) -> tuple[str, str] | None:
     """Fewer lanes than both ends can do; a lower speed alone is no fault, since idle devices save power so."""
     if function is None or inventory is None:
         return None

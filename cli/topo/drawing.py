@@ -8,8 +8,8 @@ from rich.tree import Tree
 from railgauge.cli.terminal import console
 from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import pci_wires
@@ -17,21 +17,24 @@ from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
 from railgauge.topo.render.wire_text import nvlinks_text
-from railgauge.topo.xml.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
 WIDEST = 10_000  # characters of a line: a matrix that is cut to the terminal cannot be read
 CELL_STYLE = {"SYS": "red", "NODE": "yellow", "PHB": "yellow", "PXB": "cyan", "PIX": "cyan", "X": "dim"}
 
 
-def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_tree(system: System, machine: Machine) -> None:
     """One tree a CPU."""
-    models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name} if inventory else {}
-    known = Known(wires=pci_wires(topology, inventory), models=models, shortages=short_of_nvlinks(system, inventory))
+    models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
+    known = Known(
+        wires=pci_wires(machine.topology, machine.facts),
+        models=models,
+        shortages=short_of_nvlinks(system, machine.facts),
+    )
     out = console(WIDEST)
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))
-    if unknown := nvlinks_text(inventory):
+    if unknown := nvlinks_text(machine.facts):
         out.print(unknown, style="red")
 
 
@@ -46,9 +49,9 @@ def _text(branch: Branch) -> Text:
     return Text(branch.label, style=style, no_wrap=True)
 
 
-def print_matrix(system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_matrix(system: System, machine: Machine) -> None:
     """The matrix with its legends."""
-    out, drawn = console(WIDEST), matrix(system, topology, inventory)
+    out, drawn = console(WIDEST), matrix(system, machine.topology, machine.facts)
     widths = [max(len(row[i]) for row in drawn.rows) + 2 for i in range(len(drawn.rows[0]))]
     for row in drawn.rows:
         line = Text()
@@ -65,13 +68,13 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
             out.print(f"  {label}: {name}")
 
 
-def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_differences(path: str, system: System, machine: Machine) -> None:
     """Where nvidia-smi's matrix in a file differs, and why; ends with exit status 1 when it does."""
     text = read_bytes(path, LARGEST)
     if len(text) > LARGEST:
         raise InputError(f"larger than {LARGEST >> 20} MiB: give the output of nvidia-smi topo -m", path)
     theirs = loads(text.decode("utf-8", "replace"), path)
-    found = differences(theirs, matrix(system, topology, inventory))
+    found = differences(theirs, matrix(system, machine.topology, machine.facts))
     out = console(WIDEST)
     for one in found:
         out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold")

@@ -78,7 +78,5 @@ def paths(
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
     """The ports of each RDMA device as the kernel numbers them; none for a topology file, which does not tell."""
-    from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
-
-    devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
+    devices = machine.facts.rdma if machine.facts else ()
     return {device.name: tuple(port.number for port in device.ports) for device in devices}

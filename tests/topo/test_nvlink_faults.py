@@ -13,7 +13,7 @@ from railgauge.topo.nvlink_faults import short_of_nvlinks
 
 def texts(loaded, inventory=None):
     system = build_system(loaded.topology)
-    found = short_of_nvlinks(system, inventory or loaded.inventory())
+    found = short_of_nvlinks(system, inventory or loaded.facts)
     return {system.node(card).bus_id: shortage.reason for card, shortage in found.items()}
 
 
@@ -43,14 +43,13 @@ def test_the_nvswitches_tell_where_the_links_do_not(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
     bare = without_ends(loaded)
     assert len(texts(loaded, bare)) == 8
-    assert texts(loaded, replace(bare, pci=())) == {}
+    assert texts(loaded, bare.but(pci=())) == {}
 
 
 def without_ends(loaded):
     """What NVML tells of the other end left out."""
-    inventory = loaded.inventory()
-    return replace(
-        inventory,
+    inventory = loaded.facts
+    return inventory.but(
         gpus=tuple(
             replace(one, links=tuple(replace(link, remote=None, remote_kind=None) for link in one.links), fabric=None)
             for one in inventory.gpus
@@ -61,18 +60,18 @@ def without_ends(loaded):
 def test_links_that_are_up_but_of_no_use_are_not_down(tmp_path):
     """With MIG on there is no P2P over NVLink."""
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", [2], 18)
-    inventory = loaded.inventory()
+    inventory = loaded.facts
     up = tuple(
         replace(one, links=tuple(replace(link, up=True, p2p=False) for link in one.links)) for one in inventory.gpus
     )
-    assert texts(loaded, replace(inventory, gpus=up)) == {}
+    assert texts(loaded, inventory.but(gpus=up)) == {}
 
 
 def test_links_that_cannot_be_read_are_not_down(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
-    inventory = loaded.inventory()
+    inventory = loaded.facts
     unread = tuple(replace(one, links=tuple(replace(link, up=None) for link in one.links)) for one in inventory.gpus)
-    assert texts(loaded, replace(inventory, gpus=unread)) == {}
+    assert texts(loaded, inventory.but(gpus=unread)) == {}
 
 
 def test_a_topology_file_tells_by_siblings_on_one_host():

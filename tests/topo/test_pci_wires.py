@@ -4,7 +4,7 @@
 import pytest
 from tests.topo.small_machines import C2C, gpu
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.pci_wires import link_text, pci_wires
 from railgauge.topo.xml import topology_file
@@ -72,7 +72,7 @@ def test_hosts_with_the_same_bus_ids_are_kept_apart():
 
 def test_a_link_that_came_up_with_fewer_lanes_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
-    wires = pci_wires(machine.topology, take_inventory(machine.reader))
+    wires = pci_wires(machine.topology, MachineFacts(machine.reader))
     bad = {key: wire for key, wire in wires.items() if wire.problem}
     assert list(bad) == [(0, "0000:18:00.0")]
     assert bad[0, "0000:18:00.0"].reason == "runs x8 Gen5, both ends can do x16 Gen5"
@@ -80,4 +80,4 @@ def test_a_link_that_came_up_with_fewer_lanes_is_told():
 
 def test_a_link_that_only_sleeps_is_not_wrong():
     machine = load_machine("@h200x4")
-    assert not any(wire.problem for wire in pci_wires(machine.topology, take_inventory(machine.reader)).values())
+    assert not any(wire.problem for wire in pci_wires(machine.topology, MachineFacts(machine.reader)).values())

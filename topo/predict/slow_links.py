@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs and NICs whose links run with fewer lanes than a plan counts on: NCCL's topology holds the most they can do."""
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.pci_functions import degraded
 from railgauge.topo.nccl.graph.model import NodeKind, System
 from railgauge.topo.predict.limit import name_of
 from railgauge.topo.values.busid import to_number
 
 
-def slow_links(system: System, inventory: Inventory) -> list[str]:
+def slow_links(system: System, inventory: MachineFacts) -> list[str]:
     """A sentence for each of them, with the change to predict by; nothing where a link cannot be read."""
     functions = {function.bus_id: function for function in inventory.pci}
     slow = {

@@ -13,7 +13,6 @@ from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu, totals
 from railgauge.topo.findings.topology_file.rule import Rule
 from railgauge.topo.nccl.graph import bandwidth
-from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.values.busid import to_number
 
@@ -52,7 +51,7 @@ def _down(file: TopoFile, told: set[str]) -> Iterator[Finding]:
     """Links that are down on the machine, of GPUs about which nothing is told yet."""
     if file.machine is None or file.inventory is None:
         return
-    system = build_system(file.machine.topology)
+    system = file.machine.system
     short = {system.node(card).bus_id: shortage for card, shortage in short_of_nvlinks(system, file.inventory).items()}
     numbers = {to_number(bus_id): shortage for bus_id, shortage in short.items() if bus_id}
     for (_, number), gpu in gpus(file).items():

@@ -6,7 +6,7 @@ Every format (SVG, DOT, HTML) draws this, so that all say the same.
 
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nvlink_faults import Shortage, short_of_nvlinks
@@ -23,7 +23,7 @@ TREE = (LinkKind.PCI, LinkKind.MEM)
 BESIDE = (LinkKind.NVL, LinkKind.C2C)
 
 
-def picture(system: System, topology: Topology, inventory: Inventory | None = None, name: str = "") -> Picture:
+def picture(system: System, topology: Topology, inventory: MachineFacts | None = None, name: str = "") -> Picture:
     """The picture of a System called `name`; `inventory` adds names and what links run at."""
     shortages = short_of_nvlinks(system, inventory)
     scope = _Scope(
@@ -48,7 +48,7 @@ class _Scope:
     system: System
     wires: dict[tuple[int, str], PciWire]
     shortages: dict[str, Shortage]
-    inventory: Inventory | None
+    inventory: MachineFacts | None
     drawn: set[str]
 
     def faults(self, node: Node, up: Wire | None) -> list[tuple[str, str]]:
