@@ -169,7 +169,8 @@ class Communicator(Collectives):
 
         All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
         this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
-        communicator over several hosts, or of one rank, it is an array like any other. docs/shared-memory.md has more.
+        communicator over several hosts, or of one rank, it is an array like any other:
+        docs/internals/shared-memory.md.
 
         Args:
             shape: of the array, as NumPy takes it; may have no elements.

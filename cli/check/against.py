@@ -4,8 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from railgauge.cli.findings_output import ids_of, summary, tell_folded
 from railgauge.cli.machine_options import print_warnings, source_of
+from railgauge.cli.output import print_lines
 from railgauge.topo.findings.finding import Finding, Level, Since
 from railgauge.topo.findings.node import findings_file
 from railgauge.topo.findings.node.baseline import Baseline
@@ -14,8 +14,8 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.findings.node.rules import check
 from railgauge.topo.findings.node.since import Compared
 from railgauge.topo.machine import Machine, load_machine
+from railgauge.topo.render.findings import LOUD, folded_lines, ids_of, summary
 
-TOLD = (Level.FAIL, Level.WARN, Level.INFO)
 SINCE = {
     Since.NEW: "new since",
     Since.WORSE: "worse than in",
@@ -52,8 +52,8 @@ def print_compared(compared: Compared) -> None:
     _part(f"gone since {baseline}", compared.gone, brief=True)
     _part(f"found in {baseline}, and nobody can see it now", compared.unseen, brief=True)
     same = parts[Since.SAME]
-    named = [f"{level} {', '.join(ids)}" for level in TOLD if (ids := ids_of(same, level))]
-    rest = [one for one in same if one.level not in TOLD]
+    named = [f"{level} {', '.join(ids)}" for level in LOUD if (ids := ids_of(same, level))]
+    rest = [one for one in same if one.level not in LOUD]
     print(f"unchanged, not counted: {'; '.join([*named, summary(rest)])}")
     counts = {since: parts[since] for since in (Since.NEW, Since.WORSE)} | {"gone": compared.gone}
     print("; ".join(f"{what}: {summary(found) if found else 'none'}" for what, found in counts.items()))
@@ -63,4 +63,4 @@ def _part(title: str, findings: Sequence[Finding], *, brief: bool = False) -> No
     """Findings below a title; in brief without what follows from them and how to mend it."""
     if findings:
         print(f"{title}:")
-        tell_folded([replace(one, effect="", remedy="") for one in findings] if brief else findings)
+        print_lines(folded_lines([replace(one, effect="", remedy="") for one in findings] if brief else findings))

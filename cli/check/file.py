@@ -11,6 +11,7 @@ from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.case import Case
+from railgauge.topo.render.findings import record
 
 if TYPE_CHECKING:
     from railgauge.topo.findings.node.since import Compared
@@ -42,11 +43,11 @@ class Answer:
 
 def findings_document(answer: Answer) -> dict[str, Any]:
     """The document railgauge/findings/1."""
-    content: dict[str, Any] = {"findings": [finding.record() for finding in answer.findings]}
+    content: dict[str, Any] = {"findings": [record(finding) for finding in answer.findings]}
     if compared := answer.compared:
         content["baseline"] = {"source": compared.baseline.name, "host": compared.baseline.host}
-        content["gone"] = [finding.record() for finding in compared.gone]
-        content["unseen"] = [finding.record() for finding in compared.unseen]
+        content["gone"] = [record(finding) for finding in compared.gone]
+        content["unseen"] = [record(finding) for finding in compared.unseen]
     return document("findings", answer.case.host, **content)
 
 

@@ -7,7 +7,7 @@ import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with
 from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, gpu_list, open_machine
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -40,6 +40,7 @@ def check(
     from railgauge.topo.findings.gdr.pairs import gdr_pairs
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
     from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.render.findings import record
     from railgauge.topo.render.gdr_text import gdr_lines
 
     given = _given(settings or [])
@@ -53,9 +54,9 @@ def check(
     moved = [pair for pair, one in tried.items() if not one.why_not]
     found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(tried, machine.host))
     if as_json:
-        print_json(document("findings", machine.host, findings=[one.record() for one in found]))
+        print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:
-        print("\n".join(gdr_lines(pairs, found)))
+        print_lines(gdr_lines(pairs, found))
     leave_with(found, fail_on)
 
 

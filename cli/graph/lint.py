@@ -47,6 +47,7 @@ def lint(
     from railgauge.topo.findings.graph_file.rules import lint as findings_of
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.render.findings import record
 
     machine = open_machine(source, gpus, merged=merged, save=save)
     steering = read_steering(settings_in_force(machine, settings))
@@ -56,7 +57,7 @@ def lint(
         read(file, system, nodes=nodes, steering=steering, p2p=not no_p2p, denied=denied), machine.host
     )
     if as_json:
-        print_json(document("findings", machine.host, findings=[finding.record() for finding in findings]))
+        print_json(document("findings", machine.host, findings=[record(finding) for finding in findings]))
     else:
         print_findings(findings)
     leave_with(findings, fail_on)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constants of the engine's own cost models, from measurements: of ranks on host memory (host_cost.py) and of GPUs
-(gpu_cost.py). docs/tuning.md has the errors on GPUs.
+(gpu_cost.py). docs/how-it-works/tuning.md has the errors on GPUs.
 """
 
 from railgauge.topo.nccl.settings.algorithm import Protocol

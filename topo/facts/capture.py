@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A capture: the raw reads of one machine in a small archive, replayed through the same readers.
 
-Format: docs/capture.md.
+Format: docs/reference/capture.md.
 
 manifest.json      schema railgauge/capture/1, host, time, version of the tool
 root/...           files and links under their own paths, as they were read

@@ -56,23 +56,6 @@ class Finding:
     since: Since | None = None
     error: str = ""
 
-    def record(self) -> dict[str, Any]:
-        """The finding in a railgauge/findings/1 document; path and line only for a file, since only with a baseline."""
-        place = {"path": self.path, "line": self.line} if self.path is not None else {}
-        since = {"since": str(self.since)} if self.since is not None else {}
-        return {
-            "id": self.id,
-            "level": str(self.level),
-            **since,
-            "host": self.host,
-            "subject": self.subject,
-            **place,
-            "evidence": dict(self.evidence),
-            "message": self.message,
-            "effect": self.effect,
-            "remedy": self.remedy,
-        }
-
 
 def by_line(finding: Finding) -> tuple[bool, int, int, str]:
     """A sort key for findings about a file: by line, those without one last, the worst of a line first."""

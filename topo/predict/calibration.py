@@ -3,7 +3,7 @@
 
 They are fitted to the lines of benchmarks/predict/measured.jsonl marked "calibration" (4 x H200, 8 x A100, and 2 x H200
 with few channels, each on one node) by least squares of the logarithm of the time. NCCL chooses by its own figures;
-these turn them into times. docs/predict.md has the error on the lines that were held out.
+these turn them into times. docs/how-it-works/predict.md has the error on the lines that were held out.
 """
 
 from railgauge.topo.nccl.settings.algorithm import Protocol

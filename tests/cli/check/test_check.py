@@ -14,7 +14,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.render.findings_metrics import dumps
 
-DOCS = Path(__file__).parents[3] / "docs" / "check.md"
+DOCS = Path(__file__).parents[3] / "docs" / "guide" / "check.md"
 SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\} ([0-9.]+)')
 VOID = ("meta", "br", "img", "link")
 

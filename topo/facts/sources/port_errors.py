@@ -11,8 +11,7 @@ from typing import Any
 
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
-from railgauge.topo.values.natural_order import natural
-from railgauge.topo.values.number import whole
+from railgauge.topo.values.number import natural, whole
 
 ERRORS = {
     "counters": (

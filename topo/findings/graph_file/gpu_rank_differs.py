@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:

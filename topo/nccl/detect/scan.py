@@ -19,8 +19,8 @@ from railgauge.topo.nccl.detect.nics import Nic, read_nics
 from railgauge.topo.nccl.detect.rank_tree import NO_NODE, RankTree
 from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
 from railgauge.topo.nccl.settings.visible_devices import visible
-from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.values.numa_node import NumaNode
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import Tree, fuse
@@ -157,5 +157,5 @@ def _narrowed(topology: Topology) -> list[str]:
 
 
 def _narrowed_line(node: NumaNode, cores: tuple[int, ...]) -> str:
-    which = f" ({to_list(cores)})" if cores else ""
+    which = f" ({listed(cores)})" if cores else ""
     return f"NUMA node {node.id}: {len(cores)} of its {len(node.cpus)} cores may be used{which} by host ranks"

@@ -160,7 +160,7 @@ def test_a_machine_without_gpus_fits_no_graph(tmp_path):
 
 
 def test_the_manual_lists_every_rule():
-    manual = Path(__file__).parents[4] / "docs" / "graph.md"
+    manual = Path(__file__).parents[4] / "docs" / "guide" / "graph.md"
     rows = re.findall(r"^\| `(graph-[a-z0-9-]+)` \| ([A-Z, ]+) \|", manual.read_text(), re.MULTILINE)
     assert dict(rows) == {rule.id: ", ".join(map(str, rule.levels)) for rule in KNOWN}
 
