@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sysfs tells about the parts of a topology tree, read once for all ranks' trees."""
+"""The facts of sysfs for a topology tree, read once for the trees of all ranks."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,8 +17,8 @@ from railgauge.topo.values.busid import is_bus_id
 class Detection:
     """One machine as NCCL detects it.
 
-    `unknown` collects the bus ids that neither sysfs nor a topology file places, `partial` those of devices that went
-    away while being read.
+    `unknown` collects the bus ids without a place in sysfs or a topology file, `partial` those of devices that
+    disappeared while being read.
     """
 
     def __init__(self, reader: Reader, environment: Mapping[str, str]) -> None:
@@ -32,7 +32,7 @@ class Detection:
         self._affinities: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def device(self, bus_id: str) -> PciFunction | None:
-        """A PCI device; None when sysfs does not know it."""
+        """A PCI device; None if sysfs does not have it."""
         if bus_id not in self._paths:
             self._paths[bus_id] = device_path(self._reader, bus_id)
         path = self._paths[bus_id]
@@ -83,7 +83,7 @@ class Detection:
     def class_of_peer(self, bus_id: str) -> str | None:
         """The PCI class at the other end of an NVLink; None when it is there but cannot be read.
 
-        What sysfs does not show is an NVSwitch, as in NCCL.
+        A device that sysfs does not show counts as an NVSwitch, as in NCCL.
         """
         path = device_path(self._reader, bus_id)
         return NVSWITCH if path is None else self.device_at(path).pci_class
@@ -96,10 +96,10 @@ class Detection:
 
     @property
     def unsaid(self) -> list[str]:
-        """What a <cpu> lacks because files of the kernel do not tell it."""
-        lines = [] if self.host_hash else ["host_hash is left out: neither host name nor boot id is readable"]
+        """Warnings about attributes of <cpu> that the kernel's files do not have."""
+        lines = [] if self.host_hash else ["host_hash omitted: neither host name nor boot id is readable"]
         if not self._cpuinfo:
-            lines.append(f"arch, vendor, familyid and modelid are left out: there is no {CPUINFO}")
+            lines.append(f"arch, vendor, familyid and modelid omitted: {CPUINFO} is missing")
         return lines
 
     @cached_property

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The XML that one rank of NCCL makes: what a topology file says, and what detection adds where it says nothing.
+"""The XML that one rank of NCCL makes: a topology file, and what detection adds where the file has nothing.
 
 NCCL's functions: `ncclTopoFillGpu`, `ncclTopoFillNet`, `ncclTopoGetXmlFromSys`, `ncclTopoGetXmlFromCpu` and
-`ncclTopoGetXmlFromGpu` (src/graph/xml.cc), `ncclTopoPopulateNics` (src/graph/topo.cc). What is set stays as it is, but
-for a PCI device's class, a GPU's rank and a NIC's dev.
+`ncclTopoGetXmlFromGpu` (src/graph/xml.cc), `ncclTopoPopulateNics` (src/graph/topo.cc). What is set stays, except
+a PCI device's class, a GPU's rank and a NIC's dev.
 """
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
@@ -15,14 +15,14 @@ from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.tree import TRIMMED, Tree, thaw, trim
 
-NO_NODE = "-1"  # the kernel's own word for none; where it is unreadable NCCL writes "", and counts 0
-KEEP = "keep"  # NCCL's mark of what is used; it is no part of what is written
+NO_NODE = "-1"  # the kernel's word for no NUMA node; where it is unreadable NCCL writes "", and counts 0
+KEEP = "keep"  # NCCL's mark of used elements; not written to files
 
 
 class RankTree:
-    """A growing <system>; `file` is the root of a topology file to begin with.
+    """A growing <system>; `file` is the root of a topology file to start from.
 
-    `unplaced` is the <cpu> of devices whose NUMA node is not known; None: a <cpu> of their own, as in NCCL.
+    `unplaced` is the <cpu> of devices with an unknown NUMA node; None: their own <cpu>, as in NCCL.
     """
 
     def __init__(self, detection: Detection, file: Element | None = None) -> None:
@@ -77,7 +77,7 @@ class RankTree:
         node.fill(*nic.attributes)
 
     def add_cpu(self, numa_id: str) -> Tree:
-        """The <cpu> of a NUMA node, made when it is not there yet, with all that is known about it."""
+        """The <cpu> of a NUMA node with all its facts, created if missing."""
         cpu = next((cpu for cpu in self.root.all("cpu") if cpu.get("numaid") == numa_id), None)
         if cpu is None and self.unplaced and numa_id == NO_NODE:
             return self.unplaced
@@ -86,7 +86,7 @@ class RankTree:
         return cpu
 
     def trimmed(self, *, keep_cpus: bool = False) -> Tree:
-        """The tree without what this machine does not use of the file."""
+        """The tree without elements of the file that this machine does not use."""
         if self._file is None:
             return self.root
         for node in self._used:
@@ -98,7 +98,7 @@ class RankTree:
         return kept
 
     def device(self, bus_id: str, fallback_class: str) -> Tree:
-        """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` where sysfs does not tell."""
+        """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` if sysfs has none."""
         node = self._devices.get(bus_id)
         if node is None:
             node = Tree("pci", [("busid", bus_id), ("class", fallback_class)])
@@ -107,7 +107,7 @@ class RankTree:
         return node
 
     def _place(self, node: Tree, device: PciFunction | None) -> None:
-        """Hang a device and the switches above it that are not there yet below their CPU."""
+        """Add a device, and the missing switches above it, below their CPU."""
         if device is None:
             self._detection.unknown[node.get("busid") or ""] = None
         self._describe(node, device)
