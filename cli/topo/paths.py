@@ -66,7 +66,7 @@ def paths(
             *(find_end(system, end, ports).id for end in (a, b)),
             asked=nvml_reports_peers(machine.reader),
         )
-        links = node_links(system, machine.topology, machine.inventory())
+        links = node_links(system, machine.topology, machine.facts)
         faults = path_faults(links, system, explanation.path)
         if not as_json:
             print(describe(explanation, faults))
@@ -83,7 +83,5 @@ def paths(
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
     """The ports of each RDMA device as the kernel numbers them; none for a topology file."""
-    from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
-
-    devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
+    devices = machine.facts.rdma if machine.facts else ()
     return {device.name: tuple(port.number for port in device.ports) for device in devices}

@@ -7,14 +7,12 @@ Path types are reported only if no change of a device on the path explains them 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from railgauge.topo.compare.change import Change
 from railgauge.topo.compare.inventory_sheet import of_inventory
 from railgauge.topo.compare.path_changes import path_changes
 from railgauge.topo.compare.sheet import Facts, Item, of_topology
-from railgauge.topo.facts.inventory import Inventory
-from railgauge.topo.xml.topology import Topology
+from railgauge.topo.machine import Machine
 
 Key = tuple[str, str, int]
 UNKNOWN = "unknown"
@@ -32,15 +30,7 @@ IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # reported onl
 GDR = ("GDR module", "driver", "open kernel modules", "kernel")  # of the host; a change may change paths to NICs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """One side: the topology, and the inventory unless it is a topology file."""
-
-    topology: Topology
-    inventory: Inventory | None = None
-
-
-def diff(before: Described, after: Described, *, same_host: bool = True) -> tuple[Change, ...]:
+def diff(before: Machine, after: Machine, *, same_host: bool = True) -> tuple[Change, ...]:
     """All changes, by device. If one side is a topology file, only attributes of such files are compared.
 
     `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, because two machines (or two captures redacted
@@ -57,12 +47,12 @@ def sheet_changes(old: Iterable[Item], new: Iterable[Item], *, same_host: bool) 
     return tuple(_once(changes, {item.id: item.parent for item in (*old, *new)}))
 
 
-def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    if before.inventory is None or after.inventory is None:
+def _sheets(before: Machine, after: Machine) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    if before.facts is None or after.facts is None:
         return of_topology(before.topology), of_topology(after.topology)
     return (
-        of_inventory(before.inventory, before.topology.numa),
-        of_inventory(after.inventory, after.topology.numa),
+        of_inventory(before.facts, before.topology.numa),
+        of_inventory(after.facts, after.topology.numa),
     )
 
 

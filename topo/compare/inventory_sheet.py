@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from railgauge.topo.compare.sheet import Facts, Item, kind_of, numa_item, nvlink_peers, pci_label, yes_or_no
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
@@ -24,7 +24,7 @@ LOOPBACK = "lo"
 SETTINGS = "settings"
 
 
-def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, ...]:
+def of_inventory(inventory: MachineFacts, numa: Iterable[NumaNode]) -> tuple[Item, ...]:
     """The attributes of all devices of an inventory, and of the host's NUMA nodes."""
     functions = [function for function in inventory.pci if function.physfn is None]
     virtual = Counter(function.physfn for function in inventory.pci)
@@ -49,7 +49,7 @@ def _setting(setting: Setting) -> str:
     return (setting.value or '""') + (f" (in {setting.origin})" if setting.origin != ENVIRONMENT else "")
 
 
-def _host(inventory: Inventory) -> Item:
+def _host(inventory: MachineFacts) -> Item:
     host, gdr = inventory.host, inventory.gdr
     modules = [posixpath.basename(posixpath.dirname(path)) for path in gdr.peer_memory]
     facts: Facts = {
@@ -65,7 +65,7 @@ def _host(inventory: Inventory) -> Item:
     return Item(kind="host", id="host", label="", facts=facts)
 
 
-def _function(inventory: Inventory, function: PciFunction, virtual: int, resting: set[str]) -> Item:
+def _function(inventory: MachineFacts, function: PciFunction, virtual: int, resting: set[str]) -> Item:
     bus_id, link = function.bus_id, function.link
     gpu = inventory.gpu(bus_id)
     devices = [device for device in inventory.rdma if device.bus_id == bus_id]
@@ -103,13 +103,13 @@ def _function(inventory: Inventory, function: PciFunction, virtual: int, resting
     )
 
 
-def _gpu_alone(inventory: Inventory, gpu: Gpu) -> Item:
+def _gpu_alone(inventory: MachineFacts, gpu: Gpu) -> Item:
     """A GPU that sysfs does not show, as in some containers."""
     label = pci_label("GPU", str(gpu.index), gpu.bus_id)
     return Item(kind="GPU", id=gpu.bus_id, label=label, facts=_gpu(inventory, gpu), identity={"UUID": gpu.uuid})
 
 
-def _gpu(inventory: Inventory, gpu: Gpu) -> Facts:
+def _gpu(inventory: MachineFacts, gpu: Gpu) -> Facts:
     fabric, known = gpu.fabric, inventory.no_nvml is None
     firmware: Facts = {"VBIOS": gpu.vbios} if gpu.vbios else {}
     usable = [link for link in gpu.links if link.usable]

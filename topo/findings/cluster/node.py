@@ -14,7 +14,7 @@ from railgauge.topo.compare.inventory_sheet import of_inventory, of_settings
 from railgauge.topo.compare.sheet import Item, of_topology
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
@@ -56,7 +56,7 @@ def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = 
         return replace(node, seen=look(name, path, None)) if look else node
     capture = loads(data, path)
     reader = CaptureReader(capture)
-    inventory = take_inventory(reader)
+    inventory = MachineFacts(reader)
     items = of_inventory(inventory, numa_nodes(reader))
     if text := reader.text(VIRTUAL):
         items += (_file(VIRTUAL, text),)

@@ -29,7 +29,7 @@ def _check(case: Case) -> Iterator[Finding]:
         yield RULE.finding(Level.FAIL, error.path or "", f"NCCL cannot use the file: {error}", effect="NCCL stops")
         return
     if file is not None:
-        yield from _worst(replace(file, machine=None, inventory=None), ())
+        yield from _worst(replace(file, machine=None), ())
     if case.reader is None:
         yield from _worst(case.alone, OF_THEIR_OWN)
 

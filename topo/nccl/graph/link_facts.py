@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
@@ -35,7 +35,7 @@ HOST = "0"  # of a topology that names none
 ROOT_PORT = 1  # its place in a function's path, after the host bridge
 
 
-def pci_states(topology: Topology, inventory: Inventory | None = None) -> list[PciState]:
+def pci_states(topology: Topology, inventory: MachineFacts | None = None) -> list[PciState]:
     """The state of each PCIe link: above every <pci> in file order, then of the GPUs, RDMA NICs and switches above them
     that the machine has besides.
     """
@@ -47,7 +47,7 @@ def pci_states(topology: Topology, inventory: Inventory | None = None) -> list[P
     return judge_pci(links)
 
 
-def pci_links(topology: Topology, inventory: Inventory | None = None) -> list[PciLink]:
+def pci_links(topology: Topology, inventory: MachineFacts | None = None) -> list[PciLink]:
     """The link above each <pci>, in file order."""
     functions = {to_number(one.bus_id): one for one in inventory.pci} if inventory else {}
     rdma = {device.bus_id for device in inventory.rdma} if inventory else set()
@@ -115,14 +115,14 @@ def _kind_of(pci_class: str, *, switch: bool) -> Kind:
     return found or (Kind.SWITCH if switch else Kind.OTHER)
 
 
-def _measured(link: PciLink, function: PciFunction, inventory: Inventory) -> PciLink:
+def _measured(link: PciLink, function: PciFunction, inventory: MachineFacts) -> PciLink:
     """The facts with what sysfs adds to them."""
     now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
     short = degraded(function, inventory.function(function.parent))
     return replace(link, now=now, ends=_ends(function, inventory), short=short, virtual=function.physfn is not None)
 
 
-def _ends(function: PciFunction, inventory: Inventory) -> Rate:
+def _ends(function: PciFunction, inventory: MachineFacts) -> Rate:
     speed, lanes = best_link(function, inventory.function(function.parent))
     return Rate(gt_per_s=speed, lanes=lanes)
 
@@ -133,7 +133,7 @@ def _has_link(function: PciFunction) -> bool:
     return any(fact is not None for fact in (link.lanes, link.max_lanes, link.gt_per_s, link.max_gt_per_s))
 
 
-def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciLink:
+def _of_function(host: str, function: PciFunction, inventory: MachineFacts) -> PciLink:
     """The link above a function that is not in the topology."""
     ends = _ends(function, inventory)
     link = PciLink(
@@ -147,42 +147,42 @@ def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciL
     return _measured(link, function, inventory)
 
 
-def ends_at_rest(inventory: Inventory) -> set[str]:
+def ends_at_rest(inventory: MachineFacts) -> set[str]:
     """Both ends, by bus id, of the links whose speed is no fact about them, since it falls when the device rests."""
     links = ((one, _kind_of(one.pci_class or "", switch=True)) for one in inventory.pci)
     return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
 
 
-def lanes_short(inventory: Inventory) -> dict[str, int]:
+def lanes_short(inventory: MachineFacts) -> dict[str, int]:
     """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
     short = (one for one in inventory.pci if degraded(one, inventory.function(one.parent)))
     return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
 
 
-def gpus(inventory: Inventory) -> list[PciFunction]:
+def gpus(inventory: MachineFacts) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
     return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
 
 
-def nics(inventory: Inventory) -> list[PciFunction]:
+def nics(inventory: MachineFacts) -> list[PciFunction]:
     """The PCI functions of RDMA devices."""
     found = (inventory.function(device.bus_id) for device in inventory.rdma)
     return [one for one in found if one is not None]
 
 
-def uplinks(inventory: Inventory) -> list[PciFunction]:
+def uplinks(inventory: MachineFacts) -> list[PciFunction]:
     """The upstream ports of the switches above GPUs and RDMA NICs, in the order of their bus ids."""
     paths = [one.path for one in (*gpus(inventory), *nics(inventory))]
     wanted = {bus_id for path in paths for bus_id in path[ROOT_PORT + 1 : -1 : 2]}
     return [one for one in inventory.pci if one.bus_id in wanted]
 
 
-def nvlink_states(topology: Topology, inventory: Inventory | None = None) -> dict[Key, NvlinkState]:
+def nvlink_states(topology: Topology, inventory: MachineFacts | None = None) -> dict[Key, NvlinkState]:
     """The state of the NVLinks of each GPU by host and bus id."""
     return judge_nvlinks(nvlink_gpus(topology, inventory))
 
 
-def nvlink_gpus(topology: Topology, inventory: Inventory | None = None) -> list[NvlinkGpu]:
+def nvlink_gpus(topology: Topology, inventory: MachineFacts | None = None) -> list[NvlinkGpu]:
     """The first <gpu> of each <pci> of each host with its NVLinks, in file order."""
     listed = {to_number(gpu.bus_id): gpu for gpu in inventory.gpus} if inventory else {}
     found: dict[Key, NvlinkGpu] = {}
@@ -215,7 +215,7 @@ def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
     )
 
 
-def _nvml(gpu: Gpu, inventory: Inventory) -> NvmlLinks:
+def _nvml(gpu: Gpu, inventory: MachineFacts) -> NvmlLinks:
     return NvmlLinks(
         listed=sum(link.up is not None for link in gpu.links),
         up=sum(link.up is True for link in gpu.links),
@@ -224,7 +224,7 @@ def _nvml(gpu: Gpu, inventory: Inventory) -> NvmlLinks:
     )
 
 
-def _is_connected(gpu: Gpu, inventory: Inventory) -> bool:
+def _is_connected(gpu: Gpu, inventory: MachineFacts) -> bool:
     """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
     known_end = any(link.remote or link.remote_kind for link in gpu.links)
     in_fabric = bool(gpu.fabric and gpu.fabric.state)
