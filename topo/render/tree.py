@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from railgauge.topo.link_state import PciState
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.render.names import cpu_family, net_name
+from railgauge.topo.render.names import cpu_family, net_name, speed_text
 from railgauge.topo.render.node_links import Fault, NodeLinks
-from railgauge.topo.render.wire_text import speed_text
 from railgauge.topo.values.spans import listed
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)

@@ -10,10 +10,10 @@ from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
+from railgauge.topo.render.names import nvlinks_text, short_speed
 from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
 from railgauge.topo.render.picture.facts import facts, side_facts, title
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
-from railgauge.topo.render.wire_text import nvlinks_text, short_speed
 from railgauge.topo.values.printable import inline
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
