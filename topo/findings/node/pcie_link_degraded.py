@@ -17,7 +17,7 @@ MOST_PREDICTED = 2  # each prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    states = first_of_each_card(pci_states(case.machine.topology, case.inventory))
+    states = _states(case)
     predicted = 0
     for state in states:
         if state.reason is Reason.ENDS_LANES:
@@ -34,6 +34,10 @@ def _check(case: Case) -> Iterator[Finding]:
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
         message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
         yield RULE.unknown(silent[0], message, devices=silent)
+
+
+def _states(case: Case) -> list[PciState]:
+    return first_of_each_card(pci_states(case.machine.topology, case.inventory))
 
 
 def _silent(states: Iterable[PciState]) -> list[str]:
@@ -91,6 +95,6 @@ RULE = Rule(
     remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
     links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
     needs=(Need.PCI,),
-    concerns=lambda case: has_gpus(case) or bool(nics(case)),
+    concerns=lambda case: has_gpus(case) or bool(nics(case)) or any(state.is_fault for state in _states(case)),
     check=_check,
 )
