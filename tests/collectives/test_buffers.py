@@ -202,9 +202,9 @@ def z(count, dtype=np.float32):
         (lambda c: c.broadcast(z(3), root=-1), "root -1: ranks are 0 to 1"),
         (
             lambda c: c.alltoallv(z(3), [1, 1], z(2), [1, 1]),
-            r"send_counts has to be 2 numbers that come to .* 3 ",
+            r"send_counts must be 2 counts whose sum is .* 3 ",
         ),
-        (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts has to be 2 numbers"),
+        (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts must be 2 counts"),
         (
             lambda c: c.alltoallv(z(4), [2, 2], z(4), [1, 3]),
             r"this rank, [01], sends itself 2 elements and expects [13]",
