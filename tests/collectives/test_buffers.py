@@ -270,7 +270,7 @@ def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         memory = memoryview(np.zeros(32, np.uint8))
         misfit, number = (
-            "shorter than count says, or does not begin at a multiple",
+            "shorter than count, or does not begin at a multiple",
             "expected a collective, a count and a Dtype",
         )
         cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))
