@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a prediction: for each size the time, the bandwidths, what runs, and what limits."""
+"""The rows of a prediction: for each size the time, bandwidths, algorithm, and bottleneck."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -50,17 +50,16 @@ class Forecast:
 
 
 Model: TypeAlias = Callable[[Limits, Collective, Allowed], Callable[[int], Row]]
-"""What predicts: of a plan's limits, a collective and what the settings allow, the row of each size in bytes."""
+"""A model: from a plan's limits, a collective and the allowed algorithms, the row of each size in bytes."""
 
 
 def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed, model: Model) -> Forecast:
     """Predict each size by a model.
 
-    UnavailableError for one rank alone, and for ranks on host memory by NCCL's model; UsageError where the settings
-    allow nothing.
+    UnavailableError for one rank alone, and for host ranks with NCCL's model; UsageError if the settings allow nothing.
     """
     if plan.ranks < 2:
-        raise UnavailableError("one rank alone exchanges nothing: --nodes 2, or a machine with more ranks")
+        raise UnavailableError("one rank alone exchanges nothing: use --nodes 2, or a machine with more ranks")
     row = model(Limits(Passing(plan), collective), collective, allowed)
     return Forecast(plan=plan, collective=collective, rows=tuple(row(size) for size in sizes))
 
@@ -70,7 +69,7 @@ def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
     passing = limits.passing
     plan = passing.plan
     if plan.on_host:
-        raise UnavailableError("NCCL has no ranks on host memory: nothing to predict by its model")
+        raise UnavailableError("NCCL's model has no ranks in host memory")
 
     def row(size: int) -> Row:
         algorithm, protocol = _chosen(plan, collective, size, allowed)
@@ -93,13 +92,13 @@ def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
 
 
 def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
-    """What NCCL takes."""
+    """NCCL's choice."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE
     choice = choose(plan, collective, size, allowed)
     if choice is None:
         raise UsageError(
-            f"NCCL_ALGO and NCCL_PROTO leave {collective} nothing that is modelled: "
+            f"NCCL_ALGO and NCCL_PROTO allow nothing that is modelled for {collective}: "
             "ring (and tree for all_reduce), with LL, LL128 or Simple"
         )
     return choice.algorithm, choice.protocol

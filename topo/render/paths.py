@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths (railgauge/paths/1). In words: each hop, its bandwidth and where that comes from, why the type, and what NCCL
+decides on P2P and GPUDirect RDMA, with the rule or setting that says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
+from railgauge.topo.nccl.paths.explanation import Explanation
+from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
+from railgauge.topo.nccl.paths.overhead import INTEL_OVERHEAD, REVERSE_SHARE
+from railgauge.topo.nccl.paths.paths import Path
+from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
+from railgauge.topo.render.names import net_name, speed_text
+
+NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
+
+
+def describe(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> str:
+    """Lines of text about one path; the first is the answer, a line a hop follows; `faults`: of its links."""
+    path = explanation.path
+    ends = f"{node_text(explanation.source)} -> {node_text(explanation.target)}"
+    hops = [_hop(link, link in explanation.limits, faults.get(link, ())) for link in path.links]
+    notes = [f"{key}: {text}" for key, text in notes_of(explanation)]
+    return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
+
+
+def notes_of(explanation: Explanation) -> list[tuple[str, str]]:
+    """What there is to say beside the hops, by the name of each line."""
+    gdr = (("GPUDirect RDMA, sending", explanation.sending), ("GPUDirect RDMA, receiving", explanation.receiving))
+    notes = [(explanation.path.type, why(explanation))]
+    if explanation.rewritten:
+        notes.append(("as the wires are", _summary(explanation.wired)))
+    if explanation.peer:
+        notes.append(("P2P", peer_text(explanation.peer, asked=explanation.asked)))
+    notes += [(name, gdr_text(one)) for name, one in gdr if one]
+    if explanation.small_packets:
+        load = f"{INTEL_OVERHEAD:g} GB/s on PCI links"
+        notes.append(("overhead", f"Intel's PCI root cuts what a GPU sends: each GB/s takes {load}"))
+    if explanation.reverse:
+        share = f"{REVERSE_SHARE:g} GB/s"
+        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} of the links back too"))
+    return notes
+
+
+def why(explanation: Explanation) -> str:
+    """Why the type is what it is."""
+    path, at = explanation.path, explanation.decider
+    hop = f"{at.source} -> {at.target}" if at else ""
+    through = next((link.target for link in path.links if link.target.startswith("CPU/")), "host memory")
+    reason = {
+        "LOC": "it stays on one card" if path.links else "it stays where it is",
+        "NVL": "only NVLink is crossed",
+        "NVB": "NVLink is crossed by way of another GPU",
+        "C2C": f"only the chip-to-chip link {hop} is crossed",
+        "PIX": "at most one PCI switch is crossed",
+        "PXB": f"several PCI switches are crossed ({hop}), but no CPU",
+        "P2C": f"the chip-to-chip link to {through} and its PCI root are crossed, and no NIC is nearer to the GPU",
+        "PXN": f"{_relay(explanation)} relays, which is nearer to the NIC and has NVLink to the GPU",
+        "PHB": f"{through} is crossed",
+        "SYS": f"the wire between two CPUs is crossed ({hop})",
+        "NET": _net_reason(explanation),
+        "DIS": "there is no way",
+    }[path.type]
+    return reason + _detour(explanation)
+
+
+def _detour(explanation: Explanation) -> str:
+    """Why a path goes through a CPU although the wires have a nearer way."""
+    if not explanation.rewritten or explanation.path.type in ("PXN", "NET", "P2C"):
+        return ""
+    return f", because {'P2P' if explanation.peer else 'GPUDirect RDMA'} is not used"
+
+
+def node_text(node: Node) -> str:
+    """A node's id, and the name that people use."""
+    names = {
+        NodeKind.GPU: f"GPU{node.dev}",
+        NodeKind.HOST: f"rank {node.dev}",
+        NodeKind.NET: net_name(node),
+    }
+    name = names.get(node.kind)
+    return f"{node.id} ({name})" if name else node.id
+
+
+def _hop(link: Link, limits: bool, faults: Sequence[str]) -> str:
+    marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
+    marks += ["<- limits"] if limits else []
+    marks += [f"<- {fault}" for fault in faults]
+    wire = f"{link.source} -> {link.target}"
+    return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
+
+
+def _summary(path: Path) -> str:
+    return f"{path.type}, {path.hops} hop{'' if path.hops == 1 else 's'}, {speed_text(path.gb_per_s)}"
+
+
+def _relay(explanation: Explanation) -> str:
+    found = explanation.sending.relay if explanation.sending else None
+    return found or "another GPU"
+
+
+def _net_reason(explanation: Explanation) -> str:
+    if explanation.source.system != explanation.target.system:
+        return "the GPUs are on two hosts: only the network connects them"
+    return f"both GPUs reach a NIC faster than the {speed_text(explanation.path.gb_per_s)} between them"
+
+
+GDR_FAILED = {
+    GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",
+    GdrCondition.GPU: "the GPU offers none",
+    GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
+    GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
+}
+
+
+def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
+    """Whether P2P is used, and why; `asked`: NVML told the peer access, which no topology file holds."""
+    level = f"{peer.level.type} ({peer.level.source})"
+    relay = f", over the NVLinks of {peer.relay}" if peer.allowed and peer.relay else ""
+    why = {
+        PeerRule.NEAR: f"yes: {peer.distance} is within {level}{relay}",
+        PeerRule.TOO_FAR: f"no: {peer.distance} is beyond {level}",
+        PeerRule.DENIED: "no: NVML denies peer access between the two",
+        PeerRule.OTHER_HOST: "no: the GPUs are on two hosts, with no NVLink between them",
+    }[peer.rule]
+    stops = "; NCCL stops with an error, as they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 lets it go on)"
+    unknown = "; unless NVML denies peer access, which is not known here (--no-p2p: as if it did)"
+    return why + (stops if peer.stops else "") + (unknown if peer.allowed and not asked else "")
+
+
+def gdr_text(gdr: GpuDirect) -> str:
+    """Whether GPUDirect RDMA is used, and the first condition that says no."""
+    level = f"{gdr.level.type} ({gdr.level.source})"
+    near = f"; the distance that counts is that of {gdr.relay}, which relays what is sent (PXN)" if gdr.relay else ""
+    if gdr.failed is GdrCondition.TOO_FAR:
+        return f"off: {gdr.distance} is beyond {level}{near}"
+    if gdr.failed is not None:
+        return f"off: {GDR_FAILED[gdr.failed]}"
+    mapping = "; its memory is mapped over PCI, not over the chip-to-chip link" if gdr.pci_mapping else ""
+    return f"on: {gdr.distance} is within {level}{near}{mapping}"
+
+
+def entry(source: str, target: str, path: Path) -> dict[str, Any]:
+    """One path."""
+    return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
+
+
+def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+
+    faults: what is wrong with links of the path.
+    """
+    both = (("send", explanation.sending), ("receive", explanation.receiving))
+    return {
+        **entry(explanation.source.id, explanation.target.id, explanation.path),
+        "why": why(explanation),
+        "wired": _figures(explanation.wired),
+        "limit": [_limit_record(link) for link in explanation.limits],
+        "faults": [
+            {"from": link.source, "to": link.target, "fault": text} for link, texts in faults.items() for text in texts
+        ],
+        "p2p": _peer_record(explanation.peer, asked=explanation.asked) if explanation.peer else None,
+        "gdr": {way: _gdr_record(one) for way, one in both if one} or None,
+    }
+
+
+def _figures(path: Path) -> dict[str, Any]:
+    return {"type": path.type, "hops": path.hops, "gb_per_s": path.gb_per_s}
+
+
+def _limit_record(link: Link) -> dict[str, Any]:
+    return {"from": link.source, "to": link.target, "origin": link.origin, "assumed": link.assumed}
+
+
+def _peer_record(peer: PeerAccess, *, asked: bool) -> dict[str, Any]:
+    level = {"distance": peer.distance, "level": peer.level.type, "level_from": peer.level.source}
+    known = {"relay": peer.relay, "stops": peer.stops, "nvml_asked": asked}
+    return {"allowed": peer.allowed, "rule": peer.rule, **level, **known}
+
+
+def _gdr_record(gdr: GpuDirect) -> dict[str, Any]:
+    level = {"distance": gdr.distance, "level": gdr.level.type, "level_from": gdr.level.source}
+    return {"on": gdr.on, "failed": gdr.failed, **level, "relay": gdr.relay, "pci_mapping": gdr.pci_mapping}
