@@ -99,7 +99,7 @@ def test_halves_of_ranks():
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ((), "between two ranks"),
+        ((), "at least two ranks"),
         (("0", "--ranks", "2"), "link 0 OTHER"),
         (("0", "0", "--ranks", "2"), "link 0 OTHER"),
         (("--ranks", "2", "--transport", "NET/XY"), "there are SHM, NET/Socket"),

@@ -41,7 +41,7 @@ def test_as_json_it_is_what_was_written(record):
         ("loss 2.3\n", "no line of NCCL is in it"),
         ("\0\xff" * 99, "no line of NCCL is in it"),
         ('{"schema": "railgauge/run/1"}', "its schema is not railgauge/record/1"),
-        ('{"schema": ', "is no JSON"),
+        ('{"schema": ', "is not JSON"),
     ],
 )
 def test_another_file_is_bad_input(tmp_path, content, words):

@@ -163,7 +163,7 @@ def test_a_stalled_rank_is_named_within_the_timeout():
     [
         ("flip:rank=7", 2, "the run has 2 ranks"),
         ("flip:channel=9", 2, "the run has 2 ranks"),
-        ("flip:message=100000", 4, "never came"),
+        ("flip:message=100000", 4, "did not occur"),
     ],
 )
 def test_a_fault_that_cannot_come_is_not_a_success(fault, status, words):
