@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's decisions on P2P and GPUDirect RDMA in words: yes or no, and the rule or setting that says so."""
+"""NCCL's decisions on P2P and GPUDirect RDMA in words: yes or no, and the rule or setting that decides."""
 
 from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 
 GDR_FAILED = {
-    GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",
-    GdrCondition.GPU: "the GPU offers none",
+    GdrCondition.NIC: "the NIC does not support it: a socket, or neither a peer-memory module nor DMA-BUF",
+    GdrCondition.GPU: "the GPU does not support it",
     GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
     GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
 }
 
 
 def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
-    """Whether P2P is used, and why; `asked`: NVML told the peer access, which no topology file holds."""
+    """Whether P2P is used, and why; `asked`: NVML reported the peer access, which no topology file has."""
     level = f"{peer.level.type} ({peer.level.source})"
     relay = f", over the NVLinks of {peer.relay}" if peer.allowed and peer.relay else ""
     why = {
@@ -22,15 +22,15 @@ def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
         PeerRule.DENIED: "no: NVML denies peer access between the two",
         PeerRule.OTHER_HOST: "no: the GPUs are on two hosts, with no NVLink between them",
     }[peer.rule]
-    stops = "; NCCL stops with an error, as they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 lets it go on)"
-    unknown = "; unless NVML denies peer access, which is not known here (--no-p2p: as if it did)"
+    stops = "; NCCL stops with an error because they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 overrides)"
+    unknown = "; unless NVML denies peer access, which is unknown here (--no-p2p assumes so)"
     return why + (stops if peer.stops else "") + (unknown if peer.allowed and not asked else "")
 
 
 def gdr_text(gdr: GpuDirect) -> str:
-    """Whether GPUDirect RDMA is used, and the first condition that says no."""
+    """Whether GPUDirect RDMA is used, and the first condition that fails."""
     level = f"{gdr.level.type} ({gdr.level.source})"
-    near = f"; the distance that counts is that of {gdr.relay}, which relays what is sent (PXN)" if gdr.relay else ""
+    near = f"; the distance of {gdr.relay} counts, which relays (PXN)" if gdr.relay else ""
     if gdr.failed is GdrCondition.TOO_FAR:
         return f"off: {gdr.distance} is beyond {level}{near}"
     if gdr.failed is not None:

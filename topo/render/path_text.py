@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One path in words: each hop, its bandwidth and where that comes from, why the type, what NCCL does with it."""
+"""One path in words: each hop, its bandwidth and its origin, the reason of the type, and how NCCL uses it."""
 
+from collections.abc import Mapping
+
+from railgauge.topo.nccl.graph.ends import named
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
 from railgauge.topo.nccl.paths.explanation import Explanation
 from railgauge.topo.nccl.paths.overhead import INTEL_OVERHEAD, REVERSE_SHARE
@@ -10,64 +13,72 @@ from railgauge.topo.render.names import net_name
 from railgauge.topo.render.wire_text import speed_text
 
 
-def describe(explanation: Explanation) -> str:
-    """Lines of text about one path; the first is the answer, a line a hop follows."""
-    path = explanation.path
-    ends = f"{node_text(explanation.source)} -> {node_text(explanation.target)}"
-    hops = [_hop(link, link in explanation.limits) for link in path.links]
-    notes = [f"{key}: {text}" for key, text in notes_of(explanation)]
+def describe(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+    """Lines of text about one path: the answer, one line per hop, and notes.
+
+    `names`: the names of nodes by id (ends.text_names); None prints NCCL's ids.
+    """
+    path, known = explanation.path, names or {}
+    start, end = (known.get(node.id) or node_text(node) for node in (explanation.source, explanation.target))
+    ends = f"{start} -> {end}"
+    hops = [_hop(link, link in explanation.limits, known) for link in path.links]
+    notes = [f"{key}: {named(text, known)}" for key, text in notes_of(explanation)]
     return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
 
 
 def notes_of(explanation: Explanation) -> list[tuple[str, str]]:
-    """What there is to say beside the hops, by the name of each line."""
+    """The notes below the hops, with the title of each."""
     gdr = (("GPUDirect RDMA, sending", explanation.sending), ("GPUDirect RDMA, receiving", explanation.receiving))
     notes = [(explanation.path.type, why(explanation))]
     if explanation.rewritten:
-        notes.append(("as the wires are", _summary(explanation.wired)))
+        notes.append(("physical path", _summary(explanation.wired)))
     if explanation.peer:
         notes.append(("P2P", peer_text(explanation.peer, asked=explanation.asked)))
     notes += [(name, gdr_text(one)) for name, one in gdr if one]
     if explanation.small_packets:
         load = f"{INTEL_OVERHEAD:g} GB/s on PCI links"
-        notes.append(("overhead", f"Intel's PCI root cuts what a GPU sends: each GB/s takes {load}"))
+        notes.append(
+            ("overhead", f"Intel's PCI root splits what a GPU sends into small packets: each GB/s takes {load}")
+        )
     if explanation.reverse:
         share = f"{REVERSE_SHARE:g} GB/s"
-        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} of the links back too"))
+        notes.append(
+            ("overhead", f"a write into a GPU before sm 80: each GB/s also takes {share} of the reverse links")
+        )
     return notes
 
 
 def why(explanation: Explanation) -> str:
-    """Why the type is what it is."""
+    """The reason of the path type."""
     path, at = explanation.path, explanation.decider
     hop = f"{at.source} -> {at.target}" if at else ""
     through = next((link.target for link in path.links if link.target.startswith("CPU/")), "host memory")
     reason = {
-        "LOC": "it stays on one card" if path.links else "it stays where it is",
-        "NVL": "only NVLink is crossed",
-        "NVB": "NVLink is crossed by way of another GPU",
-        "C2C": f"only the chip-to-chip link {hop} is crossed",
-        "PIX": "at most one PCI switch is crossed",
-        "PXB": f"several PCI switches are crossed ({hop}), but no CPU",
-        "P2C": f"the chip-to-chip link to {through} and its PCI root are crossed, and no NIC is nearer to the GPU",
-        "PXN": f"{_relay(explanation)} relays, which is nearer to the NIC and has NVLink to the GPU",
-        "PHB": f"{through} is crossed",
-        "SYS": f"the wire between two CPUs is crossed ({hop})",
+        "LOC": "both ends are on one card" if path.links else "both ends are the same",
+        "NVL": "crosses NVLink only",
+        "NVB": "crosses NVLinks through another GPU",
+        "C2C": f"crosses only the chip-to-chip link {hop}",
+        "PIX": "crosses at most one PCI switch",
+        "PXB": f"crosses several PCI switches ({hop}), but no CPU",
+        "P2C": f"crosses the chip-to-chip link to {through} and its PCI root; no NIC is nearer to the GPU",
+        "PXN": f"relayed by {_relay(explanation)}, which is nearer to the NIC and has NVLink to the GPU",
+        "PHB": f"crosses {through}",
+        "SYS": f"crosses the link between two CPUs ({hop})",
         "NET": _net_reason(explanation),
-        "DIS": "there is no way",
+        "DIS": "no path",
     }[path.type]
     return reason + _detour(explanation)
 
 
 def _detour(explanation: Explanation) -> str:
-    """Why a path goes through a CPU although the wires have a nearer way."""
+    """Why a path crosses a CPU although a nearer physical path exists."""
     if not explanation.rewritten or explanation.path.type in ("PXN", "NET", "P2C"):
         return ""
     return f", because {'P2P' if explanation.peer else 'GPUDirect RDMA'} is not used"
 
 
 def node_text(node: Node) -> str:
-    """A node's id, and the name that people use."""
+    """A node's id and its name."""
     names = {
         NodeKind.GPU: f"GPU{node.dev}",
         NodeKind.HOST: f"rank {node.dev}",
@@ -77,10 +88,10 @@ def node_text(node: Node) -> str:
     return f"{node.id} ({name})" if name else node.id
 
 
-def _hop(link: Link, limits: bool) -> str:
+def _hop(link: Link, limits: bool, names: Mapping[str, str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
     marks += ["<- limits"] if limits else []
-    wire = f"{link.source} -> {link.target}"
+    wire = named(f"{link.source} -> {link.target}", names)
     return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
 
 
