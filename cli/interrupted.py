@@ -13,6 +13,6 @@ def tell(command: str, args: list[str]) -> None:
         print_json(document("findings", "", status=INTERRUPTED, findings=[]))
     elif (command, args[0]) == ("cluster", "dump"):
         from railgauge.topo.findings.cluster.comparison import compare
-        from railgauge.topo.render.fleet_json import report_document
+        from railgauge.topo.render.cluster import cluster_document
 
-        print_json(document("cluster", "", status=INTERRUPTED, **report_document(compare([], []))))
+        print_json(document("cluster", "", status=INTERRUPTED, **cluster_document(compare([], []))))

@@ -43,6 +43,15 @@ def print_json(content: dict[str, Any]) -> None:
         signal.signal(signal.SIGINT, before)
 
 
+def terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None where it is none."""
+    if not sys.stdout.isatty():
+        return None
+    from railgauge.cli.terminal import console
+
+    return console().width
+
+
 def check_folders(paths: Sequence[str]) -> None:
     """Refuse, before a long run, a file that could not be written after it.
 
@@ -57,9 +66,11 @@ def check_folders(paths: Sequence[str]) -> None:
 
 def print_lines(lines: "Iterable[Line]") -> None:
     """Lines on stdout, in colour where that is a terminal."""
+    from railgauge.topo.render.palette import text_of
+
     if not sys.stdout.isatty():
         for line in lines:
-            print("".join(text for text, _ in line).rstrip())
+            print(text_of(line))
         return
     from rich.text import Text
 

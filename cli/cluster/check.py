@@ -50,7 +50,7 @@ def check(
     from railgauge.topo.findings.cluster.rules.reachability import TRIED
     from railgauge.topo.findings.node.rules import chosen
     from railgauge.topo.render.findings import record
-    from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
+    from railgauge.topo.render.reach import matrix_lines, matrix_record
 
     wanted = {rule.id for rule in chosen(only or (), skip or (), 1)}
     limits = Limits(timeout_s=timeout_s, fanout=fanout)

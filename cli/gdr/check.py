@@ -41,7 +41,7 @@ def check(
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.render.findings import record
-    from railgauge.topo.render.gdr_text import gdr_lines
+    from railgauge.topo.render.gdr import gdr_lines
 
     given = _given(settings or [])
     machine = open_machine(source, gpus, topo_file=topo_file, save=save)

@@ -40,15 +40,14 @@ def join(
     """Join the channels of nodes, equal or not, into the rings and trees of all ranks."""
     from railgauge.topo.channels.joined import join as join_nodes
     from railgauge.topo.nccl.settings.steering import read_steering
-    from railgauge.topo.render.joined_json import as_record
-    from railgauge.topo.render.joined_text import joined_lines
+    from railgauge.topo.render.joined import joined_document, joined_lines
 
     names = _names(nodes)
     machines = {name: open_machine(source_of(name), merged=merged) for name in dict.fromkeys(names)}
     steering = read_steering(settings_in_force(machines.get(LIVE, machines[names[0]]), settings))
     found = {name: _searched(one, len(names), policy, steering, p2p=not no_p2p) for name, one in machines.items()}
     joined = join_nodes([(name, *found[name]) for name in names], steering)
-    answer = document("plan", "", **as_record(joined))
+    answer = document("plan", "", **joined_document(joined))
     if output is not None:
         write_text(output, json_text(answer) + "\n")
     if as_json:

@@ -102,8 +102,7 @@ def predict(
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.comparison import Comparison
     from railgauge.topo.predict.forecast import forecast, nccl_rows
-    from railgauge.topo.render.predict_json import as_record
-    from railgauge.topo.render.predict_text import lines
+    from railgauge.topo.render.predict import predict_document, predict_lines
 
     if nodes is not None and nodes > MOST_NODES:
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
@@ -137,9 +136,9 @@ def predict(
         compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model))
         found = compared.after
     if as_json:
-        print_json(document("predict", machine.host, **as_record(found, compared)))
+        print_json(document("predict", machine.host, **predict_document(found, compared)))
     else:
-        print("\n".join(lines(found, compared)))
+        print("\n".join(predict_lines(found, compared)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

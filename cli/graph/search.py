@@ -56,7 +56,7 @@ def search(
     from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
-    from railgauge.topo.render.graph_json import as_record
+    from railgauge.topo.render.graph import graph_records
 
     if output is not None and output.lower().endswith(PICTURES):
         raise UsageError(f"-o {output}: search writes graph XML or JSON; use railgauge graph show to draw")
@@ -71,7 +71,7 @@ def search(
         p2p=not no_p2p,
         denied=denied_pairs(system, machine.reader),
     )
-    answer = document("graph", machine.host, graphs=as_record(graphs))
+    answer = document("graph", machine.host, graphs=graph_records(graphs))
     if output is not None:
         text = json_text(answer) + "\n" if output.endswith(".json") else graph_file.dumps(graphs, system)
         write_text(output, text)
@@ -82,8 +82,7 @@ def search(
 
 
 def _lines(system: "System", graphs: "Graphs", nodes: int) -> list[str]:
-    from railgauge.topo.render.graph_text import graph_lines
-    from railgauge.topo.render.rank_names import rank_lines
+    from railgauge.topo.render.graph import graph_lines, rank_lines
 
     counted = 2 if graphs.ring.channels[0].nets else nodes  # NCCL may split a node into several
     ring, tree = (graph_lines(name, graph, counted) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))

@@ -74,8 +74,7 @@ def show(
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.paths.paths import paths
     from railgauge.topo.nccl.settings.steering import read_steering
-    from railgauge.topo.render.graph_json import as_record
-    from railgauge.topo.render.rank_names import rank_lines
+    from railgauge.topo.render.graph import graph_records, rank_lines
 
     _check_suffix(output)
     machine = open_machine(source, gpus, merged=merged, save=save)
@@ -90,7 +89,7 @@ def show(
         graphs = graph_file.load(file, system, group_of(system, table, 1).ranks)
         count = nodes or (2 if graphs.ring.channels[0].nets else 1)
     if as_json:
-        print_json(document("graph", machine.host, graphs=as_record(graphs)))
+        print_json(document("graph", machine.host, graphs=graph_records(graphs)))
         return
     group = group_of(system, table, count)
     if output is None:
@@ -104,8 +103,7 @@ def show(
 
 def _lines(name: str, graph: Graph, group: "Group") -> list[str]:
     from railgauge.topo.channels.load import loads
-    from railgauge.topo.render.graph_text import graph_lines
-    from railgauge.topo.render.load_text import load_lines
+    from railgauge.topo.render.graph import graph_lines, load_lines
 
     return [*graph_lines(name, graph, 2 if group.leaves else 1), *load_lines(loads(group, graph))]
 
@@ -118,13 +116,12 @@ def _check_suffix(output: str | None) -> None:
 def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: Graph, group: "Group") -> str:
     """The machine with the channels in it, in the format of the suffix."""
     from railgauge.topo.channels.load import loads
-    from railgauge.topo.render.graph_text import graph_lines
+    from railgauge.topo.render.graph import graph_lines, rank_lines
     from railgauge.topo.render.matrix import matrix
     from railgauge.topo.render.picture import dot, page, svg
     from railgauge.topo.render.picture.from_system import picture
     from railgauge.topo.render.picture.layout import lay_out
     from railgauge.topo.render.picture.loaded import with_loads
-    from railgauge.topo.render.rank_names import rank_lines
 
     inventory = machine.inventory()
     remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1)]

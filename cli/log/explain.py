@@ -73,7 +73,7 @@ def _log(
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.scan import whole_lines
     from railgauge.topo.jobs.logs.verdict import verdict
-    from railgauge.topo.render import log as answer
+    from railgauge.topo.render.log import log_document, log_text
 
     log = Log()
     for content in contents:
@@ -88,9 +88,9 @@ def _log(
     judged = verdict(log)
     may = allowed(log, open_machine(source)) if source else ()
     if as_json:
-        print_json(document("log", "", **answer.document(log, judged, may)))
+        print_json(document("log", "", **log_document(log, judged, may)))
     else:
-        print(answer.text(log, judged, may))
+        print(log_text(log, judged, may))
         if judged.findings:
             print()
             print_findings(judged.findings)

@@ -41,7 +41,7 @@ def hang(
     from railgauge.collectives.record_hang import read_record
     from railgauge.topo.jobs.hang.sources import Sources
     from railgauge.topo.jobs.hang.verdict import verdict
-    from railgauge.topo.render import hang as answer
+    from railgauge.topo.render.hang import hang_document, hang_text
 
     if not files and not ras:
         raise UsageError("no input: give what the job left (files, folders, archives), or --ras HOST")
@@ -53,14 +53,14 @@ def hang(
     scene = sources.finish()
     judged = verdict(scene)
     if as_json:
-        print_json(document("hang", "", **answer.document(scene, judged)))
+        print_json(document("hang", "", **hang_document(scene, judged)))
     else:
         if judged.findings:
             print_findings(judged.findings, MOST)
         else:
             print(judged.text)
         if scene.communicators:
-            print(f"\n{answer.text(scene)}")
+            print(f"\n{hang_text(scene)}")
     print_warnings(tuple(scene.notes))
     leave_with(judged.findings, fail_on)
 

@@ -11,7 +11,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.findings.traffic.traffic_elsewhere import RULE
-from railgauge.topo.render.passage_text import passage_lines
+from railgauge.topo.render.traffic import passage_lines
 
 
 def text(passages: Sequence[Passage]) -> str:

@@ -11,12 +11,11 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.graph.model import NodeKind, System
-from railgauge.topo.nvlink_faults import short_of_nvlinks
-from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.matrix import NICS, matrix
+from railgauge.topo.render.names import nvlinks_text
+from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
-from railgauge.topo.render.wire_text import nvlinks_text
 from railgauge.topo.xml.topology import Topology
 
 KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
@@ -27,7 +26,7 @@ CELL_STYLE = {"SYS": "red", "NODE": "yellow", "PHB": "yellow", "PXB": "cyan", "P
 def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
     """Print one tree per CPU."""
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name} if inventory else {}
-    known = Known(wires=pci_wires(topology, inventory), models=models, shortages=short_of_nvlinks(system, inventory))
+    known = Known(links=node_links(system, topology, inventory), models=models)
     out = console(WIDEST)
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))

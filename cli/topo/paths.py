@@ -63,8 +63,7 @@ def paths(
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
-    from railgauge.topo.render.path_json import entry, explained
-    from railgauge.topo.render.path_text import describe
+    from railgauge.topo.render.paths import describe, entry, explained
 
     if a and not b:
         raise UsageError("give both A and B, or neither for all pairs")

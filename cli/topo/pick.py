@@ -112,11 +112,10 @@ def written(
     form: Format, found: "Pick", bound: "Sequence[Binding]", machine: Machine, system: "System", nodes: int
 ) -> str:
     """The pick in that format; UnavailableError if it needs CPUs and these are unknown."""
-    from railgauge.topo.render import binding_text
-    from railgauge.topo.render.pick_json import as_record
-    from railgauge.topo.render.pick_text import pick_lines
+    from railgauge.topo.render import binding
+    from railgauge.topo.render.pick import pick_document, pick_lines
 
-    unknown = binding_text.unknown(bound)
+    unknown = binding.unknown(bound)
     if form in NEEDS_CPUS and unknown:
         raise UnavailableError(
             f"--format {form} needs the CPU affinity of {' '.join(unknown)}, which is unknown: "
@@ -124,15 +123,15 @@ def written(
         )
     match form:
         case Format.TEXT:
-            return "\n".join([*pick_lines(found), *binding_text.binding_lines(bound, system.nets)]) + "\n"
+            return "\n".join([*pick_lines(found), *binding.binding_lines(bound, system.nets)]) + "\n"
         case Format.ENV:
-            return binding_text.environment(bound, system.nets)
+            return binding.environment(bound, system.nets)
         case Format.RANKFILE:
             hosts = [machine.host or "localhost"] if nodes == 1 else [f"+n{place}" for place in range(nodes)]
-            return binding_text.rankfile(bound, hosts)
+            return binding.rankfile(bound, hosts)
         case Format.SLURM:
-            return binding_text.slurm(bound, nodes)
+            return binding.slurm(bound, nodes)
         case Format.NUMACTL:
-            return binding_text.numactl(bound)
+            return binding.numactl(bound)
         case Format.JSON:
-            return json_text(document("pick", machine.host, **as_record(found, bound, system.nets))) + "\n"
+            return json_text(document("pick", machine.host, **pick_document(found, bound, system.nets))) + "\n"

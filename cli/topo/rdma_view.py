@@ -2,22 +2,15 @@
 """Prints `topo show --view rdma`: RDMA ports, in colour on a terminal, or as one JSON document."""
 
 import os
-import sys
-
-from rich.text import Text
 
 from railgauge.cli.machine_options import print_warnings
-from railgauge.cli.output import document, print_json
-from railgauge.cli.terminal import console
+from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
-from railgauge.topo.render.rdma import Kind, rdma_lines
-from railgauge.topo.render.rdma_document import rdma_document
-
-STYLES = {Kind.HEADER: "bold", Kind.USED: "green", Kind.UNUSED: "yellow", Kind.PORT: "bold", Kind.TAKEN: "cyan"}
+from railgauge.topo.render.rdma import rdma_document, rdma_lines
 
 
 def settings_of_devices() -> dict[str, str]:
@@ -34,7 +27,7 @@ def print_rdma(machine: Machine, *, as_json: bool = False) -> None:
     if as_json:
         print_json(document("rdma", machine.host, **rdma_document(survey)))
     else:
-        _print_lines(survey)
+        print_lines(rdma_lines(survey, terminal_width()))
 
 
 def _unreadable(machine: Machine, reader: Reader, survey: RdmaSurvey) -> tuple[str, ...]:
@@ -43,10 +36,3 @@ def _unreadable(machine: Machine, reader: Reader, survey: RdmaSurvey) -> tuple[s
     if survey.unknown and not any(survey.unknown in warning for warning in machine.warnings):
         lines.append(f"MTU, limits and DMA-BUF of RDMA devices are unknown: {survey.unknown}")
     return tuple(line for line in lines if line not in machine.warnings)
-
-
-def _print_lines(survey: RdmaSurvey) -> None:
-    """Print the lines, cut to the width of a terminal."""
-    out = console()
-    for line in rdma_lines(survey, out.width if sys.stdout.isatty() else None):
-        out.print(Text(line.text, style=STYLES.get(line.kind, "")))

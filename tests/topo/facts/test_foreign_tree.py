@@ -15,8 +15,8 @@ from railgauge.topo.facts.foreign_tree import place
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import fixture_path, load_machine
 from railgauge.topo.nccl.detect.rdma_survey import survey_rdma
-from railgauge.topo.render.rdma import rdma_lines
-from railgauge.topo.render.rdma_document import rdma_document
+from railgauge.topo.render.palette import text_of
+from railgauge.topo.render.rdma import rdma_document, rdma_lines
 from railgauge.topo.xml import topology_file
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -127,7 +127,7 @@ def test_links_that_are_not_in_a_tree_are_not_taken_for_absent_ones(tmp_path):
     survey = survey_rdma(machine.reader, {})
     assert survey.merged == ()
     assert [(port.dev, port.gid.index) for port in survey.ports] == [(None, None), (None, None)]
-    assert [line.text.rpartition("  ")[2] for line in rdma_lines(survey)[1:3]] == ["NET ?, GID ?"] * 2
+    assert [text_of(line).rpartition("  ")[2] for line in rdma_lines(survey)[1:3]] == ["NET ?, GID ?"] * 2
     assert [port["nccl"]["dev"] for device in rdma_document(survey)["devices"] for port in device["ports"]] == [
         None
     ] * 2

@@ -25,13 +25,14 @@ from dataclasses import dataclass, replace
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice
 from railgauge.topo.nccl.detect.merged_nics import MOST_PORTS
+from railgauge.topo.nccl.settings.gid import GidChoice, GidSettings, choose_gid, read_gid_settings
 from railgauge.topo.nccl.settings.hca import HcaFilter, parse_hca
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.values.busid import is_bus_id, to_number
 from railgauge.topo.values.number import natural
 
 LINK_LAYERS = ("InfiniBand", "Ethernet")
-EVERY_PORT = HcaFilter()
+EVERY_PORT, DEFAULT_GID = HcaFilter(), GidSettings()
 MAX_PORTS = 32  # MAX_IB_DEVS
 
 
@@ -40,6 +41,7 @@ class IbSettings:
     """NCCL's settings for the plugin."""
 
     hca: HcaFilter = EVERY_PORT
+    gid: GidSettings = DEFAULT_GID
     merge_vfs: bool = True
     merge_nics: bool = True
     pci_order: bool = True
@@ -52,7 +54,7 @@ class NcclPort:
     port counts through the functions of one card; guid is the number NCCL prints, the card's GUID read in host byte
     order; pci_path is NCCL's: the card's sysfs path with function 0 (and, of a virtual function, device 0), None
     without a device. max_qp is NCCL's maxconn, dma_buf whether the device registers DMA-BUF: None without libibverbs.
-    rail and plane are those of NCCL_IB_HCA.
+    gid: the one it connects with. rail and plane are those of NCCL_IB_HCA.
     """
 
     device: RdmaDevice
@@ -61,6 +63,7 @@ class NcclPort:
     guid: int
     speed_mbps: int
     pci_path: str | None
+    gid: GidChoice
     max_qp: int | None = None
     dma_buf: bool | None = None
     rail: int | None = None
@@ -82,6 +85,7 @@ def read_ib_settings(environment: Mapping[str, str]) -> IbSettings:
     """The settings in an environment."""
     return IbSettings(
         hca=parse_hca(environment.get("NCCL_IB_HCA")),
+        gid=read_gid_settings(environment),
         merge_vfs=parameter(environment, "NCCL_IB_MERGE_VFS", 1) != 0,
         merge_nics=parameter(environment, "NCCL_IB_MERGE_NICS", 1) != 0,
         pci_order=parameter(environment, "NCCL_IB_DEVICE_PCI_ORDER", 1) != 0,
@@ -129,6 +133,7 @@ def _offer(device: RdmaDevice, port: RdmaPort, settings: IbSettings, verbs: Verb
         guid=guid_number(device.sys_image_guid),
         speed_mbps=round((port.rate_gbps or 0) * 1000),
         pci_path=card_path(device.path, settings.merge_vfs),
+        gid=choose_gid(port, settings.gid),
         max_qp=verbs.max_qp,
         dma_buf=verbs.dma_buf,
         rail=entry.rail if entry else None,

@@ -54,7 +54,7 @@ class Nic:
 def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic, ...], tuple[str, ...]]:
     """The NICs in the order of their dev numbers, and remarks."""
     off = plugin_off(environment)
-    devices = () if off else read_rdma(reader, gids=False)
+    devices = () if off else read_rdma(reader)
     nics, remarks = _ib_nics(reader, environment, devices) if devices else ((), [])
     if not nics and environment.get("NCCL_NET", "").lower() == "ib":
         return (), (*remarks, "NCCL_NET=IB, but NCCL can use no RDMA port: it would not start")

@@ -8,12 +8,14 @@ a PCI device's class, a GPU's rank and a NIC's dev.
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.facts.sources.nvml import Gpu
-from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, PciDevice, upper_switch
+from railgauge.topo.facts.sources.pci_functions import PciFunction
+from railgauge.topo.facts.sources.sysfs_pci import upper_switch
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.tree import TRIMMED, Tree, thaw, trim
 
+NO_NODE = "-1"  # the kernel's word for no NUMA node; where it is unreadable NCCL writes "", and counts 0
 KEEP = "keep"  # NCCL's mark of used elements; not written to files
 
 
@@ -104,19 +106,19 @@ class RankTree:
         self._complete(node)
         return node
 
-    def _place(self, node: Tree, device: PciDevice | None) -> None:
+    def _place(self, node: Tree, device: PciFunction | None) -> None:
         """Add a device, and the missing switches above it, below their CPU."""
         if device is None:
             self._detection.unknown[node.get("busid") or ""] = None
         self._describe(node, device)
-        above = upper_switch(device.path) if device else None
+        above = upper_switch(device.folder) if device else None
         if above is None:
-            self.add_cpu(device.numa_node if device else NO_NODE).insert(node)
+            self.add_cpu(NO_NODE if device is None or device.numa is None else str(device.numa)).insert(node)
         else:
             self._switch(self._detection.device_at(above)).insert(node)
         self._devices[node.get("busid")] = node
 
-    def _switch(self, device: PciDevice) -> Tree:
+    def _switch(self, device: PciFunction) -> Tree:
         """The <pci> of a switch by its upstream port."""
         known = self._devices.get(device.bus_id)
         if known is not None:
@@ -135,15 +137,14 @@ class RankTree:
             if node.parent:
                 self._complete(node.parent)
 
-    def _describe(self, node: Tree, device: PciDevice | None) -> None:
+    def _describe(self, node: Tree, device: PciFunction | None) -> None:
         if device is None:
             node.fill(("link_speed", ""), ("link_width", ""))
             return
-        found = dict(device.attributes)
-        if "class" in found:
-            node.put("class", found["class"])
-        node.fill(*device.attributes)
+        if device.pci_class is not None:
+            node.put("class", device.pci_class)
+        node.fill(*self._detection.attributes(device))
         linked = {link.get("target") for link in node.all("pcilink")}
-        for peer in device.peers:
+        for peer in self._detection.peers(device):
             if peer not in linked:
                 node.add("pcilink", ("target", peer))

@@ -9,7 +9,7 @@ from railgauge.topo.facts.sources.gdr import GdrFacts, nic_gdr, read_gdr
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort, read_rdma
 from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice, read_verbs
 from railgauge.topo.nccl.detect.ib_plugin import MAX_PORTS, NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.nccl.settings.gid import GidChoice, choose_gid, read_gid_settings
+from railgauge.topo.nccl.settings.gid import GidChoice, choose_gid
 from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off
 from railgauge.topo.nccl.settings.parameter import parameter
 
@@ -54,7 +54,7 @@ class RdmaSurvey:
 def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
     """Look at all RDMA ports with NCCL's settings in `environment`."""
     devices, verbs, gdr = read_rdma(reader), read_verbs(reader), read_gdr(reader)
-    settings, gid_settings = read_ib_settings(environment), read_gid_settings(environment)
+    settings = read_ib_settings(environment)
     off, dma_buf_enabled = plugin_off(environment), parameter(environment, "NCCL_DMABUF_ENABLE", 1) != 0
     used = () if off else nccl_ports(devices, settings, verbs)
     sorted_by_place = not settings.pci_order or all(one.device.placed for one in used)
@@ -66,7 +66,7 @@ def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
             device=device,
             port=port,
             verbs=told,
-            gid=choose_gid(port, gid_settings),
+            gid=choose_gid(port, settings.gid),
             gdr=nic_gdr(gdr, told.dma_buf, dma_buf_enabled=dma_buf_enabled),
             dev=dev if sorted_by_place else None,
             nccl=None if dev is None else used[dev],

@@ -13,10 +13,10 @@ from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.affinity import allowed_cores
 from railgauge.topo.facts.sources.nvml import Gpu, no_nvml, read_gpus
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
-from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, gpu_bus_ids
+from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic, read_nics
-from railgauge.topo.nccl.detect.rank_tree import RankTree
+from railgauge.topo.nccl.detect.rank_tree import NO_NODE, RankTree
 from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
 from railgauge.topo.nccl.settings.visible_devices import visible
 from railgauge.topo.values.numa_node import NumaNode

@@ -4,13 +4,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings
 from railgauge.topo.findings.cluster.node import Node
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.render.fleet_json import report_document
-from railgauge.topo.render.fleet_text import report_lines
+from railgauge.topo.render.cluster import cluster_document, report_lines
 
 FACTS = {
     "GPU": ("model", "NVLinks", "width", "max width"),
@@ -30,7 +29,7 @@ def items(draw, kind):
     facts = draw(st.dictionaries(st.sampled_from(FACTS[kind]), st.sampled_from(["1", "2", "3", None])))
     label = "" if kind in ("host", "settings") else f"{kind} {name}"
     facts = {what: value or "x" for what, value in facts.items()} if kind == "settings" else facts
-    return Item(kind=kind, id=name, label=label, facts=facts, names=draw(st.sampled_from(NAMES)))
+    return Attributes(kind=kind, id=name, label=label, facts=facts, names=draw(st.sampled_from(NAMES)))
 
 
 SHEETS = st.lists(st.sampled_from(sorted(FACTS)).flatmap(items), max_size=8, unique_by=lambda item: item.id)
@@ -55,6 +54,6 @@ def test_one_report_whatever_the_order_and_what_is_odd_is_odd(data, kinds):
     alike = {which: {node.name for node, mine in zip(nodes, chosen, strict=True) if mine == which} for which in chosen}
     for names, *_ in told:
         assert all(names >= equal or not names & equal for equal in alike.values())
-    assert report_lines(report)
-    assert len(report_document(report)["differences"]) == sum(len(one.nodes) for one in report.differences)
+    assert list(report_lines(report))
+    assert len(cluster_document(report)["differences"]) == sum(len(one.nodes) for one in report.differences)
     assert all(one.level is Level.WARN for one in findings(report))

@@ -9,7 +9,7 @@ from railgauge.topo.nccl.graph.model import Node, NodeKind
 from railgauge.topo.nccl.paths.explanation import explain
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.levels import Levels, read_levels
-from railgauge.topo.render.path_text import describe, why
+from railgauge.topo.render.paths import describe, why
 
 SWITCH = switch("0000:10:00.0", gpu("0000:11:00.0", 0), gpu("0000:12:00.0", 1), nic("0000:13:00.0", 0, mbps=400000))
 GPU, PEER, NET = "GPU/0-11000", "GPU/0-12000", "NET/0-0"
@@ -58,7 +58,7 @@ def test_overheads_are_told_where_they_apply():
     assert "overhead" not in describe(explained(machine(SWITCH, vendor="AuthenticAMD"), GPU, PEER, p2p=False))
     assert "overhead" not in describe(explained(machine(SWITCH), GPU, PEER))
     old = machine(switch("0000:10:00.0", gpu("0000:11:00.0", 0, sm=70), nic("0000:13:00.0", 0)))
-    assert "also takes 0.125 GB/s of the reverse links" in describe(explained(old, NET, GPU))
+    assert "takes 0.125 GB/s of the reverse links" in describe(explained(old, NET, GPU))
     assert "overhead" not in describe(explained(old, GPU, NET))
 
 
