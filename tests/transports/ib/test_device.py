@@ -151,7 +151,7 @@ def test_a_device_that_cannot_be_opened_says_why(tree, monkeypatch):
 def test_ports_that_are_down_are_told(tree, monkeypatch):
     roce(tree, "mlx5_0", state="1: DOWN")
     listed(monkeypatch, "mlx5_0")
-    assert found(tree).why_not == "mlx5_0:1: it is DOWN (is the cable in, and eth0 up?)"
+    assert found(tree).why_not == "mlx5_0:1: port state is DOWN (is the cable in, and eth0 up?)"
 
 
 def test_iwarp_is_left_out(tree, monkeypatch):
