@@ -3,7 +3,8 @@
 decisions on P2P and GPUDirect RDMA, with the rule or setting that decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from railgauge.topo.nccl.graph.ends import named
@@ -15,17 +16,24 @@ from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 from railgauge.topo.render.names import net_name, speed_text
 
+NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
-def describe(explanation: Explanation, names: Mapping[str, str] | None = None) -> str:
+
+def describe(
+    explanation: Explanation,
+    faults: Mapping[Link, Sequence[str]] = NO_FAULTS,
+    names: Mapping[str, str] = NO_NAMES,
+) -> str:
     """Lines of text about one path: the answer, one line per hop, and notes.
 
-    `names`: the names of nodes by id (ends.text_names); None prints NCCL's ids.
+    `faults`: of its links. `names`: the names of nodes by id (ends.text_names); without them NCCL's ids are printed.
     """
-    path, known = explanation.path, names or {}
-    start, end = (known.get(node.id) or node_text(node) for node in (explanation.source, explanation.target))
+    path = explanation.path
+    start, end = (names.get(node.id) or node_text(node) for node in (explanation.source, explanation.target))
     ends = f"{start} -> {end}"
-    hops = [_hop(link, link in explanation.limits, known) for link in path.links]
-    notes = [f"{key}: {named(text, known)}" for key, text in notes_of(explanation)]
+    hops = [_hop(link, link in explanation.limits, faults.get(link, ()), names) for link in path.links]
+    notes = [f"{key}: {named(text, names)}" for key, text in notes_of(explanation)]
     return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
 
 
@@ -87,9 +95,10 @@ def node_text(node: Node) -> str:
     return f"{node.id} ({name})" if name else node.id
 
 
-def _hop(link: Link, limits: bool, names: Mapping[str, str]) -> str:
+def _hop(link: Link, limits: bool, faults: Sequence[str], names: Mapping[str, str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
     marks += ["<- limits"] if limits else []
+    marks += [f"<- {fault}" for fault in faults]
     wire = named(f"{link.source} -> {link.target}", names)
     return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
 
@@ -149,14 +158,20 @@ def entry(source: str, target: str, path: Path) -> dict[str, Any]:
     return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
 
 
-def explained(explanation: Explanation) -> dict[str, Any]:
-    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply."""
+def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+
+    faults: what is wrong with links of the path.
+    """
     both = (("send", explanation.sending), ("receive", explanation.receiving))
     return {
         **entry(explanation.source.id, explanation.target.id, explanation.path),
         "why": why(explanation),
         "wired": _figures(explanation.wired),
         "limit": [_limit_record(link) for link in explanation.limits],
+        "faults": [
+            {"from": link.source, "to": link.target, "fault": text} for link, texts in faults.items() for text in texts
+        ],
         "p2p": _peer_record(explanation.peer, asked=explanation.asked) if explanation.peer else None,
         "gdr": {way: _gdr_record(one) for way, one in both if one} or None,
     }
