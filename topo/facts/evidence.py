@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rules read of a machine beyond its inventory: a property for each source, read when a rule first asks for it.
+"""Facts that rules read beyond the inventory: one property per source, read when a rule first asks for it.
 
 A recording reads them all, so that every rule answers the same from a capture: a new source for a rule is one property
 here.
@@ -63,7 +63,7 @@ class Evidence:
 
     @cached_property
     def fabric_manager(self) -> str | None:
-        """The release of the fabric manager that is installed; None where none is, or nobody asked."""
+        """The release of the installed fabric manager; None without one, or if not read."""
         return read_fabric_manager(self._reader)
 
     @cached_property
@@ -73,7 +73,7 @@ class Evidence:
 
     @cached_property
     def identity(self) -> tuple[str | None, str | None]:
-        """Host name and boot id, by which NCCL tells hosts apart."""
+        """Host name and boot id, by which NCCL distinguishes hosts."""
         return host_name(self._reader), self._reader.text(BOOT_ID)
 
     @cached_property
@@ -83,7 +83,7 @@ class Evidence:
 
     @cached_property
     def shared_memory(self) -> SharedMemory | None:
-        """/dev/shm; None where nobody asked."""
+        """/dev/shm; None if not read."""
         return read_shared_memory(self._reader)
 
     @cached_property

@@ -20,9 +20,9 @@ from railgauge.topo.facts.sources.sysfs_interfaces import Interface, read_interf
 class Inventory:
     """Everything that was found; a part that a machine lacks is empty.
 
-    no_nvml: why NVML tells nothing of the GPUs, None where it does; `gpus` are then those that CUDA lists, and nobody
+    no_nvml: why NVML has no facts of the GPUs, None if it has; `gpus` are then those that CUDA lists, and nobody
     knows their NVLinks. cuda: the newest CUDA that the driver can do, as "12.4". settings: those of NCCL in force;
-    None where nobody asked.
+    None if not read.
     """
 
     host: HostFacts

@@ -164,7 +164,10 @@ def test_iwarp_is_left_out(tree, monkeypatch):
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"}, "no entry with RoCE v2, IPv4 in NCCL_IB_ADDR_RANGE: NCCL keeps this one"),
+        (
+            {"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
+            "no entry with RoCE v2, IPv4 in NCCL_IB_ADDR_RANGE: NCCL keeps this one",
+        ),
         ({"NCCL_IB_ADDR_RANGE": "10.77.0.0/16"}, ""),
         ({}, ""),
     ],
