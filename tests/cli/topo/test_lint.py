@@ -73,8 +73,8 @@ def test_json_tells_everything_at_each_finding(file):
     ("text", "words"),
     [
         ("<system", "not well-formed"),
-        ('<system version="2"/>', "wanted 1"),
-        ("<graphs/>", "wanted <system>"),
+        ('<system version="2"/>', "expected 1"),
+        ("<graphs/>", "expected <system>"),
         ("\x1f\x8b\x08", ""),
     ],
 )

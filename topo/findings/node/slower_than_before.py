@@ -81,8 +81,8 @@ def _number(text: str) -> float:
 
 def _kind(case: Case, subject: str) -> str | None:
     """What a thing of the baseline is."""
-    from railgauge.topo.compare.inventory_sheet import of_inventory
-    from railgauge.topo.compare.sheet import of_topology
+    from railgauge.topo.compare.attributes import of_topology
+    from railgauge.topo.compare.inventory_attributes import of_inventory
 
     before = case.baseline.case if case.baseline else None
     if before is None:
