@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge explain: what a finding is, how it shows, how to be sure, and how to mend it."""
+"""railgauge explain: what a finding is, how it shows, how to be sure, and how to fix it."""
 
 from typing import Annotated
 
@@ -14,8 +14,9 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 @app.command()
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
     """Explain a finding."""
-    from railgauge.topo.findings.node.explanation import explanation, known
+    from railgauge.topo.findings.card import cards
+    from railgauge.topo.render.card_text import card_text
 
-    if name not in known():
-        raise UsageError(f"there is no finding {name!r}; there are: {', '.join(known())}")
-    print(explanation(name))
+    if name not in cards():
+        raise UsageError(f"there is no finding {name!r}; there are: {', '.join(cards())}")
+    print(card_text(cards()[name]))

@@ -70,7 +70,7 @@ def _log(
     contents: Iterable[Iterable[bytes]], files: list[str], source: str | None, *, as_json: bool, fail_on: Level
 ) -> None:
     from railgauge.topo.jobs.logs.allowed import allowed
-    from railgauge.topo.jobs.logs.explanation import record, text
+    from railgauge.topo.jobs.logs.explanation import record, text, where_to_look
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.scan import whole_lines
     from railgauge.topo.jobs.logs.verdict import verdict
@@ -94,4 +94,5 @@ def _log(
         if judged.findings:
             print()
             print_findings(judged.findings)
+            print(f"\n{where_to_look(judged.findings)}")
     leave_with(judged.findings, fail_on)

@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.gdr import GDR_TRANSFER
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.findings import name
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.findings.gdr.transfers import ID as TRANSFER
 
 USED = "*"
 LEGEND = """\
@@ -23,7 +23,7 @@ FEW = 6  # pairs that are named for one reason
 def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> list[str]:
     """All of it; the reasons alone where there is no pair."""
     matrix = [*_matrix(pairs), "", *LEGEND.splitlines(), ""] if pairs else []
-    proven = any(one.id == TRANSFER and one.level is not Level.UNKNOWN for one in findings)
+    proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
     return [*matrix, *_reasons(findings), *([PROOF] if pairs and not proven else [])]
 
 

@@ -8,6 +8,7 @@ three quarters of at least three GPUs to tell what is usual.
 from collections import Counter
 from collections.abc import Iterator
 
+from railgauge.topo.findings.cards.nvlink import NVLINK_MISSING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu, totals
@@ -68,10 +69,4 @@ def _down(file: TopoFile, told: set[str]) -> Iterator[Finding]:
             )
 
 
-RULE = Rule(
-    id="nvlink-missing",
-    title="A GPU with fewer NVLinks than its siblings, or than NVML lists",
-    levels=(Level.WARN,),
-    remedy="see nvidia-smi nvlink -s on that GPU; with all links up, dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=NVLINK_MISSING, check=_check)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from railgauge.topo.facts.sources.pci_functions import degraded
+from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
@@ -103,10 +104,4 @@ def _finding(pci: Placed, message: str, full: float) -> Finding:
     )
 
 
-RULE = Rule(
-    id="pcie-link-degraded",
-    title="A link slower than it should be",
-    levels=(Level.WARN,),
-    remedy="reseat the card, see the slot's width in the manual and LnkSta in lspci -vv; then dump the topology anew",
-    check=_check,
-)
+RULE = Rule(card=PCIE_LINK_DEGRADED, check=_check)
