@@ -96,7 +96,6 @@ RAIL_UNREACHABLE = Card(
         "NCCL WARN NET/IB: Got completion from peer 10.0.0.4<50396> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=0",
         "NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
     ),
-    shared_with=("gid-index-invalid",),
     patterns=(
         Pattern(
             r"Got completion.*(?:error 12\b|RETRY_EXC_ERR|error 5\b|WR_FLUSH)",

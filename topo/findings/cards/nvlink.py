@@ -30,8 +30,8 @@ NVLINK_MISSING = Card(
         "differ by design."
     ),
     remedy=(
-        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair. Where nvidia-smi "
-        "nvlink -s shows all links up, a topology file is wrong: dump it again"
+        "reset the GPU (nvidia-smi -r), reseat bridge or board; links that stay down need repair; dump a topology file "
+        "again once nvidia-smi nvlink -s shows all links up"
     ),
     sure="nvidia-smi nvlink -s and nvidia-smi nvlink -e on that GPU; nvidia-smi topo -m shows PHB or SYS, not NV18",
     passes="every GPU has as many NVLinks as its siblings, and as NVML lists",

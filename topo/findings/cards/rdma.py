@@ -214,7 +214,9 @@ GID_INDEX_INVALID = Card(
     shared_with=("rail-unreachable",),
     patterns=(
         Pattern(
-            r"ibv_modify_qp failed", FAIL, "two NICs cannot reach each other by the GIDs that were chosen", general=True
+            r"ibv_modify_qp failed(?!.*(?:No such device|Network is unreachable))",
+            FAIL,
+            "two NICs cannot reach each other by the GIDs that were chosen",
         ),
     ),
     links=("https://github.com/NVIDIA/nccl/issues/769", "https://github.com/NVIDIA/nccl/issues/426"),
