@@ -6,6 +6,7 @@ command; `explain`, `log explain` and the tables of the documentation are made f
 """
 
 import pkgutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,7 +21,7 @@ PASS, INFO, WARN, FAIL, UNKNOWN = Level.PASS, Level.INFO, Level.WARN, Level.FAIL
 
 
 class Area(StrEnum):
-    """What the cards of a file are about, in the order in which findings are listed."""
+    """What a file of cards is about, by the file's name; in the order in which findings are listed."""
 
     TOPOLOGY_FILE = "topology file"
     PCIE = "PCIe"
@@ -111,24 +112,28 @@ class Card:
 
 @cache
 def cards() -> Mapping[str, Card]:
-    """All cards by id: area by area, in the order of their files. A file of the folder has an AREA and its cards."""
-    modules = [import_module(f"{folder.__name__}.{module.name}") for module in pkgutil.iter_modules(folder.__path__)]
-    modules.sort(key=lambda module: list(Area).index(module.AREA))
-    return {card.id: card for module in modules for card in vars(module).values() if isinstance(card, Card)}
+    """All cards by id, in their order: area by area, and within one as they stand in its file."""
+    areas = sorted((Area[file.name.upper()] for file in pkgutil.iter_modules(folder.__path__)), key=list(Area).index)
+    return {card.id: card for area in areas for card in in_area(area)}
 
 
 def in_area(area: Area) -> tuple[Card, ...]:
-    """The cards of one file."""
-    module = import_module(f"{folder.__name__}.{area.name.lower()}")
-    return tuple(card for card in vars(module).values() if isinstance(card, Card))
+    """The cards of an area's file."""
+    return tuple(card for card in vars(import_module(_file(area))).values() if isinstance(card, Card))
 
 
-def in_order(identifiers: Iterable[str]) -> list[str]:
-    """Ids in the order of their cards."""
-    return sorted(identifiers, key=list(cards()).index)
+def _file(area: Area) -> str:
+    return f"{folder.__name__}.{area.name.lower()}"
+
+
+def in_order(found: Iterable[Card]) -> list[Card]:
+    """Some cards in the order of all. No other file is loaded for that: those that they are of have been."""
+    loaded = (area for area in Area if _file(area) in sys.modules)
+    places = {card.id: place for place, card in enumerate(card for area in loaded for card in in_area(area))}
+    return sorted(found, key=lambda card: places[card.id])
 
 
 def other_causes(card: Card) -> tuple[str, ...]:
     """The ids that have lines of logs in common with a card."""
-    sharing = (other.id for other in cards().values() if card.id in other.shared_with)
-    return tuple(in_order({*card.shared_with, *sharing}))
+    others = (other for other in cards().values() if card.id in other.shared_with or other.id in card.shared_with)
+    return tuple(other.id for other in others)

@@ -15,5 +15,5 @@ def found_in(package: str, kind: type[Kind]) -> tuple[Kind, ...]:
     """The rules of a kind in the modules of a package, in the order of their cards."""
     folder = import_module(package)
     modules = (import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder.__path__))
-    found = {rule.id: rule for module in modules if isinstance(rule := getattr(module, "RULE", None), kind)}
-    return tuple(found[identifier] for identifier in in_order(found))
+    rules = {rule.id: rule for module in modules if isinstance(rule := getattr(module, "RULE", None), kind)}
+    return tuple(rules[card.id] for card in in_order(rule.card for rule in rules.values()))

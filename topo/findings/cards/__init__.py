@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of all findings: one file an area, which holds nothing but its AREA and its cards."""
+"""The words of all findings: one file an area (card.py), which holds nothing but its cards."""

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine compared with other nodes of its design, and with an earlier state of itself."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.COMPARISON
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 NODES_DIFFER = Card(
     id="nodes-differ",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUDirect RDMA between GPUs and NICs: what NCCL decides, and what bytes show."""
 
-from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Area, Card
-
-AREA = Area.GDR
+from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Card
 
 GPU_DIRECT_RDMA = Card(
     id="gpu-direct-rdma",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs, their driver, and the cores next to them."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.GPUS
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 DRIVER_MISMATCH = Card(
     id="driver-mismatch",

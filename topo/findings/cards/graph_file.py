@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graph files (`graph lint`): the channels that NCCL loads with NCCL_GRAPH_FILE, on the machine that they are for."""
 
-from railgauge.topo.findings.card import FAIL, INFO, PASS, WARN, Area, Card
-
-AREA = Area.GRAPH_FILE
+from railgauge.topo.findings.card import FAIL, INFO, PASS, WARN, Card
 
 NCCL_CANNOT_READ = Card(
     id="graph-nccl-cannot-read",

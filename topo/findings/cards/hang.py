@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that hang (`log hang`): which rank the others wait for."""
 
-from railgauge.topo.findings.card import FAIL, UNKNOWN, WARN, Area, Card
-
-AREA = Area.HANG
+from railgauge.topo.findings.card import FAIL, UNKNOWN, WARN, Card
 
 RANK_FAILED = Card(
     id="rank-failed",

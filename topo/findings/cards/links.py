@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measured links between ranks (`link`, `cluster link`)."""
 
-from railgauge.topo.findings.card import FAIL, PASS, UNKNOWN, WARN, Area, Card
+from railgauge.topo.findings.card import FAIL, PASS, UNKNOWN, WARN, Card
 
-AREA = Area.LINKS
 BETWEEN_RANKS = ("messages timed between all pairs of ranks",)
 
 SLOW_NODE = Card(

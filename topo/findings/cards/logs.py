@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What logs alone show (`log explain`): no look at a machine finds it."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.LOGS
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 PEER_LOST = Card(
     id="peer-lost",

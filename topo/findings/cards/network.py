@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network between nodes: hosts, interfaces, addresses, routes and firewalls."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.NETWORK
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 HOST_ID_COLLISION = Card(
     id="host-id-collision",

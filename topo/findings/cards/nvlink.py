@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVLink: links between GPUs, NVSwitches and their fabric, within a node and between nodes."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.NVLINK
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 NVLINK_SELF_TARGET = Card(
     id="nvlink-self-target",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCIe: links, switches and what the root complex does with traffic between devices."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.PCIE
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 PCIE_LINK_DEGRADED = Card(
     id="pcie-link-degraded",

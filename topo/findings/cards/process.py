@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared memory and the limits of a process."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.PROCESS
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 SHM_TOO_SMALL = Card(
     id="shm-too-small",
@@ -24,11 +22,13 @@ SHM_TOO_SMALL = Card(
         "NCCL WARN Error while creating shared memory segment /dev/shm/nccl-WU88OE (size 9637888), error: No space "
         "left on device (28)",
         "NCCL WARN Call to posix_fallocate failed : No space left on device",
+        "NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes",
     ),
     hints=("Signal: Bus error (7)",),
     patterns=(
         Pattern(
-            r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left",
+            r"posix_fallocate failed|shared memory segment.*No space left|/dev/shm.*No space left"
+            r"|failed to extend /dev/shm/",
             FAIL,
             "/dev/shm is full",
         ),

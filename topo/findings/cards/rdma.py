@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RDMA: devices and ports, GIDs, libibverbs, and what GPUDirect RDMA needs."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.RDMA
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 DUPLICATE_NIC = Card(
     id="duplicate-nic",
@@ -235,10 +233,18 @@ GID_TABLE_HOLES = Card(
     passes="the GID table of each RoCE port has no hole before the entry that NCCL uses",
     reads=("/sys/class/infiniband/*/ports/*/gids", "/sys/class/infiniband/*/ports/*/gid_attrs/types"),
     shows=(
+        "NCCL WARN NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument",
         "NCCL WARN Call to ibv_modify_qp failed with error No such device",
         "NCCL WARN Call to ibv_modify_qp failed with error Invalid argument",
     ),
     shared_with=("gid-index-invalid", "verbs-device-missing"),
+    patterns=(
+        Pattern(
+            r"read failed in ncclIbRoceGetVersionNum",
+            WARN,
+            "an entry of a GID table cannot be read, as in a pod whose table has holes",
+        ),
+    ),
     links=("https://github.com/NVIDIA/nccl/issues/1131", "https://github.com/NVIDIA/nccl/issues/2157"),
 )
 PEERMEM_MISSING = Card(

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's settings, in the environment and in files."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.SETTINGS
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 CONF_FILE_FORGOTTEN = Card(
     id="conf-file-forgotten",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topology files: what is wrong in one, by itself and compared with the machine that it is for."""
 
-from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Area, Card, Pattern
-
-AREA = Area.TOPOLOGY_FILE
+from railgauge.topo.findings.card import FAIL, INFO, UNKNOWN, WARN, Card, Pattern
 
 TOPO_FILE_STALE = Card(
     id="topo-file-stale",

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of links, read around a run (`run --counters`)."""
 
-from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Area, Card
-
-AREA = Area.TRAFFIC
+from railgauge.topo.findings.card import FAIL, INFO, PASS, UNKNOWN, WARN, Card
 
 TRAFFIC_ELSEWHERE = Card(
     id="traffic-elsewhere",

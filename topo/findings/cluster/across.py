@@ -16,6 +16,6 @@ from railgauge.topo.findings.finding import Finding
 def across(nodes: Sequence[Examined]) -> Iterator[Finding]:
     """What all of them find, in the order of their cards."""
     modules = [import_module(f"{rules.__name__}.{module.name}") for module in pkgutil.iter_modules(rules.__path__)]
-    looks = {module.CARD.id: module.find for module in modules if hasattr(module, "CARD")}
-    for identifier in in_order(looks):
-        yield from guarded(identifier, "", partial(looks[identifier], nodes))
+    looks = {module.CARD: module.find for module in modules if hasattr(module, "CARD")}
+    for card in in_order(looks):
+        yield from guarded(card.id, "", partial(looks[card], nodes))

@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from railgauge.topo.findings.card import in_order
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.connections import Connection
@@ -90,11 +89,11 @@ def _connection(one: Connection) -> dict[str, Any]:
 
 def where_to_look(findings: Iterable[Finding]) -> str:
     """What to run next: the checks on the machines, of those cards that a look at a machine decides, and `explain`."""
-    found = list(dict.fromkeys(one.id for one in findings))
-    other = [name for one in findings for name in one.evidence.get("other_causes", ())]
-    ids = [name for name in in_order({*found, *other}) if name in {rule.id for rule in RULES}]
-    look = [f"on the machines: railgauge check {' '.join(f'--only {name}' for name in ids)}"] if ids else []
-    return "\n".join([*look, "about each: railgauge explain ID"])
+    named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
+    look = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
+    return "\n".join(
+        [*([f"on the machines: railgauge check {look}"] if look else []), "about each: railgauge explain ID"]
+    )
 
 
 def text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
