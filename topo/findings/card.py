@@ -8,7 +8,7 @@ command; `explain`, `log explain` and the tables of the documentation are made f
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
@@ -54,7 +54,7 @@ class Pattern(NamedTuple):
     general: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Card:
     """The words of one finding.
 
@@ -79,7 +79,7 @@ class Card:
     shared_with: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...] = ()
-    links: tuple[str, ...] = field(default=())
+    links: tuple[str, ...] = ()
 
     def finding(
         self,

@@ -15,11 +15,9 @@ GPU_DIRECT_RDMA = Card(
         "other side of the root complex does without it by design."
     ),
     remedy=(
-        "by the condition that fails. NIC: modprobe nvidia_peermem, or NVIDIA's open kernel modules with rdma-core 34 "
-        "(DMA-BUF) and NCCL_DMABUF_ENABLE unset (railgauge explain peermem-missing). Too far: use a NIC below the "
-        "GPU's own PCIe switch (bring a nearer one into use: its port, NCCL_IB_HCA), leave NCCL_NET_GDR_LEVEL unset, "
-        "or set it to the path type shown and measure, since that is slower on many processors. Reading: leave "
-        "NCCL_NET_GDR_READ unset; 1 allows it on GPUs before sm 80"
+        "NIC: modprobe nvidia_peermem, or NVIDIA's open kernel modules with rdma-core 34 (DMA-BUF, NCCL_DMABUF_ENABLE "
+        "unset); distance: leave NCCL_NET_GDR_LEVEL unset and use a NIC below the GPU's own PCIe switch, or set it to "
+        "the path type shown and measure; reading: leave NCCL_NET_GDR_READ unset (1 for GPUs before sm 80)"
     ),
     sure="railgauge gdr check; NCCL_DEBUG=INFO: /GDRDMA after NET/IB; perftest's ib_write_bw --use_cuda=0",
     passes="GPUDirect RDMA would be used in both directions",

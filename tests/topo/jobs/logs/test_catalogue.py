@@ -116,6 +116,6 @@ def test_an_error_that_goes_on_and_on_takes_no_memory():
 
 def test_ids_are_of_the_issue_or_of_logs_alone():
     told = {entry.card.id for entry in catalogue()}
-    assert told - set(SAID) == {"ib-errors-rising", "ras-port-taken", "vm-flat-topology"}
+    assert told - set(SAID) == {"gid-table-holes", "ib-errors-rising", "ras-port-taken", "vm-flat-topology"}
     assert all(entry.pattern.level in (Level.INFO, Level.WARN, Level.FAIL) for entry in catalogue())
     assert {"peer-lost", "collective-timeout", "ras-port-taken"} <= told
