@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import leave_if_failed
-from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, open_machine
+from railgauge.cli.machine_options import HELP_OPTIONS, From, Json, SaveCapture, open_machine
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UnavailableError, UsageError
 
@@ -21,6 +21,7 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 @app.command()
 def env(
     source: From = None,
+    save: SaveCapture = None,
     asked: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Judge this setting, too, as if it was set; repeatable."),
@@ -33,13 +34,13 @@ def env(
     from railgauge.topo.findings.settings.selection import select
 
     given = tuple(_setting(text) for text in asked or ())
-    machine = open_machine(source)
+    machine = open_machine(source, save=save)
     recorded = Case(machine)
     if recorded.inventory is None:
         raise UnavailableError("a topology file tells neither settings nor devices: give a machine, or a capture")
     names = [setting.name for setting in given]
     kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
-    case = Case(machine, live=source is None, settings=(*kept, *given))
+    case = Case(machine, settings=(*kept, *given))
     judged = [judge(case, setting) for setting in case.known_settings]
     now, unset = select(case, case.settings), select(case, {})
     if as_json:

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How findings leave: as text, a finding a line with effect and remedy below it, and as exit status."""
+"""How findings leave: as text, and as exit status."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Annotated
 
 import typer
 
+from railgauge.cli.output import print_lines
 from railgauge.topo.errors import INTERNAL
-from railgauge.topo.findings.finding import ORDER, Finding, Level, at_or_above
-from railgauge.topo.values.printable import inline
+from railgauge.topo.findings.finding import Finding, Level, at_or_above
 
 LEVELS = (Level.INFO, Level.WARN, Level.FAIL, Level.UNKNOWN)
 
@@ -26,15 +24,6 @@ def _level(text: str) -> Level:
 FailOn = Annotated[
     Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit status 1 from this level on.")
 ]
-STYLE = {
-    Level.FAIL: "bold red",
-    Level.WARN: "yellow",
-    Level.INFO: "cyan",
-    Level.PASS: "green",
-    Level.UNKNOWN: "magenta",
-}
-SHOWN = (*reversed(ORDER), Level.UNKNOWN)
-FEW = 4  # findings of one rule that are shown of a whole machine
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
@@ -56,73 +45,15 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
 
 
 def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
-    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal.
+    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal."""
+    from railgauge.topo.render.findings import finding_lines
 
-    What follows and how to mend it is told once where it is the same for several.
-    """
-    _tell(findings[:most])
-    if most is not None and len(findings) > most:
-        print(f"... and {len(findings) - most} more (--json has all)")
-    print(summary(findings))
+    print_lines(finding_lines(findings, most))
 
 
 def print_folded(findings: Sequence[Finding]) -> None:
-    """As `print_findings`, shorter."""
-    tell_folded(findings)
+    """The same, shorter: of many of one id the first, UNKNOWN by reason, PASS in a line."""
+    from railgauge.topo.render.findings import folded_lines, summary
+
+    print_lines(folded_lines(findings))
     print(summary(findings))
-
-
-def ids_of(findings: Sequence[Finding], level: Level) -> list[str]:
-    """The rules that gave findings of a level."""
-    return list(dict.fromkeys(one.id for one in findings if one.level is level))
-
-
-def tell_folded(findings: Sequence[Finding]) -> None:
-    """Of many of one rule the first, UNKNOWN by reason, PASS in a line."""
-    shown = [one for one in findings if one.level not in (Level.PASS, Level.UNKNOWN)]
-    for key, alike in groupby(shown, key=lambda one: (one.level, one.id)):
-        same = list(alike)
-        _tell(same[:FEW])
-        if len(same) > FEW:
-            print(f"    ... and {len(same) - FEW} more of {key[1]} (--json has all)")
-    reasons: dict[str, list[str]] = {}
-    for one in findings:
-        if one.level is Level.UNKNOWN:
-            reasons.setdefault(one.message, []).append(one.id)
-    for reason, ids in reasons.items():
-        _print("", Level.UNKNOWN, f" {', '.join(dict.fromkeys(ids))}: {reason}")
-    if passed := ids_of(findings, Level.PASS):
-        _print("", Level.PASS, f" {', '.join(passed)}")
-
-
-def _tell(findings: Sequence[Finding]) -> None:
-    told: set[tuple[str, str]] = set()
-    for finding in findings:
-        place = f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: " if finding.path else ""
-        named = finding.subject in finding.message or finding.subject == finding.path
-        about = "" if named else f"{finding.subject}: "
-        _print(place, finding.level, f" {finding.id}: {about}{finding.message}")
-        for title, text in (("effect", finding.effect), ("remedy", finding.remedy)):
-            if text and (finding.id, text) not in told:
-                print(f"    {title}: {inline(text)}")
-            told.add((finding.id, text))
-
-
-def summary(findings: Sequence[Finding]) -> str:
-    """How many findings there are of each level, the worst first."""
-    counts = Counter(finding.level for finding in findings)
-    parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
-    return ", ".join(parts) or "nothing found"
-
-
-def _print(before: str, level: Level, after: str) -> None:
-    before, after = inline(before), inline(after)
-    if not sys.stdout.isatty():
-        print(f"{before}{level}{after}")
-        return
-    from rich.text import Text
-
-    from railgauge.cli.terminal import console
-
-    line = Text.assemble(before, (str(level), STYLE[level]), after)
-    console().print(line)

@@ -13,6 +13,7 @@ from railgauge.cli.streams import tell
 from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
+    from railgauge.topo.facts.capture import Capture
     from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import System
 
@@ -30,6 +31,10 @@ HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="X", help="A topology XML, capture, machine.toml or @fixture, not this machine."),
+]
+SaveCapture = Annotated[
+    str | None,
+    typer.Option("--save-capture", metavar="FILE", help="Save what the answer is made of; --from FILE replays it."),
 ]
 Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
 TopoFile = Annotated[
@@ -55,16 +60,43 @@ def open_machine(
     merged: bool = False,
     topo_file: str | None = None,
     environment: Mapping[str, str] = os.environ,
+    save: str | None = None,
+    later: bool = False,
+    tolerant: bool = False,
 ) -> "Machine":
-    """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt."""
+    """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt.
+
+    `save`: a capture that is written first; the answer is then that of the capture. `later`: with the second reading of
+    counters. `tolerant`: see load_machine.
+    """
     from railgauge.topo.machine import load_machine
     from railgauge.topo.nccl.detect.merged_nics import merge_nics
 
-    machine = load_machine(source, gpus=gpu_list(gpus), topo_file=topo_file, environment=environment)
+    machine = load_machine(
+        source if save is None else _saved(save, source, environment, later=later),
+        gpus=gpu_list(gpus),
+        topo_file=topo_file,
+        environment=environment,
+        tolerant=tolerant,
+    )
     if merged:
         machine = replace(machine, topology=merge_nics(machine.topology))
     print_warnings(machine.warnings)
     return machine
+
+
+def _saved(path: str, source: str | None, environment: Mapping[str, str], *, later: bool) -> "Capture":
+    """The machine as a capture, which is written to the path."""
+    from railgauge.cli.output import write_bytes
+    from railgauge.topo.facts.capture import dumps
+    from railgauge.topo.files.compression import WRITERS
+    from railgauge.topo.machine import snapshot
+
+    if not path.endswith(tuple(WRITERS)):
+        raise UsageError(f"--save-capture {path}: give a name that ends in {' or '.join(WRITERS)}")
+    capture = snapshot(source, environment, later=later)
+    write_bytes(path, dumps(capture, next(suffix for suffix in WRITERS if path.endswith(suffix))))
+    return capture
 
 
 def source_of(name: str) -> str | None:
@@ -110,9 +142,9 @@ def open_system(machine: "Machine", ranks: int | None, device: Device) -> "Syste
 
 
 def settings_in_force(
-    source: str | None, settings: list[str] | None, names: Mapping[str, str] | None = None
+    machine: "Machine", settings: list[str] | None, names: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The settings of NCCL that count, named on stderr: --set, and for the live machine those of the environment.
+    """The settings of NCCL that count, named on stderr: --set, and those that the machine is looked at under.
 
     `names`: those that the command goes by (all that steer channels, unless given).
     """
@@ -120,7 +152,7 @@ def settings_in_force(
 
     known = MEANING if names is None else names
     chosen = parse_settings(settings or [], known)
-    found = chosen if source else {**os.environ, **chosen}
+    found = {**machine.environment, **chosen}
     for line in in_force(found, known):
         tell(f"railgauge: {line}")
     return found

@@ -27,11 +27,14 @@ COMMANDS = {
         "All nodes at once: dump folds equal ones, check finds what is wrong, link measures between them.",
     ),
     "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check tells whether NCCL would use it, and if not, why."),
-    "check": ("railgauge.cli.check", "Find what is wrong with a machine that NCCL is to run on."),
-    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
+    "check": ("railgauge.cli.check.command", "Find what is wrong with a machine that NCCL is to run on."),
+    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to fix it."),
     "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
-    "run": ("railgauge.cli.run", "Run a validated collective over the planned channels."),
-    "link": ("railgauge.cli.link", "Bandwidth and latency between all ranks, checked; the slow link or rank is named."),
+    "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),
+    "link": (
+        "railgauge.cli.link.command",
+        "Bandwidth and latency between all ranks, checked; the slow link or rank is named.",
+    ),
     "log": (
         "railgauge.cli.log.commands",
         "What a run left behind: explain NCCL's logs and flight records; who is missing in a hang.",

@@ -5,15 +5,21 @@ JSON documents carry schema, version, host and time.
 """
 
 import json
+import os
 import signal
+import sys
 import time
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from railgauge import __version__
 from railgauge.cli.streams import tell
-from railgauge.topo.errors import UsageError
+from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.values.printable import printable
+
+if TYPE_CHECKING:
+    from railgauge.topo.render.palette import Line
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
@@ -35,6 +41,33 @@ def print_json(content: dict[str, Any]) -> None:
         print(text, flush=True)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def check_folders(paths: Sequence[str]) -> None:
+    """Refuse, before a long run, a file that could not be written after it.
+
+    Raises:
+        UnavailableError: there is no folder for a file.
+    """
+    for path in paths:
+        folder = os.path.dirname(path) or "."
+        if not os.path.isdir(folder):
+            raise UnavailableError(f"cannot write {path}: there is no folder {folder}")
+
+
+def print_lines(lines: "Iterable[Line]") -> None:
+    """Lines on stdout, in colour where that is a terminal."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            print("".join(text for text, _ in line).rstrip())
+        return
+    from rich.text import Text
+
+    from railgauge.cli.terminal import console
+
+    out = console()
+    for line in lines:
+        out.print(Text.assemble(*((text, str(ink)) for text, ink in line)))
 
 
 def write_text(path: str, text: str) -> None:

@@ -12,6 +12,7 @@ from railgauge._native import collectives as native
 from railgauge._native.transports import Board, FaultySender
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
+from railgauge.collectives.cost.host_cost import has_boards
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
@@ -25,7 +26,6 @@ from railgauge.collectives.work import Work, WorkQueue
 from railgauge.collectives.zero_copy import zero_copy_sizes
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_cost import has_boards
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import End
 from railgauge.transports.fault import Fault
@@ -169,7 +169,8 @@ class Communicator(Collectives):
 
         All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
         this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
-        communicator over several hosts, or of one rank, it is an array like any other. docs/shared-memory.md has more.
+        communicator over several hosts, or of one rank, it is an array like any other:
+        docs/internals/shared-memory.md.
 
         Args:
             shape: of the array, as NumPy takes it; may have no elements.

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from railgauge._native import collectives as native
 from railgauge._native.transports import Board, Doorbell, Receiver, Sender
+from railgauge.collectives.cost.calibration import HOST_PLACE_BYTES
 from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
 from railgauge.collectives.rails import Rails
-from railgauge.topo.predict.calibration import HOST_PLACE_BYTES
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group

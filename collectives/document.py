@@ -19,6 +19,7 @@ from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError, verdict_of
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
+from railgauge.topo.render.findings import record
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
 
@@ -208,7 +209,7 @@ class RunDocument:
         if self.passages is not None:
             document["counters"] = {
                 "links": [passage.to_json() for passage in self.passages],
-                "findings": [finding.record() for finding in findings(self.passages)],
+                "findings": [record(finding) for finding in findings(self.passages)],
             }
         if self.of_nccl:
             document["nccl"] = self.of_nccl.to_json()

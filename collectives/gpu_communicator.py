@@ -13,6 +13,7 @@ from railgauge._native.transports import Doorbell, Receiver, Sender
 from railgauge.collectives.bench import Ran
 from railgauge.collectives.case import Case
 from railgauge.collectives.collectives import Collectives
+from railgauge.collectives.cost.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.collectives.cuda_array import CudaArray, cuda_array, current_stream
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.ending import running
@@ -35,7 +36,6 @@ from railgauge.collectives.plan import Plan
 from railgauge.collectives.registered import Registered
 from railgauge.topo.errors import Error, MismatchError, RunError, UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.gpu_cost import GpuRanks, predicted_busbw
 from railgauge.transports.bootstrap import Watch
 from railgauge.transports.connect import Connector, End
 from railgauge.transports.group import Group

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge._native import collectives as native
 from railgauge.collectives.case import Case
+from railgauge.collectives.cost.host_choice import quickest
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.gpu_arrays import GpuArrays
 from railgauge.collectives.gpu_communicator import GpuCommunicator
@@ -18,7 +19,6 @@ from railgauge.collectives.operation import count_of
 from railgauge.collectives.tuning_file import Timed, TuningPlace, measured_for
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_choice import quickest
 from railgauge.transports.bootstrap import Bootstrap
 
 SIZES = tuple(8 << 2 * power for power in range(13))

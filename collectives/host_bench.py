@@ -8,11 +8,11 @@ from railgauge.collectives.bench import Bench, Ran
 from railgauge.collectives.buffer import Buffer, own_memory
 from railgauge.collectives.case import Case
 from railgauge.collectives.communicator import Communicator
+from railgauge.collectives.cost.host_cost import host_cost
 from railgauge.collectives.dtype import PatternKind
 from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_cost import host_cost
 
 
 class HostBench(Bench):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run document back from its file; fields that it does not know are passed over, as docs/json.md asks for."""
+"""Reads a run document back from its file; fields that it does not know are passed over (docs/reference/json.md)."""
 
 import dataclasses
 import json

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge._native import collectives as native
+from railgauge.collectives.cost import host_cost
 from railgauge.collectives.device import Device, why_no_gpu
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.gpu_way import between_gpus
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, REDUCING, ROOTED
 from railgauge.collectives.tuning import ALGORITHMS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict import host_cost
 from railgauge.transports.available import OF_GPUS, Available
 from railgauge.transports.select import SHM
 

@@ -9,13 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
+from railgauge.collectives.cost.host_choice import (
+    MIN_CHANNEL_BYTES,
+    Times,
+    candidates,
+    channels_used,
+    modelled,
+    quickest,
+)
+from railgauge.collectives.cost.host_cost import ON_BOARDS, ll_up_to
+from railgauge.collectives.cost.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed, read_allowed
 from railgauge.topo.nccl.settings.steering import Steering, read_steering
-from railgauge.topo.predict.host_choice import MIN_CHANNEL_BYTES, Times, candidates, channels_used, modelled, quickest
-from railgauge.topo.predict.host_cost import ON_BOARDS, ll_up_to
-from railgauge.topo.predict.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB, NET_SOCKET, SHM, sharing_memory
 

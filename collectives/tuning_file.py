@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from railgauge import __version__
+from railgauge.collectives.cost.host_choice import Times
 from railgauge.collectives.tuning import Setting
 from railgauge.topo.errors import InputError, RunError, UnavailableError
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO, first_processor
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_choice import Times
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_SOCKET

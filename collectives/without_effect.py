@@ -3,9 +3,9 @@
 
 from collections.abc import Mapping
 
+from railgauge.collectives.cost.host_cost import IN_TREES
 from railgauge.topo.nccl.settings.algorithm import Protocol
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.host_cost import IN_TREES
 
 ALWAYS = {
     "NCCL_PROTOS": "NCCL has no such setting, and passes over it: NCCL_PROTO is meant",

@@ -7,20 +7,20 @@ An operation of such a size begins with a round in which the ranks tell each oth
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from railgauge.collectives.cost.host_cost import ON_BOARDS
 from railgauge.collectives.operation import NUMBERS, REDUCING
 from railgauge.collectives.tuning import Setting, usable_for
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
-from railgauge.topo.predict.host_cost import ON_BOARDS
 
 NEVER = (1 << 64) - 1
 IN_WINDOWS_FROM = 32 << 10
 """Arrays in memory of `Communicator.empty`: from here on one copy less saves more than the two rounds take
-(docs/shared-memory.md)."""
+(docs/internals/shared-memory.md)."""
 CROSS_MEMORY_FROM = 4 << 20
 """Arrays anywhere, read by process_vm_readv. Looking up small pages costs more than the copy that is saved where
 several ranks read one array. Larger arrays are in huge pages: NumPy asks for
-them from 4 MiB on (docs/shared-memory.md)."""
+them from 4 MiB on (docs/internals/shared-memory.md)."""
 CROSS_MEMORY_NOT = (*REDUCING, Collective.GATHER)
 """Reductions have to read into memory of their own first, which is a copy again; of a gather the root does all. Both
 took as long as over boards, or longer."""

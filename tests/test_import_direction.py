@@ -127,7 +127,7 @@ BAD = {
     "an import inside a function": ("topo/a.py", "def f():\n    from railgauge.cli import main\n"),
     "an attribute of the package": ("topo/a.py", "import railgauge\nrailgauge.collectives.plan()\n"),
     "an attribute of a renamed package": ("topo/a.py", "import railgauge as r\nr.collectives.plan()\n"),
-    "a module named in a string": ("transports/a.py", 'import_module("railgauge.cli.run")\n'),
+    "a module named in a string": ("transports/a.py", 'import_module("railgauge.cli.run.command")\n'),
     "a stub": ("topo/a.pyi", "from railgauge.transports import x\n"),
     "a native submodule above": ("topo/a.py", "from railgauge._native import collectives\n"),
     "a native submodule's name": ("transports/a.py", "from railgauge._native.collectives import ring\n"),

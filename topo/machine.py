@@ -4,13 +4,17 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
 from railgauge.topo.facts.reader import LiveReader, Reader
+from railgauge.topo.facts.recording import capture_of
+from railgauge.topo.facts.shapes import FACTS
 from railgauge.topo.facts.sources.gdr import DRIVER
 from railgauge.topo.facts.sources.host_identity import host_name
+from railgauge.topo.facts.sources.nccl_settings import of_nccl
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS as INFINIBAND
 from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
 DESCRIPTION = "machine.toml"
+LATER = "port_errors_later"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class Machine:
     """A topology, what could not be learnt about it, and the host's name ("" when a file does not tell).
 
     `reader` reads the machine itself or its capture; None for a topology file. `environment` holds NCCL's settings
-    where they apply: on the live machine.
+    where they apply: on the live machine, and in a capture that was saved with them.
     """
 
     topology: Topology
@@ -49,37 +54,43 @@ class Machine:
 
 
 def load_machine(
-    source: str | None = None,
+    source: str | Capture | None = None,
     *,
     root: str = "/",
     gpus: tuple[int, ...] | None = None,
     topo_file: str | None = None,
     environment: Mapping[str, str] = os.environ,
+    tolerant: bool = False,
 ) -> Machine:
     """Load what `source` names: None the live machine below `root`, "@name" a fixture, else a capture, a
     description (.toml) or a topology file.
 
     `gpus` (NVML indices, in rank order) limits a live or captured machine, `topo_file` is the topology file that such
     a scan begins with. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
-    CUDA_VISIBLE_DEVICES, ...) apply to the live machine only. InputError when `source` or `topo_file` is unreadable.
+    CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. InputError when `source` or
+    `topo_file` is unreadable, and, unless `tolerant`, where NCCL_TOPO_FILE names an invalid file.
     """
-    if source == "":
-        raise UsageError('--from is "": name a topology XML, a capture, machine.toml or @fixture')
-    path = fixture_path(source[1:]) if source is not None and source.startswith("@") else source
-    reader, data = (live_reader(root), b"") if path is None else _recorded(path)
+    reader, data = _opened(source, root)
     if reader is not None:
         file = topology_file.load(topo_file) if topo_file is not None else None
-        return _scanned(reader, environment if path is None else {}, gpus, file)
+        applied = environment if source is None else getattr(reader, "environment", {})
+        return _scanned(reader, applied, gpus, file, tolerant=tolerant)
     if gpus is not None or topo_file is not None:
         raise UsageError("--gpus and --topo-file are for a machine or a capture; a topology XML is taken whole")
+    path = str(source)
     topology = topology_file.loads(data, path)
     if not topology.cpus:
         raise InputError("holds no <cpu>: every device hangs below one", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
 
 
-def _recorded(path: str) -> tuple[Reader | None, bytes]:
-    """The reader of a recorded or described machine; None, and what the file holds, when it is something else."""
+def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | None, bytes]:
+    """The reader of a machine, live, recorded or described; None, and what the file holds, for a topology file."""
+    if source is None or isinstance(source, Capture):
+        return (live_reader(root) if source is None else CaptureReader(source)), b""
+    if source == "":
+        raise UsageError('--from is "": name a topology XML, a capture, machine.toml or @fixture')
+    path = fixture_path(source[1:]) if source.startswith("@") else source
     if os.path.isdir(path):
         from railgauge.topo.facts.foreign_tree import tree_reader
 
@@ -108,20 +119,41 @@ def recorded(reader: Reader) -> Machine:
     return _scanned(reader, {}, None, None)
 
 
-def record(root: str = "/") -> tuple[Capture, tuple[str, ...]]:
+def record(
+    root: str = "/", environment: Mapping[str, str] | None = None, *, later: bool = False
+) -> tuple[Capture, tuple[str, ...]]:
     """Read the live machine below `root` once: the raw reads, and what could not be learnt.
 
-    No setting of the environment applies, so that every GPU and every interface is in it, used or not.
+    Every GPU and every interface is in it, used or not; the settings of NCCL in `environment` apply when it replays.
+    `later`: with the second reading of counters.
     """
+    return _read_whole(live_reader(root), environment or {}, later=later)
+
+
+def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bool) -> tuple[Capture, tuple[str, ...]]:
     from railgauge.topo.facts.evidence import Evidence
     from railgauge.topo.facts.inventory import take_inventory
-    from railgauge.topo.facts.recording import RecordingReader
 
-    reader = RecordingReader(live_reader(root))
     machine = recorded(reader)
     take_inventory(reader)
     Evidence(reader).read_all()
-    return reader.capture(machine.host), machine.warnings
+    for name in FACTS:
+        if later or name != LATER:
+            reader.facts(name)
+    return capture_of(reader, machine.host, of_nccl(environment)), machine.warnings
+
+
+def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
+    """All that the machine that `source` names (see load_machine) is known by, read once.
+
+    Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
+    """
+    reader, _ = _opened(source)
+    if isinstance(reader, LiveReader):
+        return _read_whole(reader, environment if source is None else {}, later=later)[0]
+    if isinstance(reader, CaptureReader):
+        return reader.capture
+    raise UsageError(f"a capture is of a machine, and {source} is a topology file: keep the file itself")
 
 
 def live_reader(root: str = "/") -> LiveReader:
@@ -134,32 +166,40 @@ def live_reader(root: str = "/") -> LiveReader:
     from railgauge.topo.facts.sources.nccl_settings import live_settings
     from railgauge.topo.facts.sources.nvml import live_nvml
     from railgauge.topo.facts.sources.pci_config import live_pci_config
+    from railgauge.topo.facts.sources.port_errors import live_later
     from railgauge.topo.facts.sources.process import live_process
     from railgauge.topo.facts.sources.shared_memory import live_shared_memory
     from railgauge.topo.facts.sources.verbs import live_verbs
 
-    if root.rstrip("/"):
-        return LiveReader(root)
-    reader = LiveReader("/")
-    present = bool(gpu_bus_ids(reader)) or any(os.path.exists(path) for path in DRIVER_SIGNS)
-    asked = {"nvml": live_nvml, "cuda": live_cuda, "fabric_manager": live_fabric_manager}
-    gpus = {**asked, "gpu_counters": live_gpu_counters} if present else {}
-    rdma = {"verbs": live_verbs} if reader.entries(INFINIBAND) else {}
-    always = {
-        "interfaces": live_interfaces,
-        "affinity": live_affinity,
-        "settings": live_settings,
-        "pci_config": live_pci_config,
-        "process": live_process,
-        "shared_memory": live_shared_memory,
-    }
-    return LiveReader("/", {**gpus, **rdma, **always})
+    reader = LiveReader(root)
+    if reader.root:
+        return reader
+    reader.ask.update(
+        interfaces=live_interfaces,
+        affinity=live_affinity,
+        settings=live_settings,
+        pci_config=partial(live_pci_config, reader),
+        process=live_process,
+        shared_memory=live_shared_memory,
+    )
+    if gpu_bus_ids(reader) or any(os.path.exists(path) for path in DRIVER_SIGNS):
+        reader.ask.update(
+            nvml=live_nvml, cuda=live_cuda, fabric_manager=live_fabric_manager, gpu_counters=live_gpu_counters
+        )
+    if reader.entries(INFINIBAND):
+        reader.ask.update({"verbs": live_verbs, LATER: live_later})
+    return reader
 
 
 def _scanned(
-    reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None, topo_file: Topology | None
+    reader: Reader,
+    environment: Mapping[str, str],
+    gpus: tuple[int, ...] | None,
+    topo_file: Topology | None,
+    *,
+    tolerant: bool = False,
 ) -> Machine:
-    result = scan(reader, environment, gpus, topo_file)
+    result = scan(reader, environment, gpus, topo_file, tolerant=tolerant)
     warnings = (*result.warnings, *remarks(result.topology))
     host = host_name(reader) or ""
     return Machine(topology=result.topology, warnings=warnings, host=host, reader=reader, environment=environment)

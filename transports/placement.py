@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterable
 
 from railgauge.topo.errors import UnavailableError
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237, "ppc64le": 261}  # its number among system calls; libc has no function
 MPOL_PREFERRED = 1  # linux/mempolicy.h: other nodes when this one is full
@@ -32,7 +32,7 @@ def bind_cpus(cpus: Iterable[int]) -> frozenset[int]:
         os.sched_setaffinity(0, wanted)
     except OSError as error:
         raise UnavailableError(
-            f"cannot run on CPUs {to_list(wanted)}: {error.strerror}; is the machine that --from names this one?"
+            f"cannot run on CPUs {listed(wanted)}: {error.strerror}; is the machine that --from names this one?"
         ) from error
     return frozenset(os.sched_getaffinity(0))
 

@@ -1,82 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a result: `python -m benchmarks.gpu_vs_nccl.plot RESULT.jsonl PICTURE.svg`.
+"""Draws a result: `python -m benchmarks.gpu_vs_nccl.plot RESULT.jsonl PICTURE.svg [COLLECTIVE ...]`.
 
-For each collective and kind of launch, above: bus bandwidth over size with the span of the samples; below: our time
-over that of NCCL's best, with the goal.
+A row for each collective and kind of launch: bus bandwidth over size with the span of the samples, the large sizes on
+a linear axis, and our time over that of NCCL's best, with the goal.
 """
 
 import pathlib
 import sys
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
+from benchmarks import chart
 from benchmarks.gpu_vs_nccl.results import OWN, OWN_SYMMETRIC, Results
 from benchmarks.gpu_vs_nccl.targets import wanted
-from benchmarks.host_collectives.markdown import byte_text
 from matplotlib.axes import Axes
 
 LOOK = {
-    OWN: ("#d55e00", "o"),
-    OWN_SYMMETRIC: ("#e69f00", "v"),
-    "nccl": ("#0072b2", "s"),
-    "nccl-registered": ("#009e73", "^"),
-    "nccl-symmetric": ("#cc79a7", "D"),
+    OWN: {"color": "#d55e00", "marker": "o"},
+    OWN_SYMMETRIC: {"color": "#e69f00", "marker": "v", "ls": "--", "mfc": "white"},
+    "nccl": {"color": "#0072b2", "marker": "s"},
+    "nccl-registered": {"color": "#009e73", "marker": "^", "ls": "--", "mfc": "white"},
+    "nccl-symmetric": {"color": "#cc79a7", "marker": "D"},
 }
-"""A colour (Okabe and Ito's) and a marker each."""
+"""A colour (Okabe and Ito's) and a marker each; dashed and hollow what often lies on the one before."""
+LAUNCHED = {"stream": "on a stream", "graph": "in CUDA graphs"}
 
 
-def draw(results: Results, picture: pathlib.Path) -> None:
-    """A column for each collective and kind of launch."""
-    mpl.rcParams.update({"svg.hashsalt": "railgauge", "svg.fonttype": "none", "font.size": 9})
-    groups = results.groups
-    figure, axes = plt.subplots(
-        2, len(groups), figsize=(4.5 * len(groups), 7), sharex="col", squeeze=False, height_ratios=[2, 1]
-    )
-    for column, group in enumerate(groups):
-        _bandwidth(results, group, axes[0][column])
-        _ratio(results, group, axes[1][column])
-    axes[0][0].set_ylabel("bus bandwidth, GB/s")
-    axes[1][0].set_ylabel("our time over NCCL's best")
-    axes[0][0].legend()
-    figure.suptitle(f"{results.heading['gpus']} x {results.heading['machine']['gpus']}, float32")
-    figure.tight_layout()
-    figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None, dpi=120)
+def draw(results: Results, picture: pathlib.Path, collectives: list[str]) -> None:
+    """A row for each kind of launch of these collectives; of all without any."""
+    groups = [group for group in results.groups if not collectives or group[0] in collectives]
+    figure, axes = chart.sheet(len(groups))
+    for group, (logarithmic, linear, ratio) in zip(groups, axes, strict=True):
+        name = f"{group[0]} {LAUNCHED[group[1]]}"
+        _bandwidth(results, group, logarithmic, linear)
+        chart.bandwidth_panels(name, results.sizes(*group), logarithmic, linear)
+        _ratio(results, group, ratio)
+        chart.ratio_panel(name, results.sizes(*group), ratio, "time over NCCL's best (less is faster)")
+    chart.save(figure, _title(results), picture)
 
 
-def _bandwidth(results: Results, group: tuple[str, str], axis: Axes) -> None:
-    collective, launch = group
-    for name in results.contenders:
-        samples = [(size, results.samples.get((*group, size, name))) for size in results.sizes(*group)]
-        known = [(size, times) for size, times in samples if times]
-        sizes = [size for size, _ in known]
-        medians = [results.busbw(collective, size, results.median_us(*group, size, name) or 1) for size in sizes]
-        colour, marker = LOOK[name]
-        axis.plot(sizes, medians, color=colour, marker=marker, ms=4, label=f"{name} {results.versions.get(name, '')}")
-        spans = [[results.busbw(collective, size, pick(times)) for size, times in known] for pick in (max, min)]
-        axis.fill_between(sizes, *spans, color=colour, alpha=0.2, lw=0)
-    if results.copies_gb_per_s:
-        axis.axhline(results.copies_gb_per_s, color="#555555", ls="--", lw=0.8, label="copies, both ways at once")
-    axis.set(xscale="log", yscale="log", title=f"{collective}, {launch}")
-    axis.grid(alpha=0.3)
+def _title(results: Results) -> str:
+    heading = results.heading
+    multicast = {"0": "off for NCCL (NCCL_NVLS_ENABLE=0)"}.get(heading["settings"].get("NCCL_NVLS_ENABLE"), "not set")
+    how = [text for flag, text in (("p2p_off", "P2P off"), ("two_hosts", "two hosts over sockets")) if heading[flag]]
+    what = ", ".join([f"{heading['gpus']} x {heading['machine']['gpus']}", heading["dtype"], *how])
+    return f"{what}\nNVLink multicast (NVLS): {multicast}; railgauge does not use it"
+
+
+def _bandwidth(results: Results, group: tuple[str, str], *panels: Axes) -> None:
+    for axis, least in zip(panels, (0, chart.LARGE), strict=True):
+        sizes = [size for size in results.sizes(*group) if size >= least]
+        for name in results.contenders:
+            times = {size: found for size in sizes if (found := results.samples.get((*group, size, name)))}
+            medians = {
+                size: results.busbw(group[0], size, us)
+                for size in times
+                if (us := results.median_us(*group, size, name))
+            }
+            slow, fast = (
+                [results.busbw(group[0], size, pick(found)) for size, found in times.items()] for pick in (max, min)
+            )
+            version = results.versions.get(name, "")
+            chart.line(axis, medians, f"{name} {version}".strip(), LOOK[name], (slow, fast))
+        if results.copies_gb_per_s:
+            limit = results.copies_gb_per_s
+            axis.axhline(limit, color="#555555", ls="--", lw=0.8, label="limit: copies, both ways at once")
 
 
 def _ratio(results: Results, group: tuple[str, str], axis: Axes) -> None:
-    collective, launch = group
     over_host = bool(results.heading["p2p_off"] or results.heading["two_hosts"])
-    sizes = results.sizes(*group)
-    found = [(size, results.best_own_us(*group, size), results.best_nccl_us(*group, size)) for size in sizes]
-    known = [(size, ours / best) for size, ours, best in found if ours and best]
-    goals = [wanted(collective, size, launch, over_host=over_host) for size, _ in known]
-    measured = [size for size, _ in known]
-    axis.plot(measured, [ratio for _, ratio in known], color=LOOK[OWN][0], marker="o", ms=4)
-    axis.plot(measured, goals, color="#555555", ls="--", drawstyle="steps-mid")
-    axis.axhline(1, color="black", lw=0.8)
-    ticks = sizes[:: max(1, len(sizes) // 6)]
-    axis.set(xscale="log", xlabel="bytes")
-    axis.set_xticks(ticks, [byte_text(size) for size in ticks], rotation=30)
-    axis.minorticks_off()
-    axis.grid(alpha=0.3)
+    found = {
+        size: ours / best
+        for size in results.sizes(*group)
+        if (ours := results.best_own_us(*group, size)) and (best := results.best_nccl_us(*group, size))
+    }
+    goals = {size: wanted(group[0], size, group[1], over_host=over_host) for size in found}
+    chart.line(axis, found, "railgauge's best over NCCL's best", LOOK[OWN] | {"color": "black"})
+    chart.line(axis, goals, "goal", {"color": "#555555", "ls": ":", "drawstyle": "steps-mid"})
 
 
 if __name__ == "__main__":
-    draw(Results.read(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]))
+    draw(Results.read(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), sys.argv[3:])

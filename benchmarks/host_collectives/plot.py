@@ -1,63 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws a result: `python -m benchmarks.host_collectives.plot RESULT.jsonl PICTURE.svg` (the suffix picks the format).
 
-Above, bus bandwidth over size on logarithmic axes, with the span of the repetitions and what railgauge predicts; below,
-railgauge over the best peer. With several collectives or numbers of ranks a picture each, PICTURE.all_gather-2.svg, and
-one over ranks, PICTURE.all_gather-over-ranks.svg.
+A row for each placement: bus bandwidth over size with the span of the repetitions and what railgauge predicts, the
+large sizes on a linear axis, and railgauge's speed over that of the best peer. With several collectives or numbers of
+ranks a picture each, PICTURE.all_gather-2.svg, and one over ranks, PICTURE.all_gather-over-ranks.svg.
 """
 
 import pathlib
 import sys
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
+from benchmarks import chart
 from benchmarks.host_collectives.curve import SIZES
 from benchmarks.host_collectives.markdown import byte_text
 from benchmarks.host_collectives.results import LIMIT, OWN, PLACEMENTS, Group, Results, read
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-# One colour (Okabe and Ito's, told apart by most eyes) and one marker each.
 LOOK = {
-    OWN: ("#d55e00", "o"),
-    "openmpi": ("#0072b2", "s"),
-    "openmpi-system": ("#56b4e9", "v"),
-    "mpich": ("#009e73", "^"),
-    "gloo": ("#cc79a7", "D"),
-    LIMIT: ("#555555", None),
+    OWN: {"color": "#d55e00", "marker": "o"},
+    "openmpi": {"color": "#0072b2", "marker": "s"},
+    "openmpi-system": {"color": "#56b4e9", "marker": "v"},
+    "mpich": {"color": "#009e73", "marker": "^"},
+    "gloo": {"color": "#cc79a7", "marker": "D"},
+    LIMIT: {"color": "#555555", "ls": "--"},
 }
+"""A colour (Okabe and Ito's, told apart by most eyes) and a marker each."""
+PREDICTED = {"color": LOOK[OWN]["color"], "ls": ":"}
 MEMORY = "limit: input read once, output written once"
 
 
 def draw(results: Results, picture: pathlib.Path) -> list[pathlib.Path]:
     """Draw all pictures; their paths."""
-    mpl.rcParams.update({"svg.hashsalt": "railgauge", "svg.fonttype": "none", "font.size": 9})
     figures = {f"{group.collective}-{group.ranks}": draw_group(group) for group in results.groups}
     for name in dict.fromkeys(group.collective for group in results.groups):
         along = [group for group in results.groups if group.collective == name]
         if len(along) > 1:
             figures[f"{name}-over-ranks"] = draw_over_ranks(along)
     paths = []
-    for name, figure in figures.items():
+    for name, (title, figure) in figures.items():
         paths.append(picture if len(figures) == 1 else picture.with_suffix(f".{name}{picture.suffix}"))
-        figure.tight_layout()
-        figure.savefig(paths[-1], metadata={"Date": None} if picture.suffix == ".svg" else None, dpi=120)
+        chart.save(figure, title, paths[-1])
     return paths
 
 
-def draw_group(group: Group) -> Figure:
-    """Both placements side by side."""
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7.5), sharex=True, sharey="row", height_ratios=[2, 1])
-    for column, placement in enumerate(PLACEMENTS):
-        draw_bandwidth(group, placement, axes[0][column])
-        draw_ratio(group, placement, axes[1][column])
-    axes[0][0].set_ylabel("bus bandwidth, GB/s")
-    axes[1][0].set_ylabel("railgauge over the best peer")
-    fullest = max(axes[0], key=lambda axis: len(axis.lines))
-    if fullest.lines:
-        fullest.legend()
-    figure.suptitle(f"{group.collective}, {group.ranks} ranks{on(group)}")
-    return figure
+def draw_group(group: Group) -> tuple[str, Figure]:
+    """A row for each placement; with its title."""
+    figure, axes = chart.sheet(len(PLACEMENTS))
+    for placement, (logarithmic, linear, ratio) in zip(PLACEMENTS, axes, strict=True):
+        name = placement.replace("_", " ")
+        draw_bandwidth(group, placement, logarithmic, linear)
+        chart.bandwidth_panels(name, group.sizes(), logarithmic, linear)
+        found = {size: group.over(placement, size, group.best_peer(placement, size)) for size in group.sizes()}
+        known = {size: ratio for size, ratio in found.items() if ratio is not None}
+        chart.line(ratio, known, "railgauge over the best peer", LOOK[OWN] | {"color": "black"})
+        chart.ratio_panel(name, group.sizes(), ratio, "speed over the best peer (more is faster)")
+    return f"{group.collective}, {group.ranks} ranks{on(group)}", figure
 
 
 def on(group: Group) -> str:
@@ -69,65 +67,40 @@ def on(group: Group) -> str:
     )
 
 
-def draw_bandwidth(group: Group, placement: str, axis: Axes) -> None:
+def draw_bandwidth(group: Group, placement: str, *panels: Axes) -> None:
     """Medians as lines, the span of the repetitions as bands."""
     factor = group.factor / 1e3
-    for name in group.programs(placement):
-        samples = sorted(group.times[placement][name].items())
-        sizes = [size for size, _ in samples]
-        colour, marker = LOOK[name]
-        medians = [size * factor / (group.median(placement, name, size) or 1) for size in sizes]
-        limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both ways at once"
-        label = limit if name == LIMIT else name
-        axis.plot(sizes, medians, color=colour, marker=marker, ms=4, ls="--" if name == LIMIT else "-", label=label)
-        slowest = [size * factor / max(times) for size, times in samples]
-        fastest = [size * factor / min(times) for size, times in samples]
-        axis.fill_between(sizes, slowest, fastest, color=colour, alpha=0.2, lw=0)
-    predicted = sorted(group.predicted_busbw.items())
-    if predicted:
-        axis.plot(*zip(*predicted, strict=True), color=LOOK[OWN][0], ls=":", label=f"{OWN}, predicted")
-    axis.set(xscale="log", yscale="log", title=placement.replace("_", " "))
-    axis.grid(alpha=0.3)
+    for axis, least in zip(panels, (0, chart.LARGE), strict=True):
+        for name in group.programs(placement):
+            samples = {size: us for size, us in sorted(group.times[placement][name].items()) if size >= least}
+            if name == LIMIT and group.hosts == 1 and axis is panels[1]:
+                continue  # the caches' 100 GB/s would flatten all else on a linear axis
+            medians = {size: size * factor / (group.median(placement, name, size) or 1) for size in samples}
+            slow, fast = ([size * factor / pick(us) for size, us in samples.items()] for pick in (max, min))
+            limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both ways at once"
+            label = {LIMIT: limit, OWN: OWN}.get(name, f"{name} {group.heading['versions'][name]}")
+            chart.line(axis, medians, label, LOOK[name], (slow, fast))
+        predicted = {size: gb for size, gb in sorted(group.predicted_busbw.items()) if size >= least}
+        chart.line(axis, predicted, f"{OWN}, predicted", PREDICTED)
 
 
-def draw_ratio(group: Group, placement: str, axis: Axes) -> None:
-    """Above the line at 1 railgauge is ahead."""
-    found = [(size, group.over(placement, size, group.best_peer(placement, size))) for size in group.sizes()]
-    known = [(size, ratio) for size, ratio in found if ratio is not None]
-    axis.plot([size for size, _ in known], [ratio for _, ratio in known], color=LOOK[OWN][0], marker="o", ms=4)
-    axis.axhline(1, color="black", lw=0.8)
-    axis.set(xscale="log", yscale="log", xlabel="bytes")
-    axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axis.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
-    ticks = group.sizes()[:: max(1, len(group.sizes()) // 7)]
-    axis.set_xticks(ticks, [byte_text(size) for size in ticks], rotation=30)
-    axis.minorticks_on()
-    axis.tick_params(axis="x", which="minor", bottom=False)
-    axis.grid(alpha=0.3, which="both", axis="y")
-    axis.grid(alpha=0.3, axis="x")
-
-
-def draw_over_ranks(along: list[Group]) -> Figure:
-    """Time over ranks in place, a panel a size."""
+def draw_over_ranks(along: list[Group]) -> tuple[str, Figure]:
+    """Time over ranks in place, a panel a size; with its title."""
     sizes = [size for size in SIZES if all(size in group.sizes() for group in along)] or along[0].sizes()[:1]
-    figure, axes = plt.subplots(1, len(sizes), figsize=(4 * len(sizes), 4), squeeze=False)
+    figure, axes = plt.subplots(1, len(sizes), figsize=(4 * len(sizes), 5), squeeze=False)
     for size, axis in zip(sizes, axes[0], strict=True):
         for name in along[0].programs("in_place"):
-            times = [group.median("in_place", name, size) for group in along]
-            axis.plot([group.ranks for group in along], times, color=LOOK[name][0], marker=LOOK[name][1], label=name)
-        predicted = [group.predicted_us(size) for group in along]
-        if any(predicted):
-            axis.plot(
-                [group.ranks for group in along], predicted, color=LOOK[OWN][0], ls=":", label=f"{OWN}, predicted"
-            )
+            times = {group.ranks: us for group in along if (us := group.median("in_place", name, size))}
+            chart.line(axis, times, name, LOOK[name])
+        predicted = {group.ranks: us for group in along if (us := group.predicted_us(size))}
+        chart.line(axis, predicted, f"{OWN}, predicted", PREDICTED)
         axis.set(xscale="log", yscale="log", title=byte_text(size), xlabel="ranks")
+        axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.set_xticks([group.ranks for group in along], [str(group.ranks) for group in along])
         axis.minorticks_off()
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("us per operation, in place")
-    axes[0][-1].legend()
-    figure.suptitle(f"{along[0].collective} over ranks{on(along[0])}")
-    return figure
+    return f"{along[0].collective} over ranks{on(along[0])}", figure
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import parse_settings, read_steering
 from railgauge.topo.predict.fabric import Fabric, Kind
-from railgauge.topo.predict.forecast import Forecast, forecast
+from railgauge.topo.predict.forecast import Forecast, forecast, nccl_rows
 from railgauge.topo.predict.plan import Plan
 
 MEASURED = pathlib.Path(__file__).with_name("measured.jsonl")
@@ -76,7 +76,7 @@ def predicted(table: dict[str, Any]) -> Forecast:
         per_thread=table["per_thread"],
     )
     sizes = [size for size, _ in table["rows"]]
-    return forecast(plan, Collective(table["collective"]), sizes, read_allowed(settings))
+    return forecast(plan, Collective(table["collective"]), sizes, read_allowed(settings), nccl_rows)
 
 
 def summary(results: list[dict[str, Any]]) -> Iterator[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.predict.__main__ import summary
 
+from railgauge.collectives.cost.gpu_cost import GpuRanks, gpu_cost
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.gpu_cost import GpuRanks, gpu_cost
 
 MEASURED = pathlib.Path(__file__).with_name("measured-gpu.jsonl")
 

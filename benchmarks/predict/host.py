@@ -20,6 +20,8 @@ from typing import Any
 
 from benchmarks.machine import describe, load
 
+from railgauge.collectives.cost.host_cost import host_cost
+from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import Place
 from railgauge.collectives.operation import NUMBERS
@@ -28,8 +30,6 @@ from railgauge.collectives.tune import SIZES, tune
 from railgauge.collectives.tuning import Setting
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.nccl.settings.algorithm import Collective
-from railgauge.topo.predict.host_cost import host_cost
-from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.peer import this_peer
 from railgauge.transports.peers import exchange

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge cluster check: what is wrong with each node, and with all of them together."""
 
-import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
-from railgauge.cli.findings_output import STYLE, FailOn, leave_if_failed, leave_with, summary
+from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -50,6 +49,7 @@ def check(
     from railgauge.topo.findings.cluster.folding import folded_findings
     from railgauge.topo.findings.cluster.rules.reachability import TRIED
     from railgauge.topo.findings.node.rules import RULES, selected
+    from railgauge.topo.render.findings import record
     from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
 
     wanted = set(selected([*(rule.id for rule in RULES), NODES_DIFFER.id], only or (), skip or ()))
@@ -72,7 +72,7 @@ def check(
     count = sum(len(group.nodes) for group in report.groups)
     if as_json:
         matrix = {"reach": matrix_record(reach)} if reach else {}
-        print_json(document("findings", "", findings=[one.finding.record() for one in found], **matrix))
+        print_json(document("findings", "", findings=[record(one.finding) for one in found], **matrix))
     else:
         _print(found, count, len(report.unread), matrix_lines(reach) if reach else ())
     leave_if_failed([one.finding for one in everything if one.finding.id in {*wanted, NODES_DIFFER.id}])
@@ -114,20 +114,10 @@ def _reached(
 
 
 def _print(found: "tuple[Folded, ...]", nodes: int, unread: int, matrix: Iterable[str]) -> None:
-    from railgauge.topo.render.fleet_findings import finding_lines
+    from railgauge.topo.render.findings import cluster_lines, summary
 
-    lines = list(finding_lines(found, nodes + unread))
-    head = f"{nodes} node{'' if nodes == 1 else 's'} read{f', {unread} not' if unread else ''}"
-    last = summary([one.finding for one in found])
-    if not sys.stdout.isatty():
-        print("\n".join([head, *matrix, *(f"{line.level or ''}{line.text}" for line in lines), last]))
-        return
-    from rich.text import Text
-
-    from railgauge.cli.terminal import console
-
-    terminal = console()
-    terminal.print("\n".join([head, *matrix]))
-    for line in lines:
-        terminal.print(Text.assemble((line.level or "", STYLE[line.level] if line.level else ""), line.text))
-    terminal.print(last)
+    print(f"{nodes} node{'' if nodes == 1 else 's'} read{f', {unread} not' if unread else ''}")
+    for line in matrix:
+        print(line)
+    print_lines(cluster_lines(found, nodes + unread))
+    print(summary([one.finding for one in found]))

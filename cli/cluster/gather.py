@@ -11,7 +11,7 @@ from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.files.output_file import write_file
 from railgauge.topo.findings.cluster.folder import CAPTURES, TOPOLOGY, Unread
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 if TYPE_CHECKING:
     from railgauge.collectives.launch.remote import RemoteResult

@@ -8,7 +8,7 @@ import typer
 
 from railgauge.cli.cluster.nodes import hosts
 from railgauge.cli.findings_output import FailOn
-from railgauge.cli.link_options import (
+from railgauge.cli.link.options import (
     HOST_BYTES,
     WHAT,
     AsJson,
@@ -25,7 +25,7 @@ from railgauge.cli.link_options import (
     least_gb_per_s,
     link_job,
 )
-from railgauge.cli.link_start import LinkAnswer, start
+from railgauge.cli.link.start import LinkAnswer, start
 from railgauge.cli.ranks_command import argument, option
 from railgauge.cli.ranks_start import Start
 from railgauge.collectives.link.tournament import Pair

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.findings_output import FailOn, leave_with
-from railgauge.cli.machine_options import From, Gpus, Json, Set, TopoFile, gpu_list, open_machine
-from railgauge.cli.output import document, print_json
+from railgauge.cli.machine_options import From, Gpus, Json, SaveCapture, Set, TopoFile, gpu_list, open_machine
+from railgauge.cli.output import document, print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -22,6 +22,7 @@ def check(
     gpu: Annotated[str | None, typer.Argument(help="GPU0 or its bus id; without it all of them.")] = None,
     nic: Annotated[str | None, typer.Argument(help="mlx5_0, NIC0 or its bus id; without it all of them.")] = None,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     settings: Set = None,
@@ -39,22 +40,23 @@ def check(
     from railgauge.topo.findings.gdr.pairs import gdr_pairs
     from railgauge.topo.findings.gdr.transfers import findings as transfer_findings
     from railgauge.topo.findings.node.case import Case
+    from railgauge.topo.render.findings import record
     from railgauge.topo.render.gdr_text import gdr_lines
 
     given = _given(settings or [])
-    machine = open_machine(source, gpus, topo_file=topo_file)
+    machine = open_machine(source, gpus, topo_file=topo_file, save=save)
     recorded = Case(machine, gpus=gpu_list(gpus))
     names = {setting.name for setting in given}
     kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
-    there, all_pairs = gdr_pairs(Case(machine, live=source is None, gpus=gpu_list(gpus), settings=(*kept, *given)))
+    there, all_pairs = gdr_pairs(Case(machine, gpus=gpu_list(gpus), settings=(*kept, *given)))
     pairs = _asked(there, all_pairs, gpu, nic)
     tried = _tried(there, pairs) if source is None and transfer else {}
     moved = [pair for pair, one in tried.items() if not one.why_not]
     found = (*findings(there, all_pairs, moved, asked=pairs), *transfer_findings(tried, machine.host))
     if as_json:
-        print_json(document("findings", machine.host, findings=[one.record() for one in found]))
+        print_json(document("findings", machine.host, findings=[record(one) for one in found]))
     else:
-        print("\n".join(gdr_lines(pairs, found)))
+        print_lines(gdr_lines(pairs, found))
     leave_with(found, fail_on)
 
 

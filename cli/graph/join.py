@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from railgauge.cli.graph.policy_option import PolicyOption
-from railgauge.cli.machine_options import Json, MergeNics, NoP2p, Set, open_machine, settings_in_force, source_of
+from railgauge.cli.machine_options import LIVE, Json, MergeNics, NoP2p, Set, open_machine, settings_in_force, source_of
 from railgauge.cli.output import document, json_text, print_json, write_text
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.errors import UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.graph import Graphs
+    from railgauge.topo.machine import Machine
     from railgauge.topo.nccl.graph.model import System
     from railgauge.topo.nccl.settings.steering import Steering
 
@@ -43,8 +44,9 @@ def join(
     from railgauge.topo.render.joined_text import joined_lines
 
     names = _names(nodes)
-    steering = read_steering(settings_in_force(None if "live" in names else names[0], settings))
-    found = {name: _searched(name, len(names), policy, steering, merged=merged, p2p=not no_p2p) for name in set(names)}
+    machines = {name: open_machine(source_of(name), merged=merged) for name in dict.fromkeys(names)}
+    steering = read_steering(settings_in_force(machines.get(LIVE, machines[names[0]]), settings))
+    found = {name: _searched(one, len(names), policy, steering, p2p=not no_p2p) for name, one in machines.items()}
     joined = join_nodes([(name, *found[name]) for name in names], steering)
     answer = document("plan", "", **as_record(joined))
     if output is not None:
@@ -65,14 +67,13 @@ def _names(nodes: list[str]) -> list[str]:
 
 
 def _searched(
-    name: str, nodes: int, policy: Policy, steering: "Steering", *, merged: bool, p2p: bool
+    machine: "Machine", nodes: int, policy: Policy, steering: "Steering", *, p2p: bool
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
     from railgauge.topo.channels.search import search
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.graph.system import build_system
 
-    machine = open_machine(source_of(name), merged=merged)
     system = build_system(machine.topology)
     denied = denied_pairs(system, machine.reader)
     return system, search(system, nodes=nodes, policy=policy, steering=steering, p2p=p2p, denied=denied)

@@ -15,6 +15,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     Set,
     open_machine,
     open_system,
@@ -27,6 +28,7 @@ from railgauge.topo.findings.finding import Level
 def lint(
     file: Annotated[str, typer.Argument(help="A graph XML, as NCCL_GRAPH_FILE names it.")],
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
@@ -45,16 +47,17 @@ def lint(
     from railgauge.topo.findings.graph_file.rules import lint as findings_of
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.settings.steering import read_steering
+    from railgauge.topo.render.findings import record
 
-    steering = read_steering(settings_in_force(source, settings))
-    machine = open_machine(source, gpus, merged=merged)
+    machine = open_machine(source, gpus, merged=merged, save=save)
+    steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
     denied = denied_pairs(system, machine.reader)
     findings = findings_of(
         read(file, system, nodes=nodes, steering=steering, p2p=not no_p2p, denied=denied), machine.host
     )
     if as_json:
-        print_json(document("findings", machine.host, findings=[finding.record() for finding in findings]))
+        print_json(document("findings", machine.host, findings=[record(finding) for finding in findings]))
     else:
         print_findings(findings)
     leave_with(findings, fail_on)

@@ -17,6 +17,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     TopoFile,
     open_machine,
     open_system,
@@ -57,6 +58,7 @@ def predict(
         int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
     ] = 1,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     nodes: Annotated[
@@ -95,10 +97,11 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Predict time and bandwidth per size, say what limits, and what a change of the machine would do."""
+    from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
     from railgauge.topo.nccl.settings.algorithms import read_allowed
     from railgauge.topo.predict.comparison import Comparison
-    from railgauge.topo.predict.forecast import forecast
+    from railgauge.topo.predict.forecast import forecast, nccl_rows
     from railgauge.topo.render.predict_json import as_record
     from railgauge.topo.render.predict_text import lines
 
@@ -106,10 +109,10 @@ def predict(
         raise UsageError(f"--nodes {nodes}: at most {MOST_NODES}")
     fabric = Fabric(kind=kind, oversubscription=oversubscription, hop_us=hop_us, radix=radix)
     changes = [text for text in sets or [] if "." in text.partition("=")[0]]
-    settings = settings_in_force(source, [text for text in sets or [] if text not in changes])
-    allowed = read_allowed(settings)
     scanned = _sizes(begin, end, step, factor)
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    settings = settings_in_force(machine, [text for text in sets or [] if text not in changes])
+    allowed = read_allowed(settings)
     shape = _Shape(
         nodes=nodes,
         ranks=ranks,
@@ -121,7 +124,9 @@ def predict(
     )
     edits = (*changes, *(f"drop {name}" for name in drops or ()), *(["p2p off"] if peer is Peer.OFF else []))
     _check_graph(graph, policy, edits)
-    found = forecast(shape.plan(machine, p2p=not no_p2p, graph=graph), collective, scanned, allowed)
+    plan = shape.plan(machine, p2p=not no_p2p, graph=graph)
+    model = host_rows if plan.on_host else nccl_rows
+    found = forecast(plan, collective, scanned, allowed, model)
     if not edits:
         _warn_of_slow_links(machine, found.plan)
     compared = None
@@ -129,7 +134,7 @@ def predict(
         _check_ranks(found.plan, on_gpus(machine.topology, changes, drops or ()), peer)
         changed = replace(machine, topology=edited(machine.topology, changes, drops or ()))
         after = shape.plan(changed, p2p=not no_p2p and peer is Peer.ON)
-        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed))
+        compared = Comparison(edits=edits, before=found, after=forecast(after, collective, scanned, allowed, model))
         found = compared.after
     if as_json:
         print_json(document("predict", machine.host, **as_record(found, compared)))

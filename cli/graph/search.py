@@ -16,6 +16,7 @@ from railgauge.cli.machine_options import (
     Nodes,
     NoP2p,
     Ranks,
+    SaveCapture,
     Set,
     TopoFile,
     open_machine,
@@ -35,6 +36,7 @@ PICTURES = (".svg", ".dot", ".html")  # of graph show
 
 def search(
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     nodes: Nodes = 1,
@@ -58,8 +60,8 @@ def search(
 
     if output is not None and output.lower().endswith(PICTURES):
         raise UsageError(f"-o is {output!r}: search writes graph XML or JSON; railgauge graph show draws")
-    steering = read_steering(settings_in_force(source, settings))
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
     graphs = search_graphs(
         system,

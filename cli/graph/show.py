@@ -16,6 +16,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     Set,
     open_machine,
     open_system,
@@ -45,6 +46,7 @@ def show(
         typer.Argument(help="A graph XML, as `graph search -o` or NCCL_GRAPH_DUMP_FILE writes it; else a search's."),
     ] = None,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
@@ -75,8 +77,8 @@ def show(
     from railgauge.topo.render.rank_names import rank_lines
 
     _check_suffix(output)
-    steering = read_steering(settings_in_force(source, settings))
-    machine = open_machine(source, gpus, merged=merged)
+    machine = open_machine(source, gpus, merged=merged, save=save)
+    steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
     denied = denied_pairs(system, machine.reader)
     table = paths(system, p2p=not no_p2p, levels=steering.levels, denied=denied)

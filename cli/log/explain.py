@@ -70,10 +70,10 @@ def _log(
     contents: Iterable[Iterable[bytes]], files: list[str], source: str | None, *, as_json: bool, fail_on: Level
 ) -> None:
     from railgauge.topo.jobs.logs.allowed import allowed
-    from railgauge.topo.jobs.logs.explanation import record, text, where_to_look
     from railgauge.topo.jobs.logs.log import Log
     from railgauge.topo.jobs.logs.scan import whole_lines
     from railgauge.topo.jobs.logs.verdict import verdict
+    from railgauge.topo.render import log as answer
 
     log = Log()
     for content in contents:
@@ -88,11 +88,11 @@ def _log(
     judged = verdict(log)
     may = allowed(log, open_machine(source)) if source else ()
     if as_json:
-        print_json(document("log", "", **record(log, judged, may)))
+        print_json(document("log", "", **answer.document(log, judged, may)))
     else:
-        print(text(log, judged, may))
+        print(answer.text(log, judged, may))
         if judged.findings:
             print()
             print_findings(judged.findings)
-            print(f"\n{where_to_look(judged.findings)}")
+            print(f"\n{answer.where_to_look(judged.findings)}")
     leave_with(judged.findings, fail_on)

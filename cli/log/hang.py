@@ -39,9 +39,9 @@ def hang(
     """Say which ranks are missing in which operation, and who waits for them."""
     from railgauge.collectives.record import SCHEMA
     from railgauge.collectives.record_hang import read_record
-    from railgauge.topo.jobs.hang.explanation import record, text
     from railgauge.topo.jobs.hang.sources import Sources
     from railgauge.topo.jobs.hang.verdict import verdict
+    from railgauge.topo.render import hang as answer
 
     if not files and not ras:
         raise UsageError("nothing to look at: give what the job left (files, folders, archives), or --ras HOST")
@@ -53,14 +53,14 @@ def hang(
     scene = sources.finish()
     judged = verdict(scene)
     if as_json:
-        print_json(document("hang", "", **record(scene, judged)))
+        print_json(document("hang", "", **answer.document(scene, judged)))
     else:
         if judged.findings:
             print_findings(judged.findings, MOST)
         else:
             print(judged.text)
         if scene.communicators:
-            print(f"\n{text(scene)}")
+            print(f"\n{answer.text(scene)}")
     print_warnings(tuple(scene.notes))
     leave_with(judged.findings, fail_on)
 

@@ -32,7 +32,7 @@ def bind(
 ) -> None:
     """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
     from railgauge.topo.facts.local_rank import local_rank
-    from railgauge.topo.values.cpuset import to_list
+    from railgauge.topo.values.spans import listed
     from railgauge.transports.placement import bind_cpus, prefer_memory, widen
 
     local = rank if rank is not None else local_rank(os.environ)
@@ -46,7 +46,7 @@ def bind(
         return
     got = bind_cpus(binding.cpus or before)
     if not got.issuperset(binding.cpus):
-        tell(f"railgauge: rank {local}: only CPUs {to_list(tuple(sorted(got)))} of these are there")
+        tell(f"railgauge: rank {local}: only CPUs {listed(sorted(got))} of these are there")
     if memory and binding.numa is not None:
         prefer_memory(binding.numa)
     if one_gpu:
@@ -103,9 +103,9 @@ def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
 
 def described(binding: "Binding", local: int) -> str:
     """What a rank is bound to, in a line."""
-    from railgauge.topo.values.cpuset import to_list
+    from railgauge.topo.values.spans import listed
 
     if not binding.cpus:
         return f"rank {local}: GPU{binding.gpu.dev}, not bound: the machine does not tell which CPUs are next to it"
     where = "" if binding.numa is None else f" of NUMA node {binding.numa}"
-    return f"rank {local}: GPU{binding.gpu.dev}, CPUs {to_list(binding.cpus)}{where}"
+    return f"rank {local}: GPU{binding.gpu.dev}, CPUs {listed(binding.cpus)}{where}"

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.machine_options import From, Gpus, TopoFile, open_machine
+from railgauge.cli.machine_options import From, Gpus, SaveCapture, TopoFile, open_machine
 from railgauge.cli.output import write_text
 
 
 def dump(
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
@@ -18,7 +19,7 @@ def dump(
     """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
     from railgauge.topo.xml import topology_file
 
-    text = topology_file.dumps(open_machine(source, gpus, topo_file=topo_file).topology)
+    text = topology_file.dumps(open_machine(source, gpus, topo_file=topo_file, save=save).topology)
     if output is not None:
         write_text(output, text)
     else:

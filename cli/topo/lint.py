@@ -26,11 +26,12 @@ def lint(
     """Find what is wrong in a topology file, by itself and against the machine it is for."""
     from railgauge.topo.findings.topology_file.elements import read
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
+    from railgauge.topo.render.findings import record
 
     machine = _machine(source)
     findings = findings_of(read(file, machine))
     if as_json:
-        print_json(document("findings", machine.host if machine else "", findings=[f.record() for f in findings]))
+        print_json(document("findings", machine.host if machine else "", findings=[record(f) for f in findings]))
     else:
         print_findings(findings)
     leave_with(findings, fail_on)

@@ -14,6 +14,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     NoP2p,
     Ranks,
+    SaveCapture,
     Set,
     TopoFile,
     open_machine,
@@ -31,6 +32,7 @@ def paths(
     ] = None,
     b: Annotated[str | None, typer.Argument(help="The same for the other end.")] = None,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     ranks: Ranks = None,
@@ -52,8 +54,8 @@ def paths(
 
     if a and not b:
         raise UsageError("give both ends, or none for all pairs")
-    levels = read_levels(settings_in_force(source, settings, MEANING))
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    levels = read_levels(settings_in_force(machine, settings, MEANING))
     system = open_system(machine, ranks, device)
     table = all_paths(system, p2p=not no_p2p, levels=levels, denied=denied_pairs(system, machine.reader))
     if a and b:

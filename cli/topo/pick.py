@@ -14,6 +14,7 @@ from railgauge.cli.machine_options import (
     MergeNics,
     Nodes,
     NoP2p,
+    SaveCapture,
     Set,
     TopoFile,
     open_machine,
@@ -49,6 +50,7 @@ def pick(
         str | None, typer.Option("--busy", metavar="LIST", help="GPUs that are taken: GPU3,GPU5, indices or bus ids.")
     ] = None,
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     nodes: Nodes = 1,
@@ -71,8 +73,8 @@ def pick(
     from railgauge.topo.nccl.graph.system import build_system
     from railgauge.topo.nccl.settings.steering import read_steering
 
-    steering = read_steering(settings_in_force(source, settings))
-    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file)
+    machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
+    steering = read_steering(settings_in_force(machine, settings))
     system = build_system(machine.topology)
     denied = denied_pairs(system, machine.reader)
     found = pick_gpus(

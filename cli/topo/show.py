@@ -13,6 +13,7 @@ from railgauge.cli.machine_options import (
     Gpus,
     Json,
     Ranks,
+    SaveCapture,
     TopoFile,
     open_machine,
     open_system,
@@ -43,6 +44,7 @@ Output = Annotated[
 
 def show(
     source: From = None,
+    save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     view: ViewOption = View.TREE,
@@ -61,9 +63,9 @@ def show(
     if output is not None:
         check_suffix(output)
     if view is View.RDMA:
-        print_rdma(open_machine(source, gpus, environment=settings_of_devices()), as_json=as_json)
+        print_rdma(open_machine(source, gpus, environment=settings_of_devices(), save=save), as_json=as_json)
         return
-    machine = open_machine(source, gpus, topo_file=topo_file)
+    machine = open_machine(source, gpus, topo_file=topo_file, save=save)
     system = open_system(machine, ranks, device)
     inventory = machine.inventory()
     if output is not None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+from railgauge.collectives.cost.host_cost import message_cost
+from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way
 from railgauge.collectives.tuning import MEDIA
-from railgauge.topo.predict.host_message import message_cost
-from railgauge.topo.predict.host_ranks import HostRanks
 from railgauge.transports.peer import Peer
 
 UNKNOWN_GB_PER_S = 1.25

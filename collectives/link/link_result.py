@@ -11,6 +11,7 @@ from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.pair_result import PairResult
 from railgauge.topo.errors import verdict_of
 from railgauge.topo.findings.finding import Finding
+from railgauge.topo.render.findings import record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class LinkResult:
             "ranks": [asdict(each) for each in self.ranks],
             "links": [entry for link in self.links for entry in directions(link)],
             "bisection": halves and asdict(halves),
-            "findings": [finding.record() for finding in findings],
+            "findings": [record(finding) for finding in findings],
         }
 
 

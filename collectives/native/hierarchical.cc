@@ -13,7 +13,7 @@ namespace {
 
 // What partial results are kept in at a time where the destination has no room for them.
 constexpr std::size_t kScratchBytes = 1 << 20;
-// All-reduces up to this size go across by doubling; topo/predict/host_across.py has the same.
+// All-reduces up to this size go across by doubling; collectives/cost/host_across.py has the same.
 constexpr std::size_t kDoublingBytes = 64 << 10;
 
 // A part of the data for each position that takes part across, and the same part of every part at

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page about a result: the picture, the rows, and what moved the bytes. Self-contained: no script, nothing
-loaded.
-"""
+"""One HTML page about a result: the picture, the rows, and what moved the bytes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,37 +8,28 @@ from railgauge.collectives.measure import Row
 from railgauge.collectives.repeated import WAYS, timings
 from railgauge.collectives.report import svg
 from railgauge.collectives.report.chart import Chart
-from railgauge.topo.render.markup import escape
-from railgauge.topo.render.picture.page import STYLE
+from railgauge.topo.render.markup import escape, page, section, table
 
 ROW = ("bytes", "count", "type", "operator", "root", "algorithm", "protocol", "channels", "predicted GB/s", "memory us")
 WAY = ("us", "algbw GB/s", "busbw GB/s", "wrong")
 CONNECTION = ("channel", "from", "to", "via", "planned", "bytes")
-RIGHT = "<style>th, td { text-align: right } th { white-space: normal; vertical-align: bottom }</style>"
+STYLE = "th, td { text-align: right } th { white-space: normal; vertical-align: bottom }"
 
 
 def dumps(chart: Chart, document: RunDocument) -> str:
     """The page."""
     heads = [*ROW, *(f"{way.replace('_', ' ')} {what}" for way in WAYS for what in WAY)]
-    parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-        f"<title>{escape(chart.title)}</title>\n<style>\n{STYLE}\n</style>{RIGHT}</head>",
-        "<body>",
+    body = [
         f"<figure>\n{svg.dumps(chart)}</figure>",
         f'<p class="wrong">{escape(document.error)}</p>' if document.error else "",
-        f"<h2>Rows</h2>\n{_table(heads, map(_row, document.rows))}" if document.rows else "",
-        f"<h2>Connections</h2>\n{_table(CONNECTION, _connections(document))}" if document.connections else "",
-        "</body></html>\n",
+        section("Rows", table(heads, map(_cells, map(_row, document.rows))) if document.rows else ""),
+        section("Connections", table(CONNECTION, map(_cells, _connections(document))) if document.connections else ""),
     ]
-    return "\n".join(parts)
+    return page(chart.title, body, STYLE)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "\n".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+def _cells(row: Sequence[object]) -> str:
+    return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>"
 
 
 def _row(row: Row) -> list[object]:

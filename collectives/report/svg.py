@@ -15,9 +15,9 @@ from railgauge.collectives.report.log_axis import (
     size_marks,
     size_name,
 )
-from railgauge.topo.render.markup import escape
+from railgauge.topo.render import palette
+from railgauge.topo.render.markup import SANS, Paint, escape, picture, px, themed
 from railgauge.topo.render.picture.canvas import Piece, Style
-from railgauge.topo.render.picture.svg import SANS
 
 ONE, SEVERAL = (820.0, 440.0), (430.0, 280.0)
 """Width and height of a panel that is alone, or one of several."""
@@ -33,19 +33,18 @@ DASH = 16.0
 """Half the width of a curve of one size."""
 NOTHING = "no bus bandwidth to show: one rank, or nothing moved"
 
-# selector, property, light, dark; colours are Okabe and Ito's, told apart by most eyes
-PAINT = (
-    (".page", "fill", "#ffffff", "#0d1117"),
-    ("text", "fill", "#1f2328", "#e6edf3"),
-    (".quiet", "fill", "#59636e", "#9aa6b2"),
-    (".grid", "stroke", "#e4e8ec", "#222a33"),
-    (".axis", "stroke", "#8c959f", "#6e7681"),
-    (".out", "stroke", "#0072b2", "#56b4e9"),
-    (".in", "stroke", "#d55e00", "#f0883e"),
-    (".point.out", "fill", "#0072b2", "#56b4e9"),
-    (".point.in", "fill", "#ffffff", "#0d1117"),
-    (".predicted", "stroke", "#6e7681", "#9aa6b2"),
-    (".planned, .floor", "stroke", "#009e73", "#3fb98f"),
+PAINT: tuple[Paint, ...] = (
+    (".page", "fill", palette.PAGE),
+    ("text", "fill", palette.TEXT),
+    (".quiet", "fill", palette.QUIET),
+    (".grid", "stroke", palette.GRID),
+    (".axis", "stroke", palette.EDGE),
+    (".out", "stroke", palette.OUT_OF_PLACE),
+    (".in", "stroke", palette.IN_PLACE),
+    (".point.out", "fill", palette.OUT_OF_PLACE),
+    (".point.in", "fill", palette.PAGE),
+    (".predicted", "stroke", palette.PREDICTED),
+    (".planned, .floor", "stroke", palette.LIMIT),
 )
 SHAPE = f"""\
 text {{ font-family: {SANS}; font-size: 11px; white-space: pre }}
@@ -65,50 +64,32 @@ def dumps(chart: Chart) -> str:
     width, height = ONE if len(chart.panels) <= 1 else SEVERAL
     lines = max(1, -(-len(chart.panels) // columns))
     total = columns * width + 2 * MARGIN, HEADER + lines * height + MARGIN
-    size = f'width="{_n(total[0])}" height="{_n(total[1])}" viewBox="0 0 {_n(total[0])} {_n(total[1])}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">',
-            f'<title id="title">{escape(chart.title)}</title>',
-            f'<desc id="desc">Bus bandwidth over size. {escape(chart.command)}</desc>',
-            f"<style>\n{_css()}\n</style>",
-            '<rect class="page" width="100%" height="100%"/>',
-            *_header(chart, total[0] - 2 * MARGIN),
-            *(
-                part
-                for place, panel in enumerate(chart.panels)
-                for part in _panel(
-                    chart,
-                    panel,
-                    MARGIN + place % columns * width,
-                    HEADER + place // columns * height,
-                    (width, height),
-                )
-            ),
-            *([] if chart.points else [_text(MARGIN, HEADER + 24, NOTHING, "quiet")]),
-            "</svg>\n",
-        ]
-    )
-
-
-def _css() -> str:
-    light = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, value, _ in PAINT)
-    dark = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, _, value in PAINT)
-    return f"{SHAPE}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
-
-
-def _n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
-    return f"{value:.1f}".removesuffix(".0")
+    body = [
+        *_header(chart, total[0] - 2 * MARGIN),
+        *(
+            part
+            for place, panel in enumerate(chart.panels)
+            for part in _panel(
+                chart,
+                panel,
+                MARGIN + place % columns * width,
+                HEADER + place // columns * height,
+                (width, height),
+            )
+        ),
+        *([] if chart.points else [_text(MARGIN, HEADER + 24, NOTHING, "quiet")]),
+    ]
+    description = f"Bus bandwidth over size. {chart.command}"
+    return picture(total, chart.title, description, f"{SHAPE}\n{themed(PAINT)}", body)
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "", more: str = "") -> str:
     style = f' class="{kind}"' * bool(kind) + f' text-anchor="{anchor}"' * bool(anchor) + more
-    return f'<text x="{_n(x)}" y="{_n(y)}"{style}>{escape(text)}</text>'
+    return f'<text x="{px(x)}" y="{px(y)}"{style}>{escape(text)}</text>'
 
 
 def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<path class="{kind}" d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}"/>'
+    return f'<path class="{kind}" d="M{px(x1)} {px(y1)}L{px(x2)} {px(y2)}"/>'
 
 
 def _header(chart: Chart, width: float) -> Iterable[str]:
@@ -176,7 +157,7 @@ def _grid(across: LogAxis, up: LogAxis, marks: list[int]) -> Iterable[str]:
     yield _line("axis", across.start, up.start, across.start, up.end)
     yield _text((across.start + across.end) / 2, up.start + 34, "bytes", "quiet", "middle")
     middle, left = (up.start + up.end) / 2, across.start - LEFT + 12
-    turned = f' transform="rotate(-90 {_n(left)} {_n(middle)})"'
+    turned = f' transform="rotate(-90 {px(left)} {px(middle)})"'
     yield _text(left, middle, "bus bandwidth, GB/s", "quiet", "middle", turned)
 
 
@@ -201,7 +182,7 @@ def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
 def _curve(curve: Curve, across: LogAxis, up: LogAxis) -> Iterable[str]:
     places = [(across.at(point.bytes), up.at(point.gb_per_s)) for point in curve.points]
     ends = [(x + by, y) for x, y in places for by in (-DASH, DASH)] if len(places) == 1 else places
-    yield f'<path class="curve {curve.kind}" d="M{"L".join(f"{_n(x)} {_n(y)}" for x, y in ends)}"/>'
+    yield f'<path class="curve {curve.kind}" d="M{"L".join(f"{px(x)} {px(y)}" for x, y in ends)}"/>'
     for point, (x, y) in zip(curve.points, places, strict=True):
         yield from _marker(curve.kind, x, y, point)
 
@@ -210,6 +191,6 @@ def _marker(kind: str, x: float, y: float, point: Point | None = None) -> Iterab
     """A full circle out of place, an empty square in place; all others are lines alone."""
     note = f"<title>{escape(point.note)}</title>" if point else ""
     if kind == Kind.OUT_OF_PLACE:
-        yield f'<circle class="point {kind}" cx="{_n(x)}" cy="{_n(y)}" r="3.2">{note}</circle>'
+        yield f'<circle class="point {kind}" cx="{px(x)}" cy="{px(y)}" r="3.2">{note}</circle>'
     elif kind == Kind.IN_PLACE:
-        yield f'<rect class="point {kind}" x="{_n(x - 3)}" y="{_n(y - 3)}" width="6" height="6">{note}</rect>'
+        yield f'<rect class="point {kind}" x="{px(x - 3)}" y="{px(y - 3)}" width="6" height="6">{note}</rect>'

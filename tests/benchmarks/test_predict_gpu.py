@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of the own engine on GPUs against the times that were measured: docs/tuning.md's figures hold."""
+"""Our engine's model on GPUs against the times that were measured: docs/how-it-works/tuning.md's figures hold."""
 
 from benchmarks.predict.gpu import compared
 

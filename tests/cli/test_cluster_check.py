@@ -14,7 +14,7 @@ from tests.topo.findings.cluster.fleets import usual, write
 from railgauge.cli.cluster.gather import Limits
 from railgauge.topo.errors import UnavailableError
 
-PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "cluster.md"
 
 
 def test_check_names_the_nodes_and_ends_with_the_status_of_findings(tmp_path):

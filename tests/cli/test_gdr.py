@@ -33,7 +33,7 @@ def test_a_setting_asked_for_counts():
     pair = ("GPU0", "mlx5_0", "--from", "@dgx-h100", "--set", "NCCL_NET_GDR_READ=0")
     result = railgauge("gdr", "check", *pair, "--fail-on", "WARN")
     assert result.returncode == 1
-    assert "WARN GPU0 mlx5_0: would not be used for sending: NCCL_NET_GDR_READ=0" in result.stdout
+    assert "WARN gpu-direct-rdma: GPU0 mlx5_0: would not be used for sending: NCCL_NET_GDR_READ=0" in result.stdout
     assert railgauge("gdr", "check", *pair).returncode == 0
 
 

@@ -14,7 +14,7 @@ from tests.patience import HANGS_AFTER_S
 from railgauge.cli import output
 from railgauge.cli.findings_output import print_findings
 from railgauge.cli.output import write_text
-from railgauge.cli.run_list import list_all
+from railgauge.cli.run.listing import list_all
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.files import output_file
 from railgauge.topo.findings.finding import Finding, Level

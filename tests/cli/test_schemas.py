@@ -15,7 +15,7 @@ from tests.topo.jobs.logs.excerpts import LOGS
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = {path.name.removesuffix(".json"): path for path in (resources.files("railgauge") / "cli/schemas").iterdir()}
-DOCS = Path(__file__).parents[2] / "docs" / "json.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@power9-ac922")
 COMMANDS = {
     "paths": [
@@ -143,7 +143,7 @@ def test_schema_is_one(name):
 def test_every_field_is_described(name):
     text = DOCS.read_text()
     section = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert section, f"docs/json.md has no section on {name}"
+    assert section, f"docs/reference/json.md has no section on {name}"
     schema = json.loads(SCHEMAS[name].read_text())
     fields = {field for node in walk(schema) for field in node.get("properties", {}) if isinstance(field, str)}
     head = {"schema", "version", "host", "time"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/collectives.md and docs/shared-memory.md run, and tables name what there is."""
+"""The examples of docs/guide/collectives.md and docs/internals/shared-memory.md run, and tables name what there is."""
 
 import inspect
 import re
@@ -19,10 +19,10 @@ from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Dtype
 
 FOLDER = Path(__file__).parents[2] / "docs"
-DOCS = (FOLDER / "collectives.md").read_text()
+DOCS = (FOLDER / "guide/collectives.md").read_text()
 EXAMPLES = {
     name: re.findall(r"```python\n(.*?)```", (FOLDER / name).read_text(), re.DOTALL)
-    for name in ("collectives.md", "shared-memory.md")
+    for name in ("guide/collectives.md", "internals/shared-memory.md")
 }
 PROGRAMS = re.findall(r"```python program\n(.*?)```", DOCS, re.DOTALL)
 
@@ -32,7 +32,7 @@ def _loopback(monkeypatch):
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
 
 
-@pytest.mark.parametrize(("name", "examples"), [("collectives.md", 5), ("shared-memory.md", 1)])
+@pytest.mark.parametrize(("name", "examples"), [("guide/collectives.md", 5), ("internals/shared-memory.md", 1)])
 def test_the_examples_run_on_four_ranks(name, examples):
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [list(range(4))])

@@ -9,10 +9,10 @@ from tests.collectives import oracle
 from tests.collectives.hosts import over_hosts
 from tests.transports.ranks import on_ranks
 
+from railgauge.collectives.cost.host_cost import BY_DOUBLING, BY_HALVING, OF_EQUAL_HOSTS
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.rails import Rails
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
-from railgauge.topo.predict.host_cost import BY_DOUBLING, BY_HALVING, OF_EQUAL_HOSTS
 from railgauge.transports.select import why_not_shm
 
 HOSTS = {

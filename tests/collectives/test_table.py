@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from tests.collectives.results import result, row, timing
 
-from railgauge.cli.run_output import RunOutput, unmet_demands
+from railgauge.cli.run.output import RunOutput, unmet_demands
 from railgauge.collectives import table
 from railgauge.collectives.measure import Timing
 from railgauge.topo.nccl.settings.algorithm import Collective

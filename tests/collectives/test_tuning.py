@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from railgauge.collectives.cost.host_choice import ANY_SIZE
+from railgauge.collectives.cost.host_cost import algorithms
 from railgauge.collectives.operation import NUMBERS
 from railgauge.collectives.tuning import ALGORITHMS, Setting, choose, usable_for, uses
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
-from railgauge.topo.predict.host_choice import ANY_SIZE
-from railgauge.topo.predict.host_cost import algorithms
 from railgauge.transports.peer import this_peer
 
 ALL_REDUCE, BROADCAST, ALL_GATHER = Collective.ALL_REDUCE, Collective.BROADCAST, Collective.ALL_GATHER

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from tests.cli.command import clean_environment, command, railgauge
-from tests.cli.test_run import free_port
+from tests.cli.run.test_run import free_port
 from tests.collectives.launch.peers import launch, peer
 from tests.patience import HANGS_AFTER_S
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process with several GPUs, as docs/gpus.md has it: threads join, and one of them runs the operations of all."""
+"""One process with several GPUs, as in docs/guide/gpus.md: threads join, one of them runs the operations of all."""
 
 import subprocess
 import sys

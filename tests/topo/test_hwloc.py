@@ -18,7 +18,8 @@ from railgauge.topo.facts.described.files import unpack
 from railgauge.topo.facts.sources.pci_functions import read_functions
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 from railgauge.topo.machine import load_machine
-from railgauge.topo.values.cpuset import to_list, to_mask
+from railgauge.topo.values.cpuset import to_mask
+from railgauge.topo.values.spans import listed
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
@@ -62,7 +63,7 @@ def config_space(function, below):
 
 def write_cores(folder, cores):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "online").write_text(to_list(cores) + "\n")
+    (folder / "online").write_text(listed(cores) + "\n")
     for core in cores:
         topology = folder / f"cpu{core}" / "topology"
         topology.mkdir(parents=True)

@@ -5,6 +5,7 @@ from railgauge import _native
 from railgauge.topo.channels.graph import Bound
 from railgauge.topo.channels.wiring import Wiring
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node
+from railgauge.topo.values.spans import listed
 
 COUNTS = 1e-3  # a link that makes up less of a bound than this is not worth a word
 NAMED = 3  # links: with more the rest is counted
@@ -88,7 +89,5 @@ def _parted(wiring: Wiring, links: list[Link]) -> list[list[Node]]:
 
 
 def span(ranks: list[Node]) -> str:
-    """Ranks by number: 0-3, or 0,2,5."""
-    numbers = sorted(rank.rank or 0 for rank in ranks)
-    together = numbers[-1] - numbers[0] == len(numbers) - 1 and len(numbers) > 1
-    return f"{numbers[0]}-{numbers[-1]}" if together else ",".join(map(str, numbers))
+    """Ranks by number: 0-3,6."""
+    return listed(sorted(rank.rank or 0 for rank in ranks))

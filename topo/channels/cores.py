@@ -2,7 +2,8 @@
 """The cores of a NUMA node, each with its hardware threads, and their even shares."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+
+from railgauge.topo.values.spans import runs
 
 Core = tuple[int, ...]
 
@@ -15,20 +16,10 @@ def cores_of(cpus: Sequence[int], siblings: Mapping[int, Core]) -> tuple[Core, .
     """
     if all(cpu in siblings for cpu in cpus):
         return tuple(sorted({siblings[cpu] for cpu in cpus}))
-    runs = _runs(cpus)
-    if len({len(run) for run in runs}) == 1:
-        return tuple(zip(*runs, strict=True))
+    threads = runs(cpus)
+    if len({len(run) for run in threads}) == 1:
+        return tuple(zip(*threads, strict=True))
     return tuple((cpu,) for cpu in cpus)
-
-
-def _runs(cpus: Sequence[int]) -> list[list[int]]:
-    runs = [[cpu] for cpu in cpus[:1]]
-    for before, cpu in pairwise(cpus):
-        if cpu == before + 1:
-            runs[-1].append(cpu)
-        else:
-            runs.append([cpu])
-    return runs
 
 
 def share(cores: Sequence[Core], part: int, parts: int) -> tuple[Core, ...]:

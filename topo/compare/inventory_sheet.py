@@ -17,8 +17,8 @@ from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.sysfs_interfaces import Interface
-from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.values.numa_node import NumaNode
+from railgauge.topo.values.spans import listed
 
 LOOPBACK = "lo"
 SETTINGS = "settings"
@@ -29,7 +29,7 @@ def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, 
     functions = [function for function in inventory.pci if function.physfn is None]
     virtual = Counter(function.physfn for function in inventory.pci)
     resting = {bus_id for f in functions if (f.pci_class or "").startswith(DISPLAY) for bus_id in f.path[-2:]}
-    items = [_host(inventory), *(numa_item(node.id, {"cores": to_list(node.cpus)}) for node in numa)]
+    items = [_host(inventory), *(numa_item(node.id, {"cores": listed(node.cpus)}) for node in numa)]
     items += [_function(inventory, function, virtual[function.bus_id], resting) for function in functions]
     known = {function.bus_id for function in functions}
     items += [_gpu_alone(inventory, gpu) for gpu in inventory.gpus if gpu.bus_id not in known]

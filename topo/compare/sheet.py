@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVME, OTHER_BRIDGE, PCI_BRIDGE
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
-from railgauge.topo.values.cpuset import from_mask, to_list
+from railgauge.topo.values.cpuset import from_mask
 from railgauge.topo.values.number import whole
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 
@@ -67,7 +68,7 @@ def numa_item(number: object, facts: Facts) -> Item:
 
 def _cores(mask: str | None) -> str | None:
     try:
-        return to_list(from_mask(mask)) if mask else None
+        return listed(from_mask(mask)) if mask else None
     except ValueError:
         return mask
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A capture: the raw reads of one machine in a small archive, replayed through the same readers.
 
-Format: docs/capture.md.
+Format: docs/reference/capture.md.
 
 manifest.json      schema railgauge/capture/1, host, time, version of the tool
 root/...           files and links under their own paths, as they were read
@@ -46,9 +46,15 @@ class Capture:
 
 
 class CaptureReader:
-    """A Reader that replays a capture. `redacted` is the mark of the key its identifiers are hashed with, or None."""
+    """A Reader that replays a capture. `redacted` is the mark of the key its identifiers are hashed with, or None.
+
+    `environment`: NCCL's settings that its machine was looked at under; none unless an answer was saved with it.
+    """
 
     def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+        self.environment: dict[str, str] = all_printable(capture.manifest.get("environment", {}))
+        self._absent = frozenset(map(inline, capture.manifest.get("absent", ())))
         self.problems: dict[str, str] = {}
         self._problems: dict[str, str] = all_printable(capture.manifest.get("problems", {}))
         self.redacted: str | None = capture.manifest.get("redacted")
@@ -79,6 +85,10 @@ class CaptureReader:
     def facts(self, name: str) -> Facts | None:
         """See Reader."""
         return self._facts.get(name)
+
+    def knows(self, path: str) -> bool:
+        """See Reader."""
+        return path in self._absent or path in self._problems or self.realpath(path) is not None
 
     def _real(self, path: str) -> str | None:
         """The path with all links followed; a problem that was met there is one again."""

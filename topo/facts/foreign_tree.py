@@ -6,7 +6,7 @@ They hold files alone, so what only a library or a system call tells (NVML, CUDA
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from railgauge.topo.errors import InputError
@@ -40,10 +40,10 @@ def tree_reader(folder: str) -> LiveReader:
         raise InputError(f"cannot read it: {error.strerror or error}", folder) from error
     for root in (folder, *(inside if len(inside) == 1 else ())):
         if any(os.path.exists(os.path.join(root, name)) for name in MARKS):
-            answers: dict[str, Callable[[], Facts]] = {
-                name: partial(dict, why) for name, why in unknown_facts(LiveReader(root)).items()
-            }
-            return LiveReader(root, {**answers, "pci_config": partial(live_pci_config, root)})
+            reader = LiveReader(root)
+            reader.ask.update({name: partial(dict, why) for name, why in unknown_facts(reader).items()})
+            reader.ask["pci_config"] = partial(live_pci_config, reader)
+            return reader
     raise InputError("a folder without sys/ or proc/ in it; a capture is one file", folder)
 
 

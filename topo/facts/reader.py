@@ -2,8 +2,10 @@
 """The one way sources read a machine: text files, links and listings below a root, and facts that no file holds.
 
 `Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
-others. Symbolic links are followed inside the root only, so an unpacked sysfs tree never leads into the host's own.
-No answer holds a control character: U+FFFD stands for it (printable.py), and a name that has one leads nowhere.
+other. A reader is a snapshot: it reads each file, folder, link and fact once, so that all parts of an answer are of one
+reading. Whoever wants a rate takes two readers. Symbolic links are followed inside the root only, so an unpacked sysfs
+tree never leads into the host's own. No answer holds a control character: U+FFFD stands for it (printable.py), and a
+name that has one leads nowhere.
 """
 
 import errno
@@ -12,7 +14,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from railgauge.topo.values.printable import all_printable, file_text, inline
 
@@ -25,6 +27,9 @@ NO_VALUE = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA)
 (kernel: ABI/testing/sysfs-class-net, ABI/testing/sysfs-class-infiniband)."""
 GONE = "it went away while it was read"
 Facts = Mapping[str, Any]
+Answer = TypeVar("Answer")
+Kept = tuple[Answer, str | None]
+"""What was read, and why that is not all there is (None where it is)."""
 
 
 class Reader(Protocol):
@@ -44,6 +49,9 @@ class Reader(Protocol):
 
     def facts(self, name: str) -> Facts | None:
         """A recorded or live answer that is no file, by name (nvml, cuda, interfaces); None when there is none."""
+
+    def knows(self, path: str) -> bool:
+        """Whether it is known what is at the path, or that nothing is; a recording knows only what was looked for."""
 
 
 def follow(path: str, readlink: Callable[[str], str | None]) -> str | None:
@@ -87,90 +95,114 @@ def _read(path: str) -> bytes:
 
 
 class LiveReader:
-    """Reads the file system below `root`; facts come from the callables given by name."""
+    """Reads the file system below `root`; facts come from the callables given by name.
+
+    It keeps each answer under the path that links lead to: `texts`, `listings` and `links` are what recording.py makes
+    a capture of.
+    """
 
     def __init__(self, root: str = "/", facts: Mapping[str, Callable[[], Facts | None]] | None = None) -> None:
         self.root = root.rstrip("/")
         self.problems: dict[str, str] = {}
-        self._ask = dict(facts or {})
-        self._answers: dict[str, Facts | None] = {}
-        self._targets: dict[str, str | None] = {}
-        self._folders: dict[str, str | None] = {}
+        self.ask = dict(facts or {})
+        self.answers: dict[str, Facts | None] = {}
+        self.texts: dict[str, Kept[str | None]] = {}
+        self.listings: dict[str, Kept[tuple[str, ...]]] = {}
+        self.there: dict[str, Kept[bool]] = {}
+        self.links: dict[str, str | None] = {}
+        self.real: dict[str, str | None] = {}
 
     def text(self, path: str) -> str | None:
         """See Reader. What a driver answers with NO_VALUE is absent and no problem; a file over MAX_TEXT is cut."""
         real = self.realpath(path)
-        if real is None:
-            return None
-        start = time.monotonic()
-        try:
-            data = _read(self.root + real)
-        except IsADirectoryError:
-            return None
-        except OSError as error:
-            self._note(path, error, time.monotonic() - start)
-            return None
-        if len(data) >= MAX_TEXT:
-            self.problems[path] = f"larger than {MAX_TEXT >> 20} MiB, cut off there"
-        return file_text(real, data.decode("utf-8", "replace")).rstrip() or None
+        return None if real is None else self._once(self.texts, real, self._text, path)
 
     def entries(self, path: str) -> tuple[str, ...]:
         """See Reader."""
         real = self.realpath(path)
-        if real is None:
-            return ()
-        try:
-            return tuple(sorted(map(inline, os.listdir(self.root + real))))
-        except NotADirectoryError:
-            return ()
-        except OSError as error:
-            self._note(path, error)
-            return ()
+        return () if real is None else self._once(self.listings, real, self._listing, path)
 
     def realpath(self, path: str) -> str | None:
         """See Reader."""
-        real = self._followed(path) if "\0" not in path else None
-        try:
-            if real is not None:
-                os.lstat(self.root + real)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            self._note(path, error)
-            return None
-        return real
+        if path not in self.real:
+            self.real[path] = self._followed(path) if "\0" not in path else None
+        real = self.real[path]
+        return real if real is not None and self._once(self.there, real, self._is_there, path) else None
+
+    def knows(self, path: str) -> bool:
+        """See Reader."""
+        return True
+
+    def facts(self, name: str) -> Facts | None:
+        """See Reader."""
+        if name not in self.answers:
+            ask = self.ask.get(name)
+            self.answers[name] = all_printable(json.loads(json.dumps(ask()))) if ask else None
+        return self.answers[name]
+
+    def readlink(self, path: str) -> str | None:
+        """A link's target; None when the path is not a link."""
+        if path not in self.links:
+            try:
+                self.links[path] = os.readlink(self.root + path)
+            except OSError:
+                self.links[path] = None
+        return self.links[path]
+
+    def _once(self, kept: dict[str, Kept[Answer]], real: str, read: Callable[[str], Kept[Answer]], path: str) -> Answer:
+        """The answer that was kept, or read now; why it is not whole is a problem of each path that leads there."""
+        if real not in kept:
+            kept[real] = read(real)
+        answer, why = kept[real]
+        if why is not None:
+            self.problems[path] = why
+        return answer
 
     def _followed(self, path: str) -> str | None:
         """As `follow`, but each folder once: a port's table of GIDs is a folder of up to 1,024 files."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             return follow(path, self.readlink)
-        if folder not in self._folders:
-            self._folders[folder] = follow(folder, self.readlink)
-        parent = self._folders[folder]
+        if folder not in self.real:
+            self.real[folder] = follow(folder, self.readlink)
+        parent = self.real[folder]
         if parent is None:
             return None
         real = f"{parent.rstrip('/')}/{name}"
         return real if self.readlink(real) is None else follow(real, self.readlink)
 
-    def readlink(self, path: str) -> str | None:
-        """A link's target; None when the path is not a link. Each is looked up once."""
-        if path not in self._targets:
-            try:
-                self._targets[path] = os.readlink(self.root + path)
-            except OSError:
-                self._targets[path] = None
-        return self._targets[path]
+    def _is_there(self, real: str) -> Kept[bool]:
+        try:
+            os.lstat(self.root + real)
+        except (FileNotFoundError, NotADirectoryError):
+            return False, None
+        except OSError as error:
+            return False, _why(error)
+        return True, None
 
-    def _note(self, path: str, error: OSError, seconds: float = 0.0) -> None:
-        """Keep why a path that exists could not be read, and how long that took where it was long."""
-        if error.errno not in NO_VALUE:
-            why = GONE if error.errno in (errno.ENOENT, errno.ENODEV) else error.strerror or str(error)
-            self.problems[path] = f"{why} (after {seconds:.0f} s)" if seconds > SLOW_S else why
+    def _text(self, real: str) -> Kept[str | None]:
+        start = time.monotonic()
+        try:
+            data = _read(self.root + real)
+        except IsADirectoryError:
+            return None, None
+        except OSError as error:
+            return None, _why(error, time.monotonic() - start)
+        cut = f"larger than {MAX_TEXT >> 20} MiB, cut off there" if len(data) >= MAX_TEXT else None
+        return file_text(real, data.decode("utf-8", "replace")).rstrip() or None, cut
 
-    def facts(self, name: str) -> Facts | None:
-        """See Reader. Each is asked once."""
-        if name not in self._answers:
-            ask = self._ask.get(name)
-            self._answers[name] = all_printable(json.loads(json.dumps(ask()))) if ask else None
-        return self._answers[name]
+    def _listing(self, real: str) -> Kept[tuple[str, ...]]:
+        try:
+            return tuple(sorted(map(inline, os.listdir(self.root + real)))), None
+        except NotADirectoryError:
+            return (), None
+        except OSError as error:
+            return (), _why(error)
+
+
+def _why(error: OSError, seconds: float = 0.0) -> str | None:
+    """Why a path that exists could not be read, and how long that took where it was long; None for NO_VALUE."""
+    if error.errno in NO_VALUE:
+        return None
+    why = GONE if error.errno in (errno.ENOENT, errno.ENODEV) else error.strerror or str(error)
+    return f"{why} (after {seconds:.0f} s)" if seconds > SLOW_S else why

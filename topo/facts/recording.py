@@ -1,71 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A live reader that keeps every answer it gave, as a capture."""
+"""What a live reader has read, as a capture."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 from railgauge.topo.facts.capture import SCHEMA, SEEN, Capture, folders
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.redaction.configuration_files import kept
-from railgauge.topo.facts.shapes import FACTS
 
 
-class RecordingReader(LiveReader):
-    """A LiveReader that keeps every text, link, listing and fact it answered with."""
+def capture_of(reader: LiveReader, host: str, environment: Mapping[str, str] | None = None) -> Capture:
+    """Everything read so far, each answer as it was given; `environment`: the settings that apply when it replays.
 
-    def __init__(self, live: LiveReader) -> None:
-        super().__init__(live.root, live._ask)
-        self.texts: dict[str, str] = {}
-        self.links: dict[str, str] = {}
-        self.listed: dict[str, tuple[str, ...]] = {}
-        self.seen: set[str] = set()
+    A folder that was only looked at is kept by a file in it, with the names listed.
+    """
+    from railgauge import __version__
 
-    def text(self, path: str) -> str | None:
-        """See Reader."""
-        text = super().text(path)
-        real = self.realpath(path)
-        if text is not None and real is not None:
-            self.texts[real] = text
-        return text
-
-    def entries(self, path: str) -> tuple[str, ...]:
-        """See Reader."""
-        names = super().entries(path)
-        if (real := self.realpath(path)) is not None:
-            self.listed[real.rstrip("/")] = names
-        return names
-
-    def realpath(self, path: str) -> str | None:
-        """See Reader."""
-        real = super().realpath(path)
-        if real is not None:
-            self.seen.add(real)
-        return real
-
-    def readlink(self, path: str) -> str | None:
-        """See LiveReader."""
-        target = super().readlink(path)
-        if target is not None:
-            self.links[path] = target
-        return target
-
-    def capture(self, host: str) -> Capture:
-        """Everything read so far. A folder that was only looked at is kept by a file in it, with the names listed."""
-        from railgauge import __version__
-
-        texts = dict(self.texts)
-        known = folders((*texts, *self.links, *self.seen))
-        for path, names in self.listed.items():
-            unread = set(names) - known.get(path or "/", set())
-            texts |= {f"{path}/{SEEN}": "\n".join(sorted(unread))} if unread else {}
-        texts |= {f"{path}/{SEEN}": texts.get(f"{path}/{SEEN}", "") for path in self.seen - {*self.texts, *known}}
-        manifest = {
-            "schema": SCHEMA,
-            "host": host,
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "version": __version__,
-            "problems": dict(sorted(self.problems.items())),
-        }
-        facts = {name: self.facts(name) for name in FACTS}
-        made = Capture(manifest=manifest, texts=texts, links=self.links, facts=facts)
-        return replace(made, texts=kept(made))
+    texts = {path: text for path, (text, _) in reader.texts.items() if text is not None}
+    links = {path: target for path, target in reader.links.items() if target is not None}
+    seen = {path for path, (there, _) in reader.there.items() if there}
+    known = folders((*texts, *links, *seen))
+    for path, (names, _) in reader.listings.items():
+        folder = path.rstrip("/")
+        unread = set(names) - known.get(path, set())
+        texts |= {f"{folder}/{SEEN}": "\n".join(sorted(unread))} if unread else {}
+    texts |= {f"{path}/{SEEN}": texts.get(f"{path}/{SEEN}", "") for path in seen - {*texts, *known}}
+    manifest = {
+        "schema": SCHEMA,
+        "host": host,
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "version": __version__,
+        "problems": dict(sorted(reader.problems.items())),
+        "absent": sorted(path for path, real in reader.real.items() if reader.there.get(real or "") == (False, None)),
+        "environment": dict(environment or {}),
+    }
+    made = Capture(manifest=manifest, texts=texts, links=links, facts=dict(reader.answers))
+    return replace(made, texts=kept(made))

@@ -10,6 +10,7 @@ from typing import Any
 Check = Callable[[Any, str], str | None]
 LARGEST = 1 << 63
 LONGEST = 8192  # entries of a list: the cores of the largest kernels
+MOST_PATHS = 100_000  # as an archive may have members (tar_members.py)
 
 
 def _kind(one: type) -> Check:
@@ -20,12 +21,12 @@ def _kind(one: type) -> Check:
     return check
 
 
-def _list(item: Check, length: int | None = None) -> Check:
+def _list(item: Check, length: int | None = None, most: int = LONGEST) -> Check:
     def check(value: Any, name: str) -> str | None:
         if not isinstance(value, list) or length not in (None, len(value)):
             return f"{name} is {str(value)[:40]!r}, wanted a list{f' of {length}' if length is not None else ''}"
-        if len(value) > LONGEST:
-            return f"{name} has {len(value)} entries, at most {LONGEST} are read"
+        if len(value) > most:
+            return f"{name} has {len(value)} entries, at most {most} are read"
         return _first(item(one, f"{name}[{i}]") for i, one in enumerate(value))
 
     return check
@@ -93,12 +94,15 @@ VERBS_DEVICE = _object(
     ports=_list(VERBS_PORT),
 )
 PCI_CONFIG = _object(("size",), size=INTEGER, port=READING, acs=READING, relaxed_ordering=READING, serial=NAME)
+PORT_ERRORS = _object(("device", "port", "counts"), device=TEXT, port=INTEGER, counts=_map(INTEGER))
 SEGMENT = _object(("name", "size_bytes", "age_s"), name=TEXT, size_bytes=INTEGER, age_s=INTEGER, held=READING)
 SHARED_MEMORY = _object(size_bytes=INTEGER, free_bytes=INTEGER, segments=_list(SEGMENT), error=TEXT)
 LIMIT = _optional(_list(INTEGER, 2))
 PROCESS = _object(memlock_bytes=LIMIT, open_files=LIMIT, capabilities=READING, seccomp=READING, numa_error=NAME)
 DOCUMENTS: dict[str, Check] = {
-    "manifest.json": _object(host=TEXT, problems=_map(TEXT), redacted=NAME),
+    "manifest.json": _object(
+        host=TEXT, problems=_map(TEXT), absent=_list(TEXT, most=MOST_PATHS), environment=_map(TEXT), redacted=NAME
+    ),
     "facts/nvml.json": _object(driver=NAME, cuda=READING, gpus=_list(GPU), error=TEXT),
     "facts/cuda.json": _object(gpus=_list(CUDA_GPU), gpu_direct_rdma=_map(READING), dma_buf=_map(READING), error=TEXT),
     "facts/verbs.json": _object(asked=NAME, devices=_list(VERBS_DEVICE), error=TEXT),
@@ -108,7 +112,8 @@ DOCUMENTS: dict[str, Check] = {
     "facts/process.json": PROCESS,
     "facts/fabric_manager.json": _object(release=NAME, error=TEXT),
     "facts/shared_memory.json": SHARED_MEMORY,
-    "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT)),
+    "facts/port_errors_later.json": _object(("ports",), ports=_list(PORT_ERRORS)),
+    "facts/settings.json": _object(environment=_map(TEXT), files=_list(TEXT), folder=TEXT),
 }
 FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.startswith("facts/"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings: what a check saw, how bad it is, what follows from it and how to mend it.
+"""Findings: what a check saw, how bad it is, what follows from it and how to fix it.
 
 A finding tells only what its evidence shows. What could not be looked at is UNKNOWN, and never PASS.
 """
@@ -55,23 +55,6 @@ class Finding:
     line: int | None = None
     since: Since | None = None
     error: str = ""
-
-    def record(self) -> dict[str, Any]:
-        """The finding in a railgauge/findings/1 document; path and line only for a file, since only with a baseline."""
-        place = {"path": self.path, "line": self.line} if self.path is not None else {}
-        since = {"since": str(self.since)} if self.since is not None else {}
-        return {
-            "id": self.id,
-            "level": str(self.level),
-            **since,
-            "host": self.host,
-            "subject": self.subject,
-            **place,
-            "evidence": dict(self.evidence),
-            "message": self.message,
-            "effect": self.effect,
-            "remedy": self.remedy,
-        }
 
 
 def by_line(finding: Finding) -> tuple[bool, int, int, str]:

@@ -4,5 +4,5 @@
 plan.py holds what counts of a machine's channels, nccl_model.py chooses as NCCL does, passing.py tells what
 the channels pass on (load.py: links; network.py: the fabric), cost.py the time (direct exchanges: pairs.py), limit.py
 what limits, slow_links.py what a plan counts on in vain. forecast.py makes the rows, comparison.py compares.
-Ranks on host memory have a model of their own: host_cost.py, host_choice.py; host_plan.py takes what it needs.
+forecast.py takes another model than NCCL's: our engine's is in collectives/cost.
 """

@@ -2,15 +2,13 @@
 """The rows of a prediction: for each size the time, the bandwidths, what runs, and what limits."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.nccl.settings.algorithms import Allowed
-from railgauge.topo.predict import host_choice
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.host_cost import host_cost, ll_up_to
-from railgauge.topo.predict.host_plan import host_ranks, switches_us
 from railgauge.topo.predict.limit import Limit, Limits
 from railgauge.topo.predict.nccl_cost import cost
 from railgauge.topo.predict.nccl_model import channels_used, choose
@@ -51,45 +49,28 @@ class Forecast:
     rows: tuple[Row, ...]
 
 
-def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed) -> Forecast:
-    """Predict each size; UnavailableError for one rank alone, UsageError where the settings allow nothing."""
+Model: TypeAlias = Callable[[Limits, Collective, Allowed], Callable[[int], Row]]
+"""What predicts: of a plan's limits, a collective and what the settings allow, the row of each size in bytes."""
+
+
+def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed, model: Model) -> Forecast:
+    """Predict each size by a model.
+
+    UnavailableError for one rank alone, and for ranks on host memory by NCCL's model; UsageError where the settings
+    allow nothing.
+    """
     if plan.ranks < 2:
         raise UnavailableError("one rank alone exchanges nothing: --nodes 2, or a machine with more ranks")
-    passing = Passing(plan)
-    limits = Limits(passing, collective)
-    row = (_host_row if plan.on_host else _gpu_row)(passing, collective, allowed, limits)
+    row = model(Limits(Passing(plan), collective), collective, allowed)
     return Forecast(plan=plan, collective=collective, rows=tuple(row(size) for size in sizes))
 
 
-def _host_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
-    """Rows of ranks on host memory: railgauge's own engine, which chooses by the same model."""
-    plan, where = passing.plan, host_ranks(passing, collective)
-    usable = host_choice.candidates(collective, allowed, [plan.per_node] * plan.nodes, trees=True)
-    runs = host_choice.quickest(host_choice.modelled(where, collective, usable))
-    by_ll = allowed.protocol(collective, Protocol.LL, trusted=True)
-
-    def row(size: int) -> Row:
-        algorithm = host_choice.chosen(runs, size)
-        is_short = algorithm is Algorithm.ONE_SHOT and size <= ll_up_to(collective, plan.ranks)
-        found = host_cost(where, collective, algorithm, size)
-        found = replace(found, latency_us=found.latency_us + switches_us(plan, collective, algorithm))
-        channels = len(plan.graphs.ring.channels) if algorithm in (Algorithm.RING, Algorithm.TREE) else 1
-        return Row(
-            size=size,
-            cost=found,
-            busbw_gb_per_s=size / found.time_us / 1e3 * collective.factor(plan.ranks),
-            algorithm=algorithm,
-            protocol=Protocol.LL if is_short and by_ll else Protocol.SIMPLE,
-            channels=host_choice.channels_used(size, channels),
-            limit=limits.on_host(found, where, algorithm, size),
-        )
-
-    return row
-
-
-def _gpu_row(passing: Passing, collective: Collective, allowed: Allowed, limits: Limits) -> Callable[[int], Row]:
-    """Rows of GPUs: NCCL's choice."""
+def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Callable[[int], Row]:
+    """The model of GPUs: what NCCL chooses."""
+    passing = limits.passing
     plan = passing.plan
+    if plan.on_host:
+        raise UnavailableError("NCCL has no ranks on host memory: nothing to predict by its model")
 
     def row(size: int) -> Row:
         algorithm, protocol = _chosen(plan, collective, size, allowed)

@@ -7,10 +7,7 @@ from railgauge.topo.nccl.graph.ends import names_of
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind, System
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import pairs
-from railgauge.topo.predict.calibration import HOST_GB_PER_S
 from railgauge.topo.predict.cost import Cost
-from railgauge.topo.predict.host_cost import between_us, copying_us, moves_of
-from railgauge.topo.predict.host_ranks import HostRanks, Moves
 from railgauge.topo.predict.load import Fullest
 from railgauge.topo.predict.nccl_model import channels_most, ring_steps
 from railgauge.topo.predict.network import spine_share
@@ -35,35 +32,27 @@ class Limit:
 
 
 class Limits:
-    """What limits a collective, found once for all sizes: `of` between GPUs, `on_host` between ranks on host memory."""
+    """What limits a collective, found once for all sizes."""
 
     def __init__(self, passing: Passing, collective: Collective) -> None:
+        self.passing = passing
         self._plan = passing.plan
-        self._passing = passing
         self._collective = collective
         self._bandwidth: dict[tuple[Algorithm, Protocol], Limit] = {}
 
     def of(self, cost: Cost, algorithm: Algorithm, protocol: Protocol) -> Limit:
-        """The limit of one size."""
+        """The limit of one size between GPUs."""
         if cost.latency_us > cost.transfer_us:
             return Limit(by=LATENCY, what=_steps(self._plan, self._collective, algorithm))
         key = algorithm, protocol
         if key not in self._bandwidth:
             direct = algorithm is Algorithm.DIRECT
-            self._bandwidth[key] = self._of_pairs() if direct else self._of_channels(algorithm, protocol)
+            self._bandwidth[key] = self.of_pairs() if direct else self.of_channels(algorithm, protocol)
         return self._bandwidth[key]
 
-    def on_host(self, cost: Cost, where: HostRanks, algorithm: Algorithm, size: int) -> Limit:
-        """The limit of one size."""
-        moves = moves_of(where, self._collective, algorithm, size)
-        if cost.latency_us > cost.transfer_us:
-            return Limit(by=LATENCY, what=_in_turn(moves.steps))
-        if between_us(where, moves, size) < copying_us(where, moves, size):
-            return _cores(where, moves)
-        return self._of_pairs() if self._collective.in_pairs else self._of_channels(Algorithm.RING, Protocol.SIMPLE)
-
-    def _of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
-        plan, passing = self._plan, self._passing
+    def of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
+        """What limits the bandwidth of rings and trees."""
+        plan, passing = self._plan, self.passing
         links, found = passing.channels(algorithm), passing.gb_per_s(algorithm, protocol)
         full = passing.fullest(algorithm)
         if passing.running <= links < full.gb_per_s:
@@ -76,19 +65,14 @@ class Limits:
             return Limit(by=BANDWIDTH, what=words, device=str(protocol))
         return _link(plan.system, full)
 
-    def _of_pairs(self) -> Limit:
+    def of_pairs(self) -> Limit:
+        """What limits the bandwidth of messages between pairs."""
         plan, collective = self._plan, self._collective
         within, between = pairs.within(plan, collective), pairs.between(plan, collective)
         spines = pairs.spine_share(plan, collective)
         if between.share / spines <= within.share:
             return _link(plan.system, within)
         return _spines(plan) if spines < 1 else _link(plan.system, between)
-
-
-def _cores(where: HostRanks, moves: Moves) -> Limit:
-    share = f", which {where.turns} ranks share" if where.turns > 1 else ""
-    what = f"a rank puts out and takes in {moves.passed:.3g} bytes for each, at {HOST_GB_PER_S:g} GB/s a core{share}"
-    return Limit(by=BANDWIDTH, what=what, device="cores")
 
 
 def _channels(plan: Plan, gb_per_s: float) -> Limit:
@@ -142,8 +126,9 @@ def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
         between = plan.nodes.bit_length() - 1
         return f"2 x ({plan.per_node - 1} steps within a node + {between} between nodes)"
     steps = ring_steps(collective, plan.ranks)
-    return _in_turn(steps)
+    return in_turn(steps)
 
 
-def _in_turn(steps: int) -> str:
+def in_turn(steps: int) -> str:
+    """So many steps, as what limits."""
     return f"{steps} steps one after the other" if steps > 1 else "one step"

@@ -9,8 +9,8 @@ from railgauge.topo.channels.binding import Binding
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.local_rank import VARIABLES
 from railgauge.topo.nccl.graph.model import Node
-from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.values.node_names import NAME
+from railgauge.topo.values.spans import listed
 
 PORT = re.compile(r"[A-Za-z0-9_.@:-]+")
 LAUNCHERS_NODE = re.compile(r"\+n[0-9]+")
@@ -43,7 +43,7 @@ def port_names(nets: Sequence[Node], all_nets: Sequence[Node]) -> list[str]:
 def binding_lines(bindings: Sequence[Binding], all_nets: Sequence[Node]) -> list[str]:
     """A line a rank: GPU, NUMA node, CPUs and NICs."""
     return [
-        f"  rank {b.rank:<3} GPU{b.gpu.dev:<3} {_numa(b):<8} CPUs {to_list(b.cpus) or 'unknown':<20} "
+        f"  rank {b.rank:<3} GPU{b.gpu.dev:<3} {_numa(b):<8} CPUs {listed(b.cpus) or 'unknown':<20} "
         f"NICs {','.join(port_names(b.nets, all_nets)) or 'none'}"
         for b in bindings
     ]
@@ -65,7 +65,7 @@ def environment(bindings: Sequence[Binding], all_nets: Sequence[Node]) -> str:
     ]
     for b in bindings:
         ports = _ports(b.nets, all_nets)
-        words = [f"RAILGAUGE_CPUS={to_list(b.cpus)}"] if b.cpus else []
+        words = [f"RAILGAUGE_CPUS={listed(b.cpus)}"] if b.cpus else []
         words += [f"RAILGAUGE_NUMA={b.numa}"] if b.numa is not None else []
         words += [f"UCX_NET_DEVICES={ports}"] if ports else []
         lines.append(f"{b.rank}) {'export ' + ' '.join(words) if words else ':'} ;; # GPU{b.gpu.dev}")
@@ -101,7 +101,7 @@ def rankfile(bindings: Sequence[Binding], hosts: Sequence[str]) -> str:
     for place, host in enumerate(hosts):
         for b in bindings:
             rank = place * len(bindings) + b.rank
-            lines.append(f"rank {rank}={host} slot={to_list(b.cores)}")
+            lines.append(f"rank {rank}={host} slot={listed(b.cores)}")
     return "\n".join(lines) + "\n"
 
 
@@ -114,7 +114,7 @@ def slurm(bindings: Sequence[Binding], nodes: int) -> str:
 
 def numactl(bindings: Sequence[Binding]) -> str:
     """What to put before the command of each rank, a line a rank."""
-    return "".join(f"numactl --physcpubind={to_list(b.cpus)}{_memory(b)} # rank {b.rank}\n" for b in bindings)
+    return "".join(f"numactl --physcpubind={listed(b.cpus)}{_memory(b)} # rank {b.rank}\n" for b in bindings)
 
 
 def _memory(binding: Binding) -> str:

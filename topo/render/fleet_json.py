@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison of many nodes as the content of a railgauge/cluster/1 document (docs/json.md)."""
+"""A comparison of many nodes as the content of a railgauge/cluster/1 document (docs/reference/json.md)."""
 
 from typing import Any
 

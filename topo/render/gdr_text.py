@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUDirect RDMA as a matrix, GPUs by NICs, with a legend, and below it the reasons, each with its pairs."""
+"""GPUDirect RDMA as a matrix, GPUs by NICs, with a legend, and below it the findings, each with its pairs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,6 +7,8 @@ from railgauge.topo.findings.cards.gdr import GDR_TRANSFER
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.findings import name
 from railgauge.topo.findings.gdr.pairs import GdrPair
+from railgauge.topo.render.findings import by_subject, lines_of, plain_line, summary
+from railgauge.topo.render.palette import Line
 
 USED = "*"
 LEGEND = """\
@@ -16,15 +18,16 @@ LEGEND = """\
 PROOF = """\
 This is what NCCL would decide; no byte was moved. Proof: a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
 or perftest's ib_write_bw --use_cuda=0 between two nodes."""
-ORDER = (Level.FAIL, Level.WARN, Level.UNKNOWN, Level.INFO, Level.PASS)
-FEW = 6  # pairs that are named for one reason
 
 
-def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> list[str]:
-    """All of it; the reasons alone where there is no pair."""
-    matrix = [*_matrix(pairs), "", *LEGEND.splitlines(), ""] if pairs else []
-    proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
-    return [*matrix, *_reasons(findings), *([PROOF] if pairs and not proven else [])]
+def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> Iterator[Line]:
+    """The matrix with its legend, unless there is no pair, and the findings."""
+    if pairs:
+        proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
+        for text in (*_matrix(pairs), "", *LEGEND.splitlines(), *(() if proven else ("", *PROOF.splitlines())), ""):
+            yield plain_line(text)
+    yield from lines_of(by_subject(findings))
+    yield plain_line(summary(findings))
 
 
 def _matrix(pairs: Sequence[GdrPair]) -> Iterator[str]:
@@ -40,14 +43,3 @@ def _cell(pair: GdrPair) -> str:
     word = "yes" if sending and receiving else "send" if sending else "recv" if receiving else "no"
     distance = "PXN" if pair.sending.relay else pair.sending.distance
     return f"{'?' if pair.unknown else word} {distance}{USED * pair.used}"
-
-
-def _reasons(findings: Sequence[Finding]) -> Iterator[str]:
-    """Each reason once, the worst first, with remedy and effect."""
-    same: dict[tuple[Level, str, str, str], list[str]] = {}
-    for one in findings:
-        same.setdefault((one.level, one.message, one.effect, one.remedy), []).append(one.subject)
-    for (level, message, effect, remedy), subjects in sorted(same.items(), key=lambda entry: ORDER.index(entry[0][0])):
-        more = f" and {len(subjects) - FEW} more" if len(subjects) > FEW else ""
-        yield f"{level} {', '.join(subjects[:FEW])}{more}: {message}"
-        yield from (f"    {title}: {text}" for title, text in (("effect", effect), ("remedy", remedy)) if text)

@@ -14,7 +14,7 @@ from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import Place, places, relation
 from railgauge.topo.nccl.paths.paths import plain_paths
 from railgauge.topo.render.wire_text import nvlinks_text
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 LEGEND = """\
@@ -136,13 +136,13 @@ def _affinity(
     if node.kind is NodeKind.NET:
         return "", "", ""
     if node.kind is NodeKind.HOST:
-        return to_list(node.cpus) or "N/A", str(node.numa), ""
+        return listed(node.cpus) or "N/A", str(node.numa), ""
     place = found.get((node.system, node.bus_id or ""))
     cpu = system.kind(NodeKind.CPU)[place.cpu] if place else None
     if cpu is None:
         return "N/A", "N/A", "N/A"
     numa = "N/A" if cpu.numa is None or cpu.numa < 0 else str(cpu.numa)
-    return to_list(cpu.cpus) or "N/A", numa, _own_numa(inventory, node)
+    return listed(cpu.cpus) or "N/A", numa, _own_numa(inventory, node)
 
 
 def _own_numa(inventory: Inventory | None, node: Node) -> str:

@@ -7,7 +7,7 @@ from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, Node, System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import PciWire, pci_wires
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
@@ -29,7 +29,7 @@ def _node(node: Node, wire: PciWire | None, inventory: Inventory | None) -> dict
     known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
     known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}
     if node.cpus:
-        known["cores"] = to_list(node.cpus)
+        known["cores"] = listed(node.cpus)
     gpu = inventory.gpu(node.bus_id) if inventory and node.sm is not None else None
     if gpu and gpu.name:
         known["model"] = gpu.name

@@ -10,7 +10,7 @@ from railgauge.topo.nvlink_faults import Shortage
 from railgauge.topo.pci_wires import PciWire
 from railgauge.topo.render.names import cpu_family, net_name
 from railgauge.topo.render.wire_text import speed_text
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
@@ -69,9 +69,9 @@ def _facts(node: Node, link: Link | None, known: Known) -> str:
         rank = node.rank if node.rank is not None else "-"
         return f"  GPU{node.dev}{f' {model}' if model else ''} sm {node.sm} rank {rank}"
     if node.kind is NodeKind.HOST:
-        return f"  rank {node.rank} on cores {to_list(node.cpus) or 'unknown'}"
+        return f"  rank {node.rank} on cores {listed(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.CPU:
-        return f"  {_cpu(node)} cores {to_list(node.cpus) or 'unknown'}"
+        return f"  {_cpu(node)} cores {listed(node.cpus) or 'unknown'}"
     if node.kind is NodeKind.NET:
         speed = f" {link.gb_per_s * 8:g} Gb/s" if link else ""
         return f"  {net_name(node)}{speed}{' GPUDirect RDMA' if node.gdr else ''}"

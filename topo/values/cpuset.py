@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of cores in the two spellings of sysfs: lists ("0-3,8") and 32-bit mask words ("ff,ffffffff")."""
+"""Sets of cores in the two spellings of sysfs: lists ("0-3,8", which spans.listed writes) and 32-bit mask
+words ("ff,ffffffff").
+"""
 
 MAX_CORES = 1 << 16  # eight times what any kernel is built for
 WORD = 32  # bits in a word of a mask
@@ -40,17 +42,6 @@ def _number(text: str, base: int) -> int:
         return int(text, base)
     except ValueError:
         raise ValueError(f"{text[:40]!r} is no {'hexadecimal ' if base == 16 else ''}number") from None
-
-
-def to_list(cpus: tuple[int, ...]) -> str:
-    """The shortest cpulist of ascending cores: (0, 1, 2, 8) is "0-2,8"."""
-    runs: list[list[int]] = []
-    for cpu in cpus:
-        if runs and runs[-1][1] == cpu - 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 def to_mask(cpus: tuple[int, ...], size: int) -> str:

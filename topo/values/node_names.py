@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
 """What a host can be called, and what neither a program's options nor a shell take for more."""

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers in the texts of sysfs and procfs; what is none is None and never an error."""
+"""Numbers in texts: whole ones, as sysfs and procfs have them; at the head of a text, as C and so NCCL reads them in
+XML and in settings; and in names, which people expect in their order.
+"""
 
 import re
 
 WHOLE = re.compile(r"-?[0-9]{1,18}")
+NUMBER = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
+DECIMAL = re.compile(r"\s*([+-]?[0-9]{1,9})")
+MOST_DIGITS, BEYOND = 24, 1 << 64
+PARTS = re.compile(r"(\D*)(\d{0,18})")
 
 
 def whole(text: str | None) -> int | None:
@@ -15,3 +21,28 @@ def not_negative(text: str | None) -> int | None:
     """As `whole`, None for a negative number too, with which the kernel says that there is none (numa_node: -1)."""
     number = whole(text)
     return None if number is None or number < 0 else number
+
+
+def strtol(text: str) -> int | None:
+    """With base 0: 0x10, 020 and 16 are equal; None without a digit.
+
+    Of more than MOST_DIGITS digits it is 2^64 or its negative, which no 64 bits hold.
+    """
+    found = NUMBER.match(text)
+    if found is None:
+        return None
+    sign, digits = found.groups()
+    base = 16 if digits[1:2] in ("x", "X") else 8 if digits.startswith("0") else 10
+    value = int(digits, base) if len(digits) <= MOST_DIGITS else BEYOND
+    return -value if sign == "-" else value
+
+
+def atoi(text: str) -> int:
+    """With base 10; 0 without a digit."""
+    found = DECIMAL.match(text)
+    return int(found[1]) if found else 0
+
+
+def natural(name: str) -> list[tuple[str, int]]:
+    """A key to sort names by: texts as texts, numbers in them as numbers."""
+    return [(letters, int(digits or 0)) for letters, digits in PARTS.findall(name)]

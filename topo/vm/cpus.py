@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
-from railgauge.topo.values.cpuset import from_list, from_mask, to_list, to_mask
+from railgauge.topo.values.cpuset import from_list, from_mask, to_mask
 from railgauge.topo.xml.topology import Topology
 
 
@@ -51,7 +51,7 @@ def parsed_cpu_map(
         if node not in known:
             raise UsageError(f"--cpu-map {text!r}: the devices are on these nodes of the host: {', '.join(known)}")
         if missing := tuple(core for core in wanted if core not in cores):
-            raise UsageError(f"--cpu-map {text!r}: the guest has no core {to_list(missing)}")
+            raise UsageError(f"--cpu-map {text!r}: the guest has no core {listed(missing)}")
         if any(set(wanted) & set(others) for others in found.values()):
             raise UsageError(f"--cpu-map {text!r}: these cores are another node's already")
         found[node] = wanted

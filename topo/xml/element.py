@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 LARGEST = 1 << 64
 LARGEST_COUNT = 1_000_000  # links, lanes, MB/s of a chip-to-chip link

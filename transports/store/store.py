@@ -3,7 +3,7 @@
 
 Names and semantics are torch.distributed.Store's, so that what is known about those holds here: `get` and `wait` wait
 for a key to be there, `add` counts in decimal text, `compare_set` takes an empty expectation for a key that is absent.
-docs/stores.md has the differences.
+docs/internals/stores.md has the differences.
 """
 
 from abc import ABC, abstractmethod

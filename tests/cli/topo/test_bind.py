@@ -10,7 +10,7 @@ from tests.cli.command import clean_environment, command, railgauge
 
 from railgauge.cli.topo.bind import binding_of
 from railgauge.topo.machine import load_machine
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 
 CPUS = sorted(os.sched_getaffinity(0))
 SHOW = 'echo "$(grep Cpus_allowed_list /proc/self/status | cut -f2) $CUDA_VISIBLE_DEVICES"'
@@ -64,7 +64,7 @@ def test_unknown_cpus_leave_the_command_unbound(tmp_path):
     path.write_text(described(None))
     done = bind(str(path), "--rank", "0", "--mem", "--", "sh", "-c", SHOW)
     assert "not bound" in done.stderr
-    assert done.stdout.strip() == to_list(tuple(CPUS))
+    assert done.stdout.strip() == listed(tuple(CPUS))
 
 
 def test_what_cannot_be_bound(machine):

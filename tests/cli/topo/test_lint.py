@@ -13,7 +13,7 @@ from railgauge.topo.files.compression import pack
 from railgauge.topo.findings.topology_file.rules import RULES
 from railgauge.topo.findings.topology_file.topo_file_faulty import RULE as FAULTY
 
-DOCS = Path(__file__).parents[3] / "docs" / "topo-lint.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "topo-lint.md"
 SELF = ("0000:81:00.0", "0000:11:00.0")
 OVERLAP = ("ffff0000", "0000ffff")
 

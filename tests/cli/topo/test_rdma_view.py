@@ -8,7 +8,7 @@ from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.facts.capture import dumps
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 
 MAPPED = "0000:0000:0000:0000:0000:ffff:c000:0207"
@@ -20,10 +20,10 @@ def captured(tmp_path, *devices: str) -> str:
     for number, name in enumerate(devices):
         tree.device(name, f"0000:{number + 16:x}:00.0")
         tree.port(name, gids={0: (MAPPED, "RoCE v2", f"eth{number}")}, **ROCE)
-    reader = RecordingReader(LiveReader(str(tree.root)))
+    reader = LiveReader(str(tree.root))
     read_rdma(reader)
     file = tmp_path / "machine.capture"
-    file.write_bytes(dumps(reader.capture("gpu-1")))
+    file.write_bytes(dumps(capture_of(reader, "gpu-1")))
     return str(file)
 
 

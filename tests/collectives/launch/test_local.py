@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local launcher's own answers; runs with it are tests/cli/test_run*.py."""
+"""The local launcher's own answers; runs with it are tests/cli/run/."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounds of a timeout hold for the command line (tests/cli/test_run.py) and for programs."""
+"""The bounds of a timeout hold for the command line (tests/cli/run/test_run.py) and for programs."""
 
 from datetime import timedelta
 

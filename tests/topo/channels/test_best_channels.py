@@ -11,7 +11,7 @@ from railgauge import _native
 
 TOP = 48.0
 SLACK = 5e-3  # a search stops a thousandth below its goal, crosses NICs for no less, and rounds speeds down
-SLACK_WITH_NICS = 2e-2  # docs/graph-bound.md says so
+SLACK_WITH_NICS = 2e-2  # docs/how-it-works/graph-bound.md says so
 
 
 def search(case, pattern, cross_nic=2, others=(), wanted=()):

@@ -14,7 +14,7 @@ from railgauge.topo import machine
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import SCHEMA, Capture, CaptureReader, dumps, loads
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.files.compression import WRITERS
 from railgauge.topo.machine import load_machine, record
 from railgauge.topo.nccl.detect.scan import scan
@@ -34,9 +34,9 @@ def test_a_synthetic_machine_replays(tmp_path):
     made.numa(0, "0-3", "f")
     made.gpu("0000:00:01.0", "0000:01:00.0", "0000:02:00.0", "0000:03:00.0", links=("FFFFFFFF:FF:FF.0",))
     made.nic("eth0", "0000:00:01.0", "0000:01:00.0", "0000:02:01.0", "0000:04:00.0")
-    reader = RecordingReader(made.reader())
+    reader = made.reader()
     live = scan(reader, {})
-    save(reader.capture("synthetic"), str(tmp_path / "c.tar.gz"))
+    save(capture_of(reader, "synthetic"), str(tmp_path / "c.tar.gz"))
     replayed = scan(CaptureReader(load(str(tmp_path / "c.tar.gz"))), {})
     assert topology_file.dumps(replayed.topology) == topology_file.dumps(live.topology)
     assert (replayed.warnings, replayed.topology.numa) == (live.warnings, live.topology.numa)
@@ -44,9 +44,9 @@ def test_a_synthetic_machine_replays(tmp_path):
 
 def test_a_folder_that_was_empty_replays_empty(tmp_path):
     (tmp_path / "sys/class/infiniband").mkdir(parents=True)
-    reader = RecordingReader(LiveReader(str(tmp_path)))
+    reader = LiveReader(str(tmp_path))
     assert reader.entries("/sys/class/infiniband") == ()
-    save(reader.capture("x"), str(tmp_path / "c.tar.gz"))
+    save(capture_of(reader, "x"), str(tmp_path / "c.tar.gz"))
     replayed = CaptureReader(load(str(tmp_path / "c.tar.gz")))
     assert replayed.entries("/sys/class/infiniband") == ()
     assert replayed.realpath("/sys/class/infiniband") == "/sys/class/infiniband"
@@ -159,19 +159,19 @@ def test_every_written_format_reads_the_same(suffix):
 def test_a_listing_replays_though_nothing_in_it_was_read(tmp_path):
     for name in ("mlx5_0", "mlx5_1"):
         (tmp_path / "sys/class/infiniband" / name).mkdir(parents=True)
-    reader = RecordingReader(LiveReader(str(tmp_path)))
+    reader = LiveReader(str(tmp_path))
     names = reader.entries("/sys/class/infiniband")
     assert reader.realpath("/sys/class/infiniband/mlx5_1") is not None
-    replayed = CaptureReader(loads(dumps(reader.capture("x")), "x"))
+    replayed = CaptureReader(loads(dumps(capture_of(reader, "x")), "x"))
     assert replayed.entries("/sys/class/infiniband") == names == ("mlx5_0", "mlx5_1")
     assert replayed.entries("/sys/class/infiniband/mlx5_1") == ()
 
 
 def test_a_problem_is_met_again_where_it_was_met(tmp_path):
     (tmp_path / "a").write_text("x")
-    reader = RecordingReader(LiveReader(str(tmp_path)))
+    reader = LiveReader(str(tmp_path))
     reader.problems["/a"] = "Input/output error"
-    replayed = CaptureReader(loads(dumps(reader.capture("x")), "x"))
+    replayed = CaptureReader(loads(dumps(capture_of(reader, "x")), "x"))
     assert replayed.problems == {}
     assert replayed.text("/a") is None
     assert replayed.problems == {"/a": "Input/output error"}

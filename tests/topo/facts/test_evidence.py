@@ -11,7 +11,7 @@ from tests.topo.facts.sources.test_pci_config import config
 from railgauge.topo.facts.capture import CaptureReader, dumps, loads
 from railgauge.topo.facts.evidence import Evidence
 from railgauge.topo.facts.foreign_tree import tree_reader
-from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.recording import capture_of
 
 
 def tree(root: Path) -> None:
@@ -41,9 +41,9 @@ def tree(root: Path) -> None:
 
 def test_a_capture_answers_as_the_tree_that_it_was_made_of(tmp_path):
     tree(tmp_path)
-    recording = RecordingReader(tree_reader(str(tmp_path)))
+    recording = tree_reader(str(tmp_path))
     Evidence(recording).read_all()
-    replayed = Evidence(CaptureReader(loads(dumps(recording.capture("there")), "there")))
+    replayed = Evidence(CaptureReader(loads(dumps(capture_of(recording, "there")), "there")))
     direct = Evidence(tree_reader(str(tmp_path)))
     names = [name for name, value in vars(Evidence).items() if isinstance(value, cached_property)]
     assert {name: getattr(replayed, name) for name in names} == {name: getattr(direct, name) for name in names}

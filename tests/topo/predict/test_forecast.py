@@ -13,21 +13,18 @@ from hypothesis import strategies as st
 from tests.topo.predict.planned import plan, planned
 
 from railgauge.topo.channels.graph import Channel
-from railgauge.topo.channels.search import search
 from railgauge.topo.compare.what_if import edited
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.predict.fabric import Fabric, Kind
-from railgauge.topo.predict.forecast import forecast
+from railgauge.topo.predict.forecast import forecast, nccl_rows
 from railgauge.topo.predict.load import of_channels
-from railgauge.topo.predict.plan import Plan
 from railgauge.topo.predict.slow_links import slow_links
 
 ANY = read_allowed({})
@@ -39,7 +36,7 @@ COLLECTIVES = st.sampled_from(list(Collective))
 
 
 def rows(where, *sizes, collective=Collective.ALL_REDUCE, allowed=ANY):
-    return forecast(where, collective, sizes, allowed).rows
+    return forecast(where, collective, sizes, allowed, nccl_rows).rows
 
 
 def errors(use):
@@ -171,49 +168,6 @@ def test_settings_bound_the_channels_that_run():
     assert rows(where, LARGE)[0].channels > rows(few, LARGE)[0].channels == 4
 
 
-def host_plan(name="@intel-2s", ranks=4, nodes=1):
-    system = build_system(load_machine(name).topology, host_ranks=ranks)
-    return Plan(system=system, table=paths(system), graphs=search(system, nodes=nodes), nodes=nodes)
-
-
-HOSTS = {nodes: host_plan(nodes=nodes) for nodes in (1, 2, 5)}
-
-
-def test_host_ranks_of_one_node_take_turns_on_its_cores():
-    small, large = rows(host_plan(), 8, LARGE)
-    assert (small.algorithm, small.limit.by, small.limit.what) == ("one-shot", "latency", "one step")
-    assert (large.algorithm, large.limit.by, large.limit.device) == ("two-shot", "bandwidth", "cores")
-    cores = sum(len(rank.cpus) for rank in host_plan().system.ranks)
-    (crowded,) = rows(host_plan(ranks=2 * cores), LARGE)
-    assert crowded.limit.what.endswith("a core, which 2 ranks share")
-
-
-def test_host_ranks_of_several_nodes_have_rings_and_trees_and_the_planned_bandwidth():
-    where = host_plan("@laptop", ranks=2, nodes=4)
-    small, large = rows(where, 8, LARGE)
-    assert (small.algorithm, small.limit.by, small.channels) == ("recursive_doubling", "latency", 1)
-    assert large.limit.device == "NIC0"
-    # Of 2 ranks on a node each has its half to take across: 3/2 of the data leave a node, of a ring's 8 ranks 7/4.
-    assert large.algorithm == "hierarchical"
-    total = where.graphs.ring.total(4)
-    assert total < large.busbw_gb_per_s < total * (7 / 4) / (3 / 2)
-    (ring,) = rows(where, LARGE, allowed=RING)
-    assert ring.busbw_gb_per_s == pytest.approx(where.graphs.ring.total(4), rel=0.01)
-    assert ring.channels == len(where.graphs.ring.channels)
-    (pairs,) = rows(where, 8, collective=Collective.ALL_TO_ALL)
-    assert pairs.algorithm == "pairs"
-
-
-@settings(deadline=None)
-@given(COLLECTIVES, st.sampled_from([1, 2, 5]), st.integers(0, 1 << 34))
-def test_rows_of_host_ranks_follow_from_their_times(collective, nodes, size):
-    where = HOSTS[nodes]
-    (row,) = rows(where, size, collective=collective)
-    assert row.time_us > 0
-    assert row.busbw_gb_per_s == pytest.approx(size / row.time_us / 1e3 * collective.factor(where.ranks))
-    assert row.limit.by == ("latency" if row.cost.latency_us > row.cost.transfer_us else "bandwidth")
-
-
 def test_a_node_that_nccl_takes_apart_is_filled_by_its_way_to_the_nics():
     where = plan("@pcie-switch")
     assert where.graphs.ring.channels[0].nets
@@ -308,7 +262,7 @@ def test_a_worse_machine_is_never_faster_with_the_same_algorithm(name, sets, dro
 def test_a_change_that_makes_it_faster_says_why():
     whole = load_machine("@a100-4gpu").topology
     before, after = (
-        forecast(planned(machine, 2), Collective.ALL_REDUCE, [LARGE], ANY)
+        forecast(planned(machine, 2), Collective.ALL_REDUCE, [LARGE], ANY, nccl_rows)
         for machine in (whole, edited(whole, ["NIC0.width=8"]))
     )
     compared = Comparison(edits=("NIC0.width=8",), before=before, after=after)
@@ -319,7 +273,7 @@ def test_a_change_that_makes_it_faster_says_why():
 def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
     whole = load_machine("@dgx-a100")
     before, after = (
-        forecast(planned(machine, 1), Collective.ALL_REDUCE, [LARGE], RING)
+        forecast(planned(machine, 1), Collective.ALL_REDUCE, [LARGE], RING, nccl_rows)
         for machine in (whole.topology, edited(whole.topology, [], ["GPU7"]))
     )
     compared = Comparison(edits=("drop GPU7",), before=before, after=after)

@@ -22,9 +22,9 @@ LOADED = Path("/tmp/modules")
 FIRST_PORT = 29500
 WAIT_S = 180
 OF_RUNS = (
-    "railgauge.cli.run",
-    "railgauge.cli.run_list",
-    "railgauge.cli.link",
+    "railgauge.cli.run.command",
+    "railgauge.cli.run.listing",
+    "railgauge.cli.link.command",
     "railgauge.collectives.link.process",
     "railgauge.collectives.process_group",
     "railgauge.collectives.run",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine described by hand: machine.toml (docs/fixtures.md) becomes the capture that it would have given."""
+"""A machine described by hand: machine.toml (docs/reference/fixtures.md) becomes the capture it would have given."""

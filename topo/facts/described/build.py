@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a machine description to the capture that the machine would have given. The format: docs/fixtures.md."""
+"""From a machine description to the capture the machine would have given. The format: docs/reference/fixtures.md."""
 
 import os
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPUs of a described machine: what NVML and CUDA would answer, in the shapes of docs/capture.md."""
+"""The GPUs of a described machine: what NVML and CUDA would answer, in the shapes of docs/reference/capture.md."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -7,7 +7,8 @@ from railgauge.topo.facts.described.files import Files
 from railgauge.topo.facts.described.section import Section
 from railgauge.topo.facts.sources.cpuinfo import CPUINFO
 from railgauge.topo.facts.sources.sysfs_numa import NODES
-from railgauge.topo.values.cpuset import to_list, to_mask
+from railgauge.topo.values.cpuset import to_mask
+from railgauge.topo.values.spans import listed
 
 NR_CPUS = 8192  # the most that Linux is built for
 LOCAL, REMOTE = 10, 21  # distances of ACPI's SLIT, usual values
@@ -102,12 +103,12 @@ def host_files(host: Host, files: Files) -> None:
 
 def _numa_files(host: Host, files: Files) -> None:
     everyone = tuple(sorted(core for cores in host.numa.values() for core in cores))
-    files.text("/sys/devices/system/cpu/online", to_list(everyone))
-    files.text(f"{NODES}/online", to_list(tuple(sorted(host.numa))))
+    files.text("/sys/devices/system/cpu/online", listed(everyone))
+    files.text(f"{NODES}/online", listed(tuple(sorted(host.numa))))
     size = max(everyone, default=0) + 1
     for node, cores in host.numa.items():
         texts = {
-            "cpulist": to_list(cores),
+            "cpulist": listed(cores),
             "cpumap": to_mask(cores, size),
             "distance": " ".join(str(LOCAL if other == node else REMOTE) for other in host.numa),
         }

@@ -12,7 +12,7 @@ LAYERS = ("Ethernet", "InfiniBand")
 STATES = ("ACTIVE", "INIT", "DOWN")
 RATE = re.compile(r"[0-9]{1,5}(?:\.[0-9])? Gb/sec")
 FIELD = re.compile(r"\{([^{}]*)\}")
-FIELDS = ("domain", "bus", "slot", "function", "n", "i")  # what stands in braces in a pattern: docs/fixtures.md
+FIELDS = ("domain", "bus", "slot", "function", "n", "i")  # in braces in a pattern: docs/reference/fixtures.md
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.reader import follow
-from railgauge.topo.facts.sources.nccl_settings import CONF_FILE, HOST_FILE, is_setting, read_settings
+from railgauge.topo.facts.sources.nccl_settings import CONF_FILE, HOST_FILE, in_folder, is_setting, read_settings
 from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL
 
 PART = re.compile(
@@ -35,9 +35,11 @@ def kept(capture: Capture) -> dict[str, str]:
 def own_files(capture: Capture) -> Mapping[str, Callable[[str], str]]:
     """NCCL's files on the machine, each with what keeps of its text what NCCL reads."""
     answer = capture.facts.get("settings") or {}
-    settings = {one.name: one.value for one in read_settings(CaptureReader(capture)) or ()}
+    reader = CaptureReader(capture)
+    settings = {one.name: one.value for one in read_settings(reader) or ()}
     configuration = (HOST_FILE, *answer.get("files", ()), *filter(None, [settings.get(CONF_FILE)]))
     topology = (VIRTUAL, *filter(None, [settings.get(SETTING)]))
+    configuration, topology = (tuple(in_folder(reader, name) for name in names) for names in (configuration, topology))
     return dict.fromkeys(topology, only_elements) | dict.fromkeys(configuration, only_settings)
 
 

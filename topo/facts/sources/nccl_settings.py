@@ -16,6 +16,9 @@ PREFIX = "NCCL_"
 OTHERS = ("TORCH_NCCL_", "GLOO_SOCKET_IFNAME", "UCX_NET_DEVICES", "TP_SOCKET_IFNAME")
 """Of other programs, and often taken for NCCL's or set beside them."""
 CONF_FILE, USER_FILE, HOST_FILE = "NCCL_CONF_FILE", "~/.nccl.conf", "/etc/nccl.conf"
+FILES = (CONF_FILE, "NCCL_TOPO_FILE")
+"""Settings that name a file which is read to describe a machine."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 LONGEST = 1023  # characters of a name or value in a file that NCCL takes
 ENVIRONMENT, ASKED = "environment", "--set"
 
@@ -35,9 +38,27 @@ class Setting:
 
 
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """The settings in an environment, and the files that NCCL would read, the first that counts first."""
+    """The settings in an environment, and the files that NCCL would read, the first that counts first.
+
+    "folder" is where relative names of files start; only told where a setting holds one.
+    """
     own = {name: value for name, value in sorted(environment.items()) if name.startswith((PREFIX, *OTHERS))}
-    return {"environment": own, "files": [environment.get(CONF_FILE) or os.path.expanduser(USER_FILE), HOST_FILE]}
+    relative = any(name in FILES and not os.path.isabs(value) for name, value in own.items() if value)
+    return {
+        "environment": own,
+        "files": [environment.get(CONF_FILE) or os.path.expanduser(USER_FILE), HOST_FILE],
+        **({"folder": os.getcwd()} if relative else {}),
+    }
+
+
+def in_folder(reader: Reader, name: str) -> str:
+    """The absolute path of a file that a setting names."""
+    return os.path.join((reader.facts("settings") or {}).get("folder", "/"), name)
+
+
+def of_nccl(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of an environment that change what NCCL detects on a machine."""
+    return {name: value for name, value in sorted(environment.items()) if name.startswith(PREFIX) or name == VISIBLE}
 
 
 def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
@@ -48,7 +69,7 @@ def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
     own = answer.get("environment", {})
     found = {name: Setting(name=name, value=value, origin=ENVIRONMENT) for name, value in own.items()}
     for path in answer.get("files", ()):
-        for name, value in _lines(reader.text(path) or ""):
+        for name, value in _lines(reader.text(in_folder(reader, path)) or ""):
             found.setdefault(name, Setting(name=name, value=value, origin=path))
     return tuple(found[name] for name in sorted(found))
 

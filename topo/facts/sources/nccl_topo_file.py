@@ -7,7 +7,7 @@ NCCL's function: `ncclTopoGetSystem`. What comes of it is topo_file.py.
 from dataclasses import dataclass
 
 from railgauge.topo.facts.reader import Reader
-from railgauge.topo.facts.sources.nccl_settings import read_settings
+from railgauge.topo.facts.sources.nccl_settings import in_folder, read_settings
 
 SETTING = "NCCL_TOPO_FILE"
 VIRTUAL = "/var/run/nvidia-topologyd/virtualTopology.xml"  # where NCCL looks without the setting
@@ -24,7 +24,12 @@ class NamedFile:
 def read_topo_file(reader: Reader) -> NamedFile | None:
     """The file in force on the machine; None without one. A setting without a name keeps the daemon's out too."""
     named = next((one.value for one in read_settings(reader) or () if one.name == SETTING), None)
+    return named_file(reader, named)
+
+
+def named_file(reader: Reader, named: str | None) -> NamedFile | None:
+    """The file in force where the setting is `named`, None where it is not set."""
     if named is not None:
-        return NamedFile(path=named, text=reader.text(named)) if named else None
+        return NamedFile(path=named, text=reader.text(in_folder(reader, named))) if named else None
     provided = reader.text(VIRTUAL)
     return None if provided is None else NamedFile(path=VIRTUAL, text=provided)

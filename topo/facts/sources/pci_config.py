@@ -6,13 +6,14 @@ The kernel shows all of it (4096 bytes) to root alone, others see 64. Layout: PC
 names as in the kernel's pci_regs.h.
 """
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, PCI_BRIDGE
-from railgauge.topo.facts.reader import Facts
+from railgauge.topo.facts.reader import Facts, LiveReader
 from railgauge.topo.facts.sources.sysfs_pci import DEVICES
 
 KINDS = (PCI_BRIDGE, DISPLAY, NETWORK)
@@ -45,14 +46,12 @@ class PciConfig:
         return self.size >= WHOLE
 
 
-def live_pci_config(root: str = "") -> dict[str, Any]:
-    """{"functions": {bus id: {"size", "port", "acs", "relaxed_ordering", "serial"}}} of the files below `root`."""
-    folder = root + DEVICES
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        return {"error": f"{DEVICES}: {error.strerror}"}
-    found = {name: _look(f"{folder}/{name}") for name in names}
+def live_pci_config(reader: LiveReader) -> dict[str, Any]:
+    """{"functions": {bus id: {"size", "port", "acs", "relaxed_ordering", "serial"}}} of the files that it reads."""
+    names = reader.entries(DEVICES)
+    if reader.realpath(DEVICES) is None or DEVICES in reader.problems:
+        return {"error": f"{DEVICES}: {reader.problems.get(DEVICES, os.strerror(errno.ENOENT))}"}
+    found = {name: _look(reader, f"{DEVICES}/{name}") for name in names}
     return {"functions": {name: answer for name, answer in found.items() if answer}}
 
 
@@ -64,12 +63,11 @@ def recorded_pci_config(files: Mapping[str, bytes]) -> dict[str, Any]:
     return {"functions": functions} if functions else {}
 
 
-def _look(path: str) -> dict[str, Any] | None:
+def _look(reader: LiveReader, folder: str) -> dict[str, Any] | None:
+    if not (reader.text(f"{folder}/class") or "").startswith(KINDS):
+        return None
     try:
-        with open(f"{path}/class", encoding="ascii", errors="replace") as file:
-            if not file.read().startswith(KINDS):
-                return None
-        with open(f"{path}/config", "rb", buffering=0) as config:
+        with open(f"{reader.root}{reader.realpath(folder)}/config", "rb", buffering=0) as config:
             return decode(config.read(WHOLE))
     except OSError:
         return None

@@ -4,13 +4,14 @@
 Kernel: Documentation/ABI/stable/sysfs-class-infiniband; hw_counters are those of mlx5 and of rdma-core's drivers.
 """
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from railgauge.topo.facts.reader import Reader
+from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.sources.sysfs_infiniband import CLASS
-from railgauge.topo.values.natural_order import natural
-from railgauge.topo.values.number import whole
+from railgauge.topo.values.number import natural, whole
 
 ERRORS = {
     "counters": (
@@ -34,6 +35,9 @@ ERRORS = {
     ),
 }
 
+BETWEEN_S = 1.0
+"""Seconds from the first reading to the second."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortErrors:
@@ -42,6 +46,21 @@ class PortErrors:
     device: str
     port: int
     counts: Mapping[str, int]
+
+
+def live_later() -> dict[str, Any]:
+    """{"ports": [{"device", "port", "counts"}, ...]}: the counters of this machine as they stand BETWEEN_S later.
+
+    A second reading on purpose, of a reader of its own: whether a counter rises, one does not tell.
+    """
+    time.sleep(BETWEEN_S)
+    return {"ports": [asdict(port) for port in read_port_errors(LiveReader())]}
+
+
+def read_later(reader: Reader) -> tuple[PortErrors, ...]:
+    """The second reading; none where nobody took one."""
+    answer = reader.facts("port_errors_later") or {"ports": ()}
+    return tuple(PortErrors(**port) for port in answer["ports"])
 
 
 def read_port_errors(reader: Reader) -> tuple[PortErrors, ...]:

@@ -12,8 +12,7 @@ from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.sysfs_net import CLASS as NET
 from railgauge.topo.facts.sources.sysfs_pci import is_placed
 from railgauge.topo.values.busid import is_bus_id
-from railgauge.topo.values.natural_order import natural
-from railgauge.topo.values.number import not_negative, whole
+from railgauge.topo.values.number import natural, not_negative, whole
 
 CLASS = "/sys/class/infiniband"
 VIRTUAL = "/sys/devices/virtual/"  # where the kernel puts devices that no hardware is behind

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.facts.reader import Facts, Reader
 from railgauge.topo.facts.sources.sysfs_pci import is_placed, pci_function
-from railgauge.topo.values.number import whole
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol, whole
 
 CLASS = "/sys/class/net"
 MAX_CONNECTIONS = 65_536  # MAX_SOCKETS * MAX_THREADS of NCCL's socket transport, as dumped

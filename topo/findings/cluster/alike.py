@@ -8,7 +8,7 @@ from functools import cached_property
 from railgauge.topo.compare.inventory_sheet import SETTINGS
 from railgauge.topo.compare.sheet import Item
 from railgauge.topo.findings.cluster.node import Sheet
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 Key = tuple[str, str]
 """An item's kind and id."""

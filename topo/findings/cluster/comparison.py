@@ -19,8 +19,8 @@ from railgauge.topo.findings.cluster.node import Node, Sheet
 from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, Subject
 from railgauge.topo.findings.cluster.routes import Routed, route_changes
 from railgauge.topo.findings.cluster.vote import Ballot, Vote, is_made_up
-from railgauge.topo.values.natural_order import natural
 from railgauge.topo.values.node_names import folded
+from railgauge.topo.values.number import natural
 
 PRESENCE, MOVED = "presence", "id"
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from railgauge.topo.errors import Error, InputError, UnavailableError, described
 from railgauge.topo.findings.cluster.node import Look, Node, Sheet, read_node
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 from railgauge.topo.values.printable import MARK
 
 CAPTURES = (".tar.zst", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar")

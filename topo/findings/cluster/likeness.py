@@ -17,6 +17,7 @@ from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
 from railgauge.topo.findings.node.host_id_collision import SETTING as HOST_ID
 
 CPUINFO = "/proc/cpuinfo"
+VOLATILE = ("interfaces", "shared_memory", "port_errors_later")
 LEFT_OUT = re.compile(r"/(?:hw_)?counters/|/node_desc$|/(?:sm_)?lid$")
 CLOCK = re.compile(r"^(?:cpu MHz|bogomips)\b.*$", re.MULTILINE | re.IGNORECASE)
 OWN = re.compile(r"[0-9A-Fa-f:-]{17,}")  # a MAC is the shortest; GUIDs, GIDs and UUIDs are longer, bus ids shorter
@@ -30,9 +31,7 @@ def likeness(capture: Capture) -> str:
     texts |= {path: "" for path in (HOSTNAME, BOOT_ID) if path in texts}
     if CPUINFO in texts:
         texts[CPUINFO] = _processors(texts[CPUINFO])
-    facts: dict[str, object] = {
-        name: answer for name, answer in capture.facts.items() if name not in ("interfaces", "shared_memory")
-    }
+    facts: dict[str, object] = {name: answer for name, answer in capture.facts.items() if name not in VOLATILE}
     facts["settings"] = _settings(capture.facts.get("settings"))
     facts["interfaces"] = _interfaces(capture.facts.get("interfaces"))
     texts = dict(sorted(texts.items()))

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from itertools import chain, permutations, product
 
 from railgauge.topo.findings.cluster.endpoints import Endpoint, Use
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 Way = tuple[int, int]
 """From one of a node's endpoints to one of another's, by their places."""

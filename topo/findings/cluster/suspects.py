@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from railgauge.topo.findings.cluster.reach import Pair
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 
 class Part(StrEnum):

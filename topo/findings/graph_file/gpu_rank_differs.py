@@ -10,7 +10,7 @@ from railgauge.topo.findings.cards.graph_file import GPU_RANK
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.graph_file.graph_file import GraphFile, named
 from railgauge.topo.findings.graph_file.rule import Rule
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 
 def _check(file: GraphFile) -> Iterator[Finding]:

@@ -13,7 +13,6 @@ from railgauge.topo.facts.evidence import Evidence
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_host_file
-from railgauge.topo.facts.sources.port_errors import PortErrors, read_port_errors
 from railgauge.topo.facts.sources.sysfs_net import addressed
 from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
 from railgauge.topo.findings.topology_file.elements import TopoFile, of_machine, parsed, read
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 class Case:
     """One machine, live or recorded, or a topology file alone.
 
-    reader: of the machine's files and answers, None for a topology file. live: it is this machine, so that a rule of
-    a higher cost may ask it more than was read, up to `cost` (rule.py). topo_file: a topology file that it is to begin
+    reader: of the machine's files and answers, None for a topology file. cost: how much a rule may ask (rule.py).
+    topo_file: a topology file that it is to begin
     with. gpus: those that are looked at, by NVML's index; None for all. settings: in place of those in force there.
     baseline: what was known of the machine when it was as it should be; None where nothing is compared.
     """
@@ -43,7 +42,6 @@ class Case:
         self,
         machine: Machine,
         *,
-        live: bool = False,
         cost: int = 1,
         topo_file: str | None = None,
         gpus: tuple[int, ...] | None = None,
@@ -53,7 +51,6 @@ class Case:
         self.machine = machine
         self.host = machine.host
         self.reader: Reader | None = machine.reader
-        self.live = live
         self.cost = cost
         self.baseline = baseline
         self._topo_file = topo_file
@@ -62,9 +59,7 @@ class Case:
 
     def under(self, settings: tuple[Setting, ...]) -> "Case":
         """The same machine under other settings."""
-        return Case(
-            self.machine, live=self.live, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings
-        )
+        return Case(self.machine, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings)
 
     @cached_property
     def inventory(self) -> Inventory | None:
@@ -115,10 +110,6 @@ class Case:
         """
         facts = self.reader.facts("interfaces") if self.reader else None
         return None if self.reader is None or facts is None or "error" in facts else addressed(self.reader)
-
-    def read_port_errors(self) -> tuple[PortErrors, ...]:
-        """The error counters of RDMA ports as they are now."""
-        return read_port_errors(self.reader) if self.reader else ()
 
     @cached_property
     def steering(self) -> Steering:

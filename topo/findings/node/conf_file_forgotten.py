@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.facts.sources.nccl_settings import Setting
+from railgauge.topo.facts.sources.nccl_settings import Setting, in_folder
 from railgauge.topo.findings.cards.settings import CONF_FILE_FORGOTTEN
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -35,8 +35,10 @@ def harm_in_file(case: Case, setting: Setting) -> Harm:
 
     What binds every job is a fault there, where the environment of one job may do so.
     """
-    if setting.name == FILE and case.reader and not case.reader.realpath(setting.value) and case.live:
-        return Harm(Level.FAIL, "there is no such file")
+    if setting.name == FILE and case.reader:
+        path = in_folder(case.reader, setting.value)
+        if case.reader.knows(path) and not case.reader.realpath(path):
+            return Harm(Level.FAIL, "there is no such file")
     harm = harm_of(case, setting)
     if harm and setting.name in BINDING:
         return harm._replace(level=Level.WARN)

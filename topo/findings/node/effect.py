@@ -76,6 +76,6 @@ def planned(case: Case, nodes: int = 1) -> "Plan":
 def _forecast(case: Case, nodes: int) -> "Forecast":
     from railgauge.topo.nccl.settings.algorithm import Collective
     from railgauge.topo.nccl.settings.algorithms import read_allowed
-    from railgauge.topo.predict.forecast import forecast
+    from railgauge.topo.predict.forecast import forecast, nccl_rows
 
-    return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings))
+    return forecast(planned(case, nodes), Collective.ALL_REDUCE, (SIZE,), read_allowed(case.settings), nccl_rows)

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error counters of RDMA ports: with -r 2 those that rise between two readings, else what one reading shows."""
 
-import time
 from collections.abc import Iterator
 
-from railgauge.topo.facts.sources.port_errors import PortErrors
+from railgauge.topo.facts.sources.port_errors import BETWEEN_S, PortErrors, read_later
 from railgauge.topo.findings.cards.rdma import IB_ERRORS_RISING
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
 
-BETWEEN_S = 1.0  # the two readings
 TWO_READINGS = 2  # the cost from which there is a second one
 AT_BOOT = 2  # times that a link goes down until a machine is up
 
@@ -33,11 +31,10 @@ def _check(case: Case) -> Iterator[Finding]:
 
 
 def _second(case: Case) -> tuple[PortErrors, ...]:
-    """A later reading; empty where only files are to be read, or a capture is looked at."""
-    if not case.live or case.cost < TWO_READINGS or not case.evidence.port_errors:
+    """A later reading; empty where only files are to be read, or a capture holds none."""
+    if case.cost < TWO_READINGS or not case.evidence.port_errors or case.reader is None:
         return ()
-    time.sleep(BETWEEN_S)
-    return case.read_port_errors()
+    return read_later(case.reader)
 
 
 def _rising(before: PortErrors, after: PortErrors) -> dict[str, int]:

@@ -10,7 +10,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.peers import gpus, has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 
 
 def _check(case: Case) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def _cores(case: Case) -> Mapping[int | None, frozenset[int]]:
 
 
 def _list(cores: frozenset[int]) -> str:
-    return to_list(tuple(sorted(cores)))
+    return listed(sorted(cores))
 
 
 RULE = Rule(

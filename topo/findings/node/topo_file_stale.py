@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from railgauge.topo.facts.sources.nccl_settings import in_folder
 from railgauge.topo.findings.cards.topology_file import TOPO_FILE_STALE
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
@@ -27,7 +28,8 @@ def _check(case: Case) -> Iterator[Finding]:
     named = case.evidence.topo_file
     if named is not None and named.text is None:
         message = f"NCCL_TOPO_FILE is {named.path}, which cannot be read here"
-        yield RULE.unknown(named.path, message) if not case.live else RULE.finding(Level.WARN, named.path, message)
+        known = case.reader is not None and case.reader.knows(in_folder(case.reader, named.path))
+        yield RULE.finding(Level.WARN, named.path, message) if known else RULE.unknown(named.path, message)
         return
     if file := case.sound_file:
         yield from (

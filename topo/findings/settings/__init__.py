@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's settings on one machine: what each of them comes to there, and whether it does any good (docs/env.md)."""
+"""NCCL's settings on one machine: what each comes to there, and whether it does good (docs/reference/settings.md)."""

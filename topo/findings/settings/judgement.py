@@ -7,7 +7,7 @@ from typing import Any
 
 from railgauge.topo.errors import Error
 from railgauge.topo.facts.known_settings import KNOWN
-from railgauge.topo.facts.sources.nccl_settings import PREFIX, Setting
+from railgauge.topo.facts.sources.nccl_settings import PREFIX, Setting, in_folder
 from railgauge.topo.findings.file_rule import failed
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node import (
@@ -214,9 +214,10 @@ def _for_sockets(case: Case, setting: Setting, now: Selection, other: Selection)
 
 
 def _topo_file(case: Case, setting: Setting, now: Selection, other: Selection) -> Opinion:
-    if case.reader is None or not case.live:
+    path = in_folder(case.reader, setting.value) if case.reader else setting.value
+    if case.reader is None or not case.reader.knows(path):
         return Opinion(verdict=Verdict.UNKNOWN, why="whether the file is there, and right, is seen on the machine only")
-    if case.reader.realpath(setting.value) is None:
+    if case.reader.realpath(path) is None:
         return Opinion(verdict=Verdict.HARMFUL, why=f"there is no {setting.value}: NCCL goes on without")
     return Opinion(verdict=Verdict.EFFECTIVE, why="NCCL begins with it; railgauge topo lint tells whether it is right")
 

@@ -11,7 +11,8 @@ from railgauge.topo.findings.cards.topology_file import AFFINITY_MASK_WRONG
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
 from railgauge.topo.findings.topology_file.rule import Rule
-from railgauge.topo.values.cpuset import from_mask, to_list
+from railgauge.topo.values.cpuset import from_mask
+from railgauge.topo.values.spans import listed
 
 CORES_A_NODE = 8  # no server has fewer in one NUMA node
 FEW = 8  # of the nodes that share a core, as many are named
@@ -121,7 +122,7 @@ def _node(cpu: Placed) -> str:
 
 
 def _list(cores: frozenset[int]) -> str:
-    return to_list(tuple(sorted(cores)))
+    return listed(sorted(cores))
 
 
 RULE = Rule(card=AFFINITY_MASK_WRONG, check=_check)

@@ -12,7 +12,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.counted import Counted, Planned
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.passed import Passed
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 MEMORY = "shared memory"
 ENOUGH_BYTES = 1 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import runs, spans
 
 COLLECTIVES = ""
 """The name of the lane in which all collectives of a communicator are counted."""
@@ -185,7 +185,9 @@ def counted(number: int, what: str) -> str:
 
 def named(ranks: Iterable[int]) -> str:
     """`rank 7`, `ranks 0-6,8`; of many that are not in a row the first, and how many there are."""
-    ordered = tuple(sorted(set(ranks)))
-    runs = to_list(ordered).split(",")
-    listed = ",".join(runs) if len(runs) <= MOST_RUNS else f"{','.join(runs[:MOST_RUNS])},... ({len(ordered)} of them)"
-    return f"{'rank' if len(ordered) == 1 else 'ranks'} {listed}"
+    ordered = sorted(set(ranks))
+    found = runs(ordered)
+    if len(found) <= MOST_RUNS:
+        return spans("rank", ordered)
+    first = [rank for run in found[:MOST_RUNS] for rank in run]
+    return f"{spans('rank', first)},... ({len(ordered)} of them)"

@@ -24,7 +24,7 @@ from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_looks import Looks
 from railgauge.topo.jobs.hang.ras_text import LOOKS_LIKE, RasText
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 MOST_MEMBERS = 1 << 17
 ZSTD = b"\x28\xb5\x2f\xfd"

@@ -27,7 +27,7 @@ from railgauge.topo.nccl.detect.merged_nics import MOST_PORTS
 from railgauge.topo.nccl.settings.hca import HcaFilter, parse_hca
 from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.topo.values.busid import is_bus_id, to_number
-from railgauge.topo.values.natural_order import natural
+from railgauge.topo.values.number import natural
 
 LINK_LAYERS = ("InfiniBand", "Ethernet")
 EVERY_PORT = HcaFilter()

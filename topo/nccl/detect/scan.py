@@ -19,8 +19,8 @@ from railgauge.topo.nccl.detect.nics import Nic, read_nics
 from railgauge.topo.nccl.detect.rank_tree import RankTree
 from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
 from railgauge.topo.nccl.settings.visible_devices import visible
-from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.values.numa_node import NumaNode
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 from railgauge.topo.xml.tree import Tree, fuse
@@ -39,11 +39,14 @@ def scan(
     environment: Mapping[str, str],
     gpus: tuple[int, ...] | None = None,
     topo_file: Topology | None = None,
+    *,
+    tolerant: bool = False,
 ) -> Scan:
     """Read a machine.
 
     `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does. What `topo_file` says is
-    taken as it is; without one the file that NCCL would take applies.
+    taken as it is; without one the file that NCCL would take applies, and where that is invalid, InputError: a warning
+    if `tolerant`.
     """
     found, chosen, warnings = _gpus(reader, environment, gpus)
     if not chosen:
@@ -51,7 +54,7 @@ def scan(
     nics, remarks = read_nics(reader, environment)
     warnings += remarks
     if topo_file is None:
-        topo_file, remarks = given_file(reader, environment)
+        topo_file, remarks = given_file(reader, environment, tolerant=tolerant)
         warnings += remarks
     numa = numa_nodes(reader)
     detection = Detection(reader, environment)
@@ -154,5 +157,5 @@ def _narrowed(topology: Topology) -> list[str]:
 
 
 def _narrowed_line(node: NumaNode, cores: tuple[int, ...]) -> str:
-    which = f" ({to_list(cores)})" if cores else ""
+    which = f" ({listed(cores)})" if cores else ""
     return f"NUMA node {node.id}: {len(cores)} of its {len(node.cpus)} cores may be used{which} by host ranks"

@@ -4,14 +4,14 @@
 The file wins, detection fills what it lacks, and what this machine does not use of it goes (`ncclTopoGetSystem`).
 """
 
-import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.reader import Reader
-from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL
+from railgauge.topo.facts.sources.nccl_settings import in_folder
+from railgauge.topo.facts.sources.nccl_topo_file import SETTING, VIRTUAL, NamedFile, named_file
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml import topology_file
@@ -27,31 +27,34 @@ HOLDS = {  # the handlers of `ncclTopoXmlLoadSystem` and those below it
 }
 
 
-def given_file(reader: Reader, environment: Mapping[str, str]) -> tuple[Topology | None, tuple[str, ...]]:
-    """The file that applies, None without one, and remarks. InputError when NCCL_TOPO_FILE names an invalid one.
+def given_file(
+    reader: Reader, environment: Mapping[str, str], *, tolerant: bool = False
+) -> tuple[Topology | None, tuple[str, ...]]:
+    """The file that applies, None without one, and remarks. InputError when NCCL_TOPO_FILE names an invalid one, unless
+    `tolerant`.
 
     As in NCCL, a file that is not there is no error, and a setting without a name keeps the daemon's file out too.
     """
-    path = environment.get(SETTING)
-    if path == "":
+    file = named_file(reader, environment.get(SETTING))
+    if file is None:
         return None, ()
-    if path is not None:
-        if not os.path.exists(path):
-            return None, (f"{SETTING}: {path} is not there: the machine is detected without it",)
-        return _chosen(path), ()
-    text = reader.text(VIRTUAL)
+    path = in_folder(reader, file.path)
+    if reader.realpath(path) is None and path not in reader.problems:
+        return None, (f"{SETTING}: {file.path} is not there: the machine is detected without it",)
     try:
-        return (topology_file.loads(text, VIRTUAL) if text else None), ()
+        return _parsed(file, reader.problems.get(path)), ()
     except InputError as error:
-        return None, (f"{error}: the machine is detected without it",)
-
-
-def _chosen(path: str) -> Topology:
-    try:
-        return topology_file.load(path)
-    except InputError as error:
-        hint = f"unset {SETTING} to detect the machine without it, or see `railgauge topo lint {shlex.quote(path)}`"
+        if tolerant or file.path == VIRTUAL:
+            return None, (f"{error}: the machine is detected without it",)
+        lint = f"railgauge topo lint {shlex.quote(file.path)}"
+        hint = f"unset {SETTING} to detect the machine without it, or see `{lint}`"
         raise InputError(f"{error} ({SETTING} names this file: {hint})") from error
+
+
+def _parsed(file: NamedFile, why_unread: str | None) -> Topology:
+    if why_unread:
+        raise InputError(f"cannot read it: {why_unread}", file.path)
+    return topology_file.loads(file.text or "", file.path)
 
 
 def known(file: Topology) -> Element:

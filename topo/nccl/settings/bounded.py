@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.known_settings import KNOWN
 from railgauge.topo.nccl.settings.parameter import parameter
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 
 def bounded(environment: Mapping[str, str], name: str, default: int) -> int:

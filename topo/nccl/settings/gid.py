@@ -12,7 +12,7 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaPort
 from railgauge.topo.nccl.settings.bounded import bounded
 from railgauge.topo.nccl.settings.parameter import parameter
-from railgauge.topo.values.strtol import atoi
+from railgauge.topo.values.number import atoi
 
 IPV4, IPV6 = "AF_INET", "AF_INET6"
 IPV4_HEADS = (0xFFFF, 0xFF0E_0000_0000_0000_0000_FFFF)  # upper 96 bits: mapped IPv4, and its multicast

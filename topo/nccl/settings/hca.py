@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from railgauge.topo.nccl.settings.parameter import parameter
-from railgauge.topo.values.strtol import atoi
+from railgauge.topo.values.number import atoi
 
 MAX_ENTRIES = 32  # MAX_IB_DEVS
 MAX_PREFIX = 63  # netIf.prefix without its end

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 LARGEST = (1 << 63) - 1
 

@@ -15,7 +15,7 @@ from railgauge.topo.nccl.settings.algorithms import read_allowed
 from railgauge.topo.nccl.settings.hca import parse_hca
 from railgauge.topo.nccl.settings.levels import is_ignored
 from railgauge.topo.nccl.settings.parameter import LARGEST, parameter
-from railgauge.topo.values.strtol import strtol
+from railgauge.topo.values.number import strtol
 
 HCA, IFNAME = "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"
 PLAIN = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")

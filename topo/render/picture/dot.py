@@ -3,23 +3,15 @@
 
 from collections.abc import Iterator
 
-from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
+from railgauge.topo.nccl.graph.model import LinkKind
+from railgauge.topo.render import palette
 from railgauge.topo.render.picture.canvas import stroke_width
 from railgauge.topo.render.picture.load_scale import load_class
 from railgauge.topo.render.picture.parts import Part, Picture, Wire
 from railgauge.topo.values.printable import printable
 
-FILLS = {
-    NodeKind.CPU: "#e7ecf2",
-    NodeKind.MEM: "#e7ecf2",
-    NodeKind.PCI: "#ece8f8",
-    NodeKind.GPU: "#e3f4da",
-    NodeKind.HOST: "#e3f4da",
-    NodeKind.NIC: "#dcf0f8",
-    NodeKind.NVS: "#cdebbd",
-}
-COLOURS = {LinkKind.NVL: "#57a639", LinkKind.C2C: "#9a57c4", LinkKind.SYS: "#b8782c"}
-PLAIN, FAULTY = "#7b8794", "#d1242f"
+COLOURED = (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)
+"""All other links are drawn as PCIe."""
 
 
 def dumps(picture: Picture) -> str:
@@ -46,7 +38,7 @@ def _is_below(picture: Picture, wire: Wire) -> bool:
 
 def _cluster(cpu: Part) -> Iterator[str]:
     yield f"  subgraph {_quoted('cluster ' + cpu.id)} {{"
-    yield '    style=rounded; color="#d8dee4"; label="";'
+    yield f'    style=rounded; color="{palette.RULE.light}"; label="";'
     for part in cpu.walk():
         yield f"    {_node(part)}"
         if part.up:
@@ -56,14 +48,16 @@ def _cluster(cpu: Part) -> Iterator[str]:
 
 def _node(part: Part) -> str:
     label = _quoted("\n".join([part.title, *(text for _, text in part.facts)]))
-    colour = f' color="{FAULTY}" penwidth=2' if part.faults else ""
-    return f'{_quoted(part.id)} [label={label} fillcolor="{FILLS[part.kind]}"{colour} tooltip={_quoted(part.note)}];'
+    colour = f' color="{palette.FAULTY.light}" penwidth=2' if part.faults else ""
+    fill = palette.FILLS[part.kind].light
+    return f'{_quoted(part.id)} [label={label} fillcolor="{fill}"{colour} tooltip={_quoted(part.note)}];'
 
 
 def _edge(wire: Wire, label: str, *, constraint: bool = True) -> str:
-    kind = COLOURS.get(wire.kind, PLAIN) if wire.share is None else load_class(wire.share).light
-    colour = FAULTY if wire.problem else kind
-    shape = f'penwidth={stroke_width(wire.gb_per_s):g} color="{colour}"{" style=dashed" if wire.problem else ""}'
+    plain = palette.WIRES[wire.kind if wire.kind in COLOURED else LinkKind.PCI]
+    kind = plain if wire.share is None else load_class(wire.share).colour
+    colour = palette.FAULTY if wire.problem else kind
+    shape = f'penwidth={stroke_width(wire.gb_per_s):g} color="{colour.light}"{" style=dashed" if wire.problem else ""}'
     extra = (f" label={_quoted(label)}" if label else "") + ("" if constraint else " constraint=false")
     return f"  {_quoted(wire.ends[0])} -- {_quoted(wire.ends[1])} [{shape}{extra}];"
 

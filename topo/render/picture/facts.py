@@ -6,7 +6,7 @@ from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, cpu_model, gpu_family
 from railgauge.topo.render.wire_text import short_speed
-from railgauge.topo.values.cpuset import to_list
+from railgauge.topo.values.spans import listed
 
 LAYERS = {"infiniband": "IB", "roce": "RoCE", "iwarp": "iWARP"}
 LONGEST_CORES = 24  # characters of a core list; longer ones are counted instead
@@ -57,7 +57,7 @@ def _cpu_name(inventory: Inventory | None, node: Node) -> str:
 
 def cores_text(cpus: tuple[int, ...]) -> str:
     """The cores as a list, or their number where that is long; "" when unknown."""
-    text = to_list(cpus)
+    text = listed(cpus)
     return "" if not text else f"cores {text}" if len(text) <= LONGEST_CORES else f"{len(cpus)} cores"
 
 

@@ -14,8 +14,8 @@ from railgauge.topo.pci_wires import PciWire, link_text, pci_wires
 from railgauge.topo.render.picture.facts import facts, side_facts, title
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
 from railgauge.topo.render.wire_text import nvlinks_text, short_speed
-from railgauge.topo.values.cpuset import to_list
 from railgauge.topo.values.printable import inline
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 MARK = "?"  # for control characters: the fonts of pictures may lack U+FFFD
@@ -110,7 +110,7 @@ def _up(node: Node, link: Link, pci: PciWire | None) -> Wire:
 
 
 def _note(node: Node, up: Wire | None) -> str:
-    facts = [node.id, up.note if up else "", f"cores {to_list(node.cpus)}" if node.cpus else ""]
+    facts = [node.id, up.note if up else "", f"cores {listed(node.cpus)}" if node.cpus else ""]
     return "\n".join(fact for fact in facts if fact)
 
 

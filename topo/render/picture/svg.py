@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A canvas as SVG 1.1: text as text in the reader's fonts, light and dark by CSS, nothing loaded from anywhere.
 
-The same canvas gives the same bytes. Colours are plain values in two style blocks, since not every viewer knows CSS
-variables; what a colour says is also said by words or dashes.
+The same canvas gives the same bytes.
 """
 
-from railgauge.topo.render.markup import escape, quoted
+from railgauge.topo.nccl.graph.model import LinkKind, NodeKind
+from railgauge.topo.render import palette
+from railgauge.topo.render.markup import MONO, SANS, Paint, escape, picture, px, quoted, themed
 from railgauge.topo.render.picture.canvas import (
     BETWEEN,
     PAD,
@@ -22,37 +23,33 @@ from railgauge.topo.render.picture.canvas import (
 )
 from railgauge.topo.render.picture.load_scale import SCALE, load_class
 
-SANS = 'ui-sans-serif, system-ui, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif'
-MONO = 'ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace'
 CORNER = 6.0
 
-# selector, property, light, dark
-PAINT = (
-    (".page", "fill", "#ffffff", "#0d1117"),
-    (".text, .title, .head, .code", "fill", "#1f2328", "#e6edf3"),
-    (".small, .quiet", "fill", "#59636e", "#9aa6b2"),
-    (".bad", "fill", "#c0141f", "#ff7b72"),
-    (".frame rect", "fill", "#f6f8fa", "#12171e"),
-    (".host rect", "stroke", "#8c959f", "#6e7681"),
-    (".halo", "stroke", "#ffffff", "#0d1117"),
-    (".box.CPU rect, .box.MEM rect", "fill", "#e7ecf2", "#1f2937"),
-    (".box.PCI rect", "fill", "#ece8f8", "#262040"),
-    (".box.GPU rect, .box.HOST rect", "fill", "#e3f4da", "#15301a"),
-    (".box.NIC rect", "fill", "#dcf0f8", "#0f2d3d"),
-    (".box.NVS rect", "fill", "#cdebbd", "#1d4423"),
-    (".frame rect", "stroke", "#d8dee4", "#2a323d"),
-    (".box.CPU rect, .box.MEM rect", "stroke", "#8b98a9", "#5b6b82"),
-    (".box.PCI rect", "stroke", "#8877c4", "#8776cc"),
-    (".box.GPU rect, .box.HOST rect", "stroke", "#4a9130", "#5fae4a"),
-    (".box.NIC rect", "stroke", "#2883a8", "#4fa3c7"),
-    (".box.NVS rect", "stroke", "#3c7d24", "#6fbf58"),
-    (".wire.PCI, .wire.MEM", "stroke", "#7b8794", "#8593a3"),
-    (".wire.NVL", "stroke", "#57a639", "#69b84f"),
-    (".wire.C2C", "stroke", "#9a57c4", "#b983dd"),
-    (".wire.SYS", "stroke", "#b8782c", "#cf9347"),
-    (".wire.faulty, .box.faulty rect", "stroke", "#d1242f", "#ff6b62"),
+BOXES = (
+    (".box.CPU rect, .box.MEM rect", NodeKind.CPU),
+    (".box.PCI rect", NodeKind.PCI),
+    (".box.GPU rect, .box.HOST rect", NodeKind.GPU),
+    (".box.NIC rect", NodeKind.NIC),
+    (".box.NVS rect", NodeKind.NVS),
 )
-LOAD_PAINT = tuple((f".wire.{one.name}", "stroke", one.light, one.dark) for one in SCALE)
+PAINT: tuple[Paint, ...] = (
+    (".page", "fill", palette.PAGE),
+    (".text, .title, .head, .code", "fill", palette.TEXT),
+    (".small, .quiet", "fill", palette.QUIET),
+    (".bad", "fill", palette.WRONG),
+    (".frame rect", "fill", palette.FRAME),
+    (".host rect", "stroke", palette.EDGE),
+    (".halo", "stroke", palette.PAGE),
+    *((box, "fill", palette.FILLS[kind]) for box, kind in BOXES),
+    (".frame rect", "stroke", palette.RULE),
+    *((box, "stroke", palette.EDGES[kind]) for box, kind in BOXES),
+    (".wire.PCI, .wire.MEM", "stroke", palette.WIRES[LinkKind.PCI]),
+    (".wire.NVL", "stroke", palette.WIRES[LinkKind.NVL]),
+    (".wire.C2C", "stroke", palette.WIRES[LinkKind.C2C]),
+    (".wire.SYS", "stroke", palette.WIRES[LinkKind.SYS]),
+    (".wire.faulty, .box.faulty rect", "stroke", palette.FAULTY),
+)
+LOAD_PAINT: tuple[Paint, ...] = tuple((f".wire.{one.name}", "stroke", one.colour) for one in SCALE)
 SHAPE = f"""\
 text {{ font-family: {SANS}; white-space: pre }}
 .code {{ font-family: {MONO} }}
@@ -75,38 +72,19 @@ def dumps(canvas: Canvas) -> str:
         *map(_crossing_label, (stroke for stroke in canvas.strokes if stroke.label)),
         *map(_label, canvas.labels),
     ]
-    width, height = _n(canvas.width), _n(canvas.height)
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="title desc">',
-            f'<title id="title">{escape(canvas.title)}</title>',
-            f'<desc id="desc">{escape(canvas.description)}</desc>',
-            f"<style>\n{_css(canvas)}\n</style>",
-            '<rect class="page" width="100%" height="100%"/>',
-            *body,
-            "</svg>\n",
-        ]
-    )
+    return picture((canvas.width, canvas.height), canvas.title, canvas.description, _css(canvas), body)
 
 
 def _css(canvas: Canvas) -> str:
     has_loads = any(stroke.share is not None for stroke in canvas.strokes)
     paint = PAINT + LOAD_PAINT if has_loads else PAINT
-    light = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, value, _ in paint)
-    dark = "\n".join(f"{selector} {{ {name}: {value} }}" for selector, name, _, value in paint)
-    sizes = "\n".join(f".{style} {{ font-size: {_n(size)}px }}" for style, size in SIZES.items())
+    sizes = "\n".join(f".{style} {{ font-size: {px(size)}px }}" for style, size in SIZES.items())
     shape = f"{SHAPE}\n{OVERLOADED}" if has_loads else SHAPE
-    return f"{shape}\n{sizes}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
-
-
-def _n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
-    return f"{value:.1f}".removesuffix(".0")
+    return f"{shape}\n{sizes}\n{themed(paint)}"
 
 
 def _rect(x: float, y: float, width: float, height: float, corner: float = CORNER) -> str:
-    return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" rx="{_n(corner)}"/>'
+    return f'<rect x="{px(x)}" y="{px(y)}" width="{px(width)}" height="{px(height)}" rx="{px(corner)}"/>'
 
 
 def _frame(frame: Frame) -> str:
@@ -120,17 +98,17 @@ def _stroke(stroke: Stroke) -> str:
     load = "" if stroke.share is None else f" {load_class(stroke.share).name}"
     kind = f"wire {stroke.kind}{load}{' faulty' if stroke.bad else ''}"
     note = f"<title>{escape(stroke.note)}</title>" if stroke.note else ""
-    return f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{_n(stroke.width)}">{note}</path>'
+    return f'<path class="{kind}" d="{_path(stroke.points)}" stroke-width="{px(stroke.width)}">{note}</path>'
 
 
 def _path(points: tuple[tuple[float, float], ...]) -> str:
     """Straight pieces with rounded corners."""
-    parts = [f"M{_n(points[0][0])} {_n(points[0][1])}"]
+    parts = [f"M{px(points[0][0])} {px(points[0][1])}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         radius = min(CORNER, _distance(before, corner) / 2, _distance(corner, after) / 2)
         start, end = _towards(corner, before, radius), _towards(corner, after, radius)
-        parts.append(f"L{_n(start[0])} {_n(start[1])}Q{_n(corner[0])} {_n(corner[1])} {_n(end[0])} {_n(end[1])}")
-    parts.append(f"L{_n(points[-1][0])} {_n(points[-1][1])}")
+        parts.append(f"L{px(start[0])} {px(start[1])}Q{px(corner[0])} {px(corner[1])} {px(end[0])} {px(end[1])}")
+    parts.append(f"L{px(points[-1][0])} {px(points[-1][1])}")
     return "".join(parts)
 
 
@@ -156,15 +134,15 @@ def _box(box: Box) -> str:
 def _text(x: float, y: float, row: Row, centred: bool = False) -> str:
     anchor = ' text-anchor="middle"' if centred else ""
     spans = [
-        f'<tspan class="{piece.style}"{f" dx={quoted(_n(BETWEEN))}" if i else ""}>{escape(piece.text)}</tspan>'
+        f'<tspan class="{piece.style}"{f" dx={quoted(px(BETWEEN))}" if i else ""}>{escape(piece.text)}</tspan>'
         for i, piece in enumerate(row)
     ]
-    return f'<text x="{_n(x)}" y="{_n(y)}"{anchor}>{"".join(spans)}</text>'
+    return f'<text x="{px(x)}" y="{px(y)}"{anchor}>{"".join(spans)}</text>'
 
 
 def _crossing_label(stroke: Stroke) -> str:
     x, y = stroke.label_at
-    return f'<text class="small halo" x="{_n(x)}" y="{_n(y + 3.5)}" text-anchor="middle">{escape(stroke.label)}</text>'
+    return f'<text class="small halo" x="{px(x)}" y="{px(y + 3.5)}" text-anchor="middle">{escape(stroke.label)}</text>'
 
 
 def _label(label: Label) -> str:

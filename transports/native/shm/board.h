@@ -28,7 +28,7 @@
 namespace railgauge::shm {
 
 inline constexpr std::uint64_t kPlaces = 8;
-inline constexpr int kMostRanks = 512;     // of a host; topo/predict/host_cost.py has the same
+inline constexpr int kMostRanks = 512;     // of a host; collectives/cost/host_cost.py has the same
 inline constexpr std::size_t kShort = 40;  // bytes beside number and subject in a cache line
 
 // What a message belongs to, in words of those who post it: boards only compare it.

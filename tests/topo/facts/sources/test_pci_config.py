@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources.pci_config import decode, live_pci_config, read_pci_config
 
 
@@ -77,7 +78,7 @@ def test_bridges_gpus_and_nics_of_a_tree_are_read(tmp_path: Path):
         folder.mkdir(parents=True)
         (folder / "class").write_text(f"{kind}\n")
         (folder / "config").write_bytes(data)
-    found = read_pci_config(live_pci_config(str(tmp_path)))
+    found = read_pci_config(live_pci_config(LiveReader(str(tmp_path))))
     assert list(found) == ["0000:01:00.0"]
     assert found["0000:01:00.0"].whole
     assert found["0000:01:00.0"].acs == 0x1D

@@ -12,7 +12,7 @@ from tests.topo.rdma_tree import ROCE, RdmaTree
 from railgauge.topo.facts import reader as live
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort, read_rdma
 
 SAMPLES = Path(__file__).parents[5] / "shared" / "samples"
@@ -170,9 +170,9 @@ def test_a_capture_replays_the_same_devices(tree):
     tree.port("mlx5_0", gids={0: (LOCAL, "IB/RoCE v1", "eth2"), 1: (MAPPED, "RoCE v2", "eth2")}, **ROCE)
     tree.device("rxe0", parent="eth2")
     tree.port("rxe0", **ROCE)
-    reader = RecordingReader(LiveReader(str(tree.root)))
+    reader = LiveReader(str(tree.root))
     recorded = read_rdma(reader)
-    assert read_rdma(CaptureReader(reader.capture("host"))) == recorded
+    assert read_rdma(CaptureReader(capture_of(reader, "host"))) == recorded
 
 
 def test_the_recorded_h100_host(tmp_path):

@@ -11,7 +11,7 @@ from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.facts.capture import Capture, CaptureReader
 from railgauge.topo.facts.reader import LiveReader
-from railgauge.topo.facts.recording import RecordingReader
+from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.sources import gpu_counters
 from railgauge.topo.facts.sources.link_counters import LinkKind, Way
 from railgauge.topo.facts.sources.net_counters import read_net_counters
@@ -150,9 +150,9 @@ def test_a_recording_replays_all_counters(tree):
     interface(tree, "eth0", tx_bytes=10, rx_bytes=20)
     tree.device("mlx5_0", "0000:17:00.0", "0000:18:00.0", netdev="eth0")
     tree.port("mlx5_0")
-    reader = RecordingReader(live(tree))
+    reader = live(tree)
     recorded = read_counters(reader)
-    capture = reader.capture("host")
+    capture = capture_of(reader, "host")
     assert read_counters(CaptureReader(capture)) == recorded
     with_gpus = Capture(manifest={}, facts={"gpu_counters": {"gpus": [H200_X2[0]]}})
     assert [one.name for one in read_counters(CaptureReader(with_gpus))] == ["GPU0 NVLink", "GPU0 PCIe"]

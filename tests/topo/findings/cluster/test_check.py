@@ -21,7 +21,7 @@ from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rules import check
 from railgauge.topo.machine import load_machine
-from railgauge.topo.render.fleet_findings import finding_lines
+from railgauge.topo.render.findings import cluster_lines
 
 BASE = "pcie-switch"
 
@@ -182,7 +182,7 @@ def test_nodes_that_could_not_look_are_not_among_those_that_pass(tmp_path):
     as_it_is(tmp_path, "gpu2", replace(blind, facts=facts))
     assert found(tmp_path, "ib-hca-nomatch") == {(Level.UNKNOWN, "gpu2"), (Level.PASS, "gpu1")}
     unsure = [one for one in checked(tmp_path) if one.finding.id == "ib-hca-nomatch"]
-    assert [line.text for line in finding_lines(unsure, 2)][1] == " gpu1: ib-hca-nomatch"
+    assert ["".join(text for text, _ in line) for line in cluster_lines(unsure, 2)][1] == "PASS gpu1: ib-hca-nomatch"
 
 
 def test_a_pass_is_not_of_all_nodes_where_one_was_not_read(tmp_path):

@@ -64,4 +64,5 @@ def test_the_text_asks_for_proof_only_where_nothing_moved(pairs):
     machine, used, _ = pairs
     for transfer, asks in ((RIGHT, False), (UNTRIED, True)):
         found = [*decisions(machine, [used]), finding(used, transfer)]
-        assert (PROOF in gdr_lines([used], found)) is asks
+        shown = "\n".join(text for line in gdr_lines([used], found) for text, _ in line)
+        assert (PROOF in shown) is asks

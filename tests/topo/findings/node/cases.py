@@ -68,9 +68,9 @@ def _set(there, way, value):
         there[first] = value
 
 
-def case(name, *, live=False, **changes):
+def case(name, **changes):
     """A fixture after changes, scanned anew."""
-    return Case(replace(recorded(CaptureReader(changed(name, **changes))), host="node"), live=live)
+    return Case(replace(recorded(CaptureReader(changed(name, **changes))), host="node"))
 
 
 def file_case(text):

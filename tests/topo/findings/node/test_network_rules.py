@@ -259,17 +259,17 @@ def test_mtus_that_do_not_go_together():
     assert worst("mtu-mismatch", case(ROCE, facts={"verbs": None})) == "UNKNOWN"
 
 
-def test_counters_of_errors_are_told_once_and_as_faults_only_when_they_rise(monkeypatch):
+def test_counters_of_errors_are_told_once_and_as_faults_only_when_they_rise():
     path = f"{PORT}/counters/symbol_error"
     assert worst("ib-errors-rising", case(MIXED)) == "UNKNOWN"
     files = {f"{IB}/mlx5_{n}/ports/1/counters/symbol_error": "0" for n in range(12)}
     assert worst("ib-errors-rising", case(MIXED, files=files)) == "PASS"
     seen = case(MIXED, files=files | {path: "7"})
     assert subjects("ib-errors-rising", seen) == [("INFO", "mlx5_0:1")]
-    later = case(MIXED, files=files | {path: "9"})
-    monkeypatch.setattr("railgauge.topo.findings.node.ib_errors_rising.BETWEEN_S", 0.0)
-    seen.live, seen.cost = True, 2
-    monkeypatch.setattr(seen, "read_port_errors", lambda: later.evidence.port_errors)
+    ports = [{"device": f"mlx5_{n}", "port": 1, "counts": {"symbol_error": 0 if n else 9}} for n in range(12)]
+    seen = case(MIXED, files=files | {path: "7"}, facts={"port_errors_later": {"ports": ports}})
+    assert subjects("ib-errors-rising", seen) == [("INFO", "mlx5_0:1")]
+    seen.cost = 2
     assert subjects("ib-errors-rising", seen) == [("WARN", "mlx5_0:1")]
 
 

@@ -11,13 +11,13 @@ from tests.topo.jobs.hang import ras, test_rank_log
 from tests.topo.jobs.hang.reading import dump, entry, up_to
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.jobs.hang.explanation import record, text
 from railgauge.topo.jobs.hang.flight_dump import FlightDumps
 from railgauge.topo.jobs.hang.model import Scene
 from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_text import RasText
 from railgauge.topo.jobs.hang.verdict import verdict
+from railgauge.topo.render.hang import document, text
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -52,13 +52,13 @@ def replaced(document, path, value):
 
 def judge(scene):
     judged = verdict(scene)
-    assert record(scene, judged)["verdict"]
+    assert document(scene, judged)["verdict"]
     assert isinstance(text(scene), str)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(list(places(DUMP))[1:]), VALUES)
-def test_a_flight_record(path, value):
+def test_a_flight_document(path, value):
     scene = Scene()
     reader = FlightDumps(scene)
     with contextlib.suppress(InputError):

@@ -13,7 +13,7 @@ from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
 from railgauge.topo.render.card_text import card_text
 
-DOCS = (Path(__file__).parents[4] / "docs" / "hang.md").read_text()
+DOCS = (Path(__file__).parents[4] / "docs" / "guide" / "hang.md").read_text()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

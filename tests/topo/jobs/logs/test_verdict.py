@@ -10,8 +10,8 @@ from tests.topo.jobs.logs.excerpts import HEALTHY, LOGS, said
 from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.findings.card import Area, in_area
-from railgauge.topo.jobs.logs.explanation import record, text
 from railgauge.topo.jobs.logs.verdict import verdict
+from railgauge.topo.render.log import document, text
 
 DEVICE = re.compile(r"\b(?:GPU|NIC|mlx5_)[0-9]+")
 LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
@@ -157,7 +157,7 @@ def test_nothing_of_nccl():
 def whole(log):
     """All that is said of a log, which has to be possible."""
     found = verdict(log)
-    return record(log, found), text(log, found)
+    return document(log, found), text(log, found)
 
 
 @given(st.binary(max_size=400))

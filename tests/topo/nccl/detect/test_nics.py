@@ -42,7 +42,7 @@ def reader(machine, **devices):
     """The machine as libibverbs and all else tell it; `devices` are max_qp and DMA-BUF by name."""
     told = [{"name": name, "max_qp": qp, "dma_buf": dma, "ports": []} for name, (qp, dma) in devices.items()]
     live = machine.reader()
-    return LiveReader(str(machine.root), {**live._ask, "verbs": lambda: {"interpreter": "x", "devices": told}})
+    return LiveReader(str(machine.root), {**live.ask, "verbs": lambda: {"interpreter": "x", "devices": told}})
 
 
 def nets(machine_reader, **environment):

@@ -15,8 +15,8 @@ from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node import mtu_mismatch, ports_blocked, rail_unreachable, rp_filter_strict
 from railgauge.topo.findings.node.rule import Rule
-from railgauge.topo.values.natural_order import natural
 from railgauge.topo.values.node_names import folded
+from railgauge.topo.values.number import natural
 
 TRIED = (rail_unreachable.RULE, ports_blocked.RULE, mtu_mismatch.RULE, rp_filter_strict.RULE)
 """What trying shows."""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`check -o FILE`: the findings in the format of the file's suffix."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from railgauge.cli.output import document, json_text, write_text
+from railgauge.topo.errors import InputError, UsageError
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.node.case import Case
+from railgauge.topo.render.findings import record
+
+if TYPE_CHECKING:
+    from railgauge.topo.findings.node.since import Compared
+
+SUFFIXES = (".html", ".json", ".prom")
+
+
+def check_suffix(path: str) -> str:
+    """The suffix of a file; UsageError when it stands for no format."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in SUFFIXES:
+        raise UsageError(f"-o is {path!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+    return suffix
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was found on a machine, the worst first, and beside a baseline."""
+
+    case: Case
+    findings: Sequence[Finding]
+    compared: "Compared | None" = None
+
+    @property
+    def gone(self) -> Sequence[Finding]:
+        """What the baseline had, and this machine has not."""
+        return self.compared.gone if self.compared else ()
+
+
+def findings_document(answer: Answer) -> dict[str, Any]:
+    """The document railgauge/findings/1."""
+    content: dict[str, Any] = {"findings": [record(finding) for finding in answer.findings]}
+    if compared := answer.compared:
+        content["baseline"] = {"source": compared.baseline.name, "host": compared.baseline.host}
+        content["gone"] = [record(finding) for finding in compared.gone]
+        content["unseen"] = [record(finding) for finding in compared.unseen]
+    return document("findings", answer.case.host, **content)
+
+
+def write_findings(path: str, answer: Answer, name: str) -> None:
+    """Write the findings; `name` is the machine's where it has none of its own."""
+    suffix, case = check_suffix(path), answer.case
+    if suffix == ".json":
+        write_text(path, json_text(findings_document(answer)) + "\n")
+    elif suffix == ".prom":
+        from railgauge.topo.render.findings_metrics import dumps
+
+        write_text(path, dumps(answer.findings, case.host, round(time.time(), 3)))
+    else:
+        write_text(path, _page(answer, case.host or name))
+
+
+def _page(answer: Answer, name: str) -> str:
+    from railgauge.topo.render.matrix import matrix
+    from railgauge.topo.render.picture import page
+    from railgauge.topo.render.picture.from_system import picture
+
+    case = answer.case
+    topology, inventory = case.machine.topology, case.inventory
+    try:
+        drawn = picture(case.system, topology, inventory, name=name)
+    except InputError:  # a file that contradicts itself, which the findings tell
+        return page.without_picture(name, answer.findings, answer.gone)
+    shown = matrix(case.system, topology, inventory)
+    return page.dumps(drawn, shown, case.machine.warnings, answer.findings, answer.gone)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `railgauge link` prints and writes: matrices, a summary and findings, or a document; and its exit status."""
+
+import csv
+import io
+import socket
+import sys
+from collections.abc import Sequence
+
+from railgauge.cli.findings_output import FOUND, print_findings
+from railgauge.cli.link.start import LinkAnswer
+from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.streams import tell
+from railgauge.collectives.launch.tether import command_line
+from railgauge.collectives.link.judgement import judge
+from railgauge.collectives.link.link_result import LinkResult, directions
+from railgauge.collectives.link.link_text import lines
+from railgauge.topo.errors import INTERNAL, Error, described, status_of
+from railgauge.topo.findings.cards.links import SLOW_LINK
+from railgauge.topo.findings.file_rule import guarded
+from railgauge.topo.findings.finding import Finding, at_or_above
+
+
+def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:
+    """Print and write what was measured; return the exit status."""
+    findings = guarded(SLOW_LINK.id, "all", lambda: judge(result))
+    broken = next((one.message for one in findings if one.error), None)
+    unmet = [] if error else unmet_demands(result, answer.min_gb_per_s)
+    result.error = described(error) if error else "; ".join(unmet) or broken
+    content = document("link", socket.gethostname(), command=command_line(), **result.content(findings))
+    saved = True
+    for path in answer.files:
+        try:
+            write_text(path, json_text(content) + "\n" if path.lower().endswith(".json") else csv_text(result))
+        except Error as problem:
+            tell(f"railgauge link: {problem}")
+            saved = False
+    if answer.json:
+        print_json(content)
+    elif result.links or result.bisection:
+        _print(result, findings)
+    sys.stdout.flush()
+    if result.error:
+        tell(f"railgauge link: {result.error}")
+    found = FOUND if at_or_above(findings, answer.fail_on) else 0
+    if broken:
+        return INTERNAL
+    return 4 if unmet else status_of(error) or (0 if saved else 3) or found
+
+
+def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
+    """What the links were asked to reach and did not: the slowest, and how many."""
+    if min_gb_per_s is None:
+        return []
+    if result.bisection:
+        speeds = [(half.gb_per_s, f"the ring of {len(half.ranks)}") for step in result.bisection.steps for half in step]
+    else:
+        speeds = [
+            (entry["gb_per_s"], f"{entry['via']} from {result.name(entry['from'])} to {result.name(entry['to'])}")
+            for link in result.links
+            for entry in directions(link)
+        ]
+    slow = sorted(each for each in speeds if each[0] < min_gb_per_s)
+    if not slow:
+        return []
+    more = f", and {len(slow) - 1} more of {len(speeds)} are too slow" if len(slow) > 1 else ""
+    return [f"{slow[0][1]} has {slow[0][0] * 8:.3g} Gb/s, below the {min_gb_per_s * 8:g} Gb/s asked for{more}"]
+
+
+def csv_text(result: LinkResult) -> str:
+    """A line of names, then one for each direction of each link (RFC 4180)."""
+    rows = [
+        entry | {"from_host": result.ranks[entry["from"]].host, "to_host": result.ranks[entry["to"]].host}
+        for link in result.links
+        for entry in directions(link)
+    ]
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def _print(result: LinkResult, findings: Sequence[Finding]) -> None:
+    if not sys.stdout.isatty():
+        for line in lines(result, findings, None):
+            print("".join(text for text, _ in line).rstrip())
+    else:
+        from rich.text import Text
+
+        from railgauge.cli.terminal import console
+
+        terminal = console()
+        for line in lines(result, findings, terminal.width):
+            terminal.print(Text.assemble(*line))
+    print()
+    print_findings(findings)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `railgauge run` prints: nccl-tests' text as the rows come, or one JSON document at the end; progress on a tty;
+and the verdict on what the run was asked to reach, and on an older result beside it.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from railgauge.cli.output import json_text
+from railgauge.cli.run import counters
+from railgauge.cli.run.result_file import ResultFile, write
+from railgauge.cli.streams import show_progress, tell
+from railgauge.collectives import table
+from railgauge.collectives.document import RunDocument
+from railgauge.collectives.job import Job
+from railgauge.collectives.launch.launch import WORSE
+from railgauge.topo.errors import Error, UnavailableError, described, status_of
+from railgauge.transports.select import NET_IB
+
+if TYPE_CHECKING:
+    from railgauge.cli.run.compare import Older
+    from railgauge.collectives.comparison import Comparison
+
+
+class RunOutput:
+    """The printer of one process; only the one with rank 0 says anything about results."""
+
+    def __init__(self, job: Job, files: Sequence[ResultFile], *, leads: bool) -> None:
+        self._job = job
+        self._files = files
+        self.older: Older | None = None
+        self._leads = leads
+        self._rows = 0
+        self._shows_progress = leads and job.json and sys.stderr.isatty()
+
+    def say(self, text: str) -> None:
+        """Take the header or a row, as it comes."""
+        if not self._job.json:
+            self._print(text)
+        elif self._shows_progress and not text.startswith("#"):
+            self._rows += 1
+            total = len(self._job.sizes) * len(self._job.dtypes) * len(self._job.operators) * self._job.cycles
+            show_progress(f"{self._rows}/{total} sizes measured")
+
+    def finish(self, document: RunDocument | None, error: BaseException | None) -> int:
+        """Print the end and return the exit status."""
+        if document is None:
+            if error and self._leads:
+                print(f"railgauge run: {described(error)}", file=sys.stderr)
+            return status_of(error)
+        compared = self.older.compare(document) if self.older and not error else None
+        unmet = [] if error else unmet_demands(self._job, document)
+        if compared and not compared.rows:
+            unmet.append("nothing is compared: no row was measured before and now")
+        document = document.with_error(described(error) if error else "; ".join(unmet) or None)
+        if self._shows_progress and self._rows:
+            print(file=sys.stderr)
+        saved = self._save(document)
+        shown = self._show(document, compared)
+        broken = counters.tell(document.passages or ())
+        if document.error and not isinstance(error, BrokenPipeError):
+            tell(f"railgauge run: {document.error}")
+        worse = self._tell_worse(compared)
+        return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
+
+    def _tell_worse(self, compared: "Comparison | None") -> int:
+        """The exit status of a comparison, with the reason on stderr."""
+        if not self.older or not compared or not compared.worse:
+            return 0
+        tell(f"railgauge run: {self.older.worst(compared)}")
+        return WORSE
+
+    def _print(self, text: str) -> None:
+        """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""
+        try:
+            print(text, flush=True)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
+
+    def _show(self, document: RunDocument, compared: "Comparison | None") -> bool:
+        """Print the end of the table, or the document; whether stdout took it."""
+        try:
+            if self._job.json:
+                self._print(json_text(self._document(document, compared), indent=None))
+            elif document.rows:
+                self._print(self._footer(document))
+                if document.passages is not None:
+                    self._print(counters.text(document.passages))
+                if self.older and compared:
+                    self._print(self.older.text(document, compared))
+        except UnavailableError as problem:
+            tell(f"railgauge run: {problem}")
+            return False
+        return True
+
+    def _document(self, document: RunDocument, compared: "Comparison | None") -> dict[str, Any]:
+        if self.older and compared:
+            return self.older.document(document, compared)
+        return document.to_json()
+
+    def _footer(self, document: RunDocument) -> str:
+        wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
+        least = self._job.min_busbw
+        enough = None if least is None else table.average_busbw(document.rows) >= least
+        return table.footer(self._job, document.rows, wrong, enough)
+
+    def _save(self, document: RunDocument) -> bool:
+        """Write all files; whether every one could be written."""
+        saved = True
+        for file in self._files:
+            try:
+                write(file, document, self.older.result if self.older else None)
+            except Error as problem:
+                tell(f"railgauge run: {problem}")
+                saved = False
+        return saved
+
+
+def unmet_demands(job: Job, document: RunDocument) -> list[str]:
+    """What the run was asked to reach and did not; only what moved bytes can meet a transport asked for."""
+    unmet = []
+    average = table.average_busbw(document.rows)
+    if job.min_busbw is not None and average < job.min_busbw:
+        unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the {job.min_busbw:g} GB/s asked for")
+    if job.expect_transport is not None:
+        ways = [(f"channel {c.channel}", c.via) for c in document.connections if c.bytes_sent != 0]
+        ways += [(f"rank {b.rank}'s board", b.via) for b in document.boards if b.bytes_shown]
+        others = [f"{what} went via {via}" for what, via in ways if job.expect_transport not in via]
+        if others or not ways:
+            found = others[0] if others else "nothing went from rank to rank"
+            why = f": {document.why_not_ib}" if NET_IB in job.expect_transport and document.why_not_ib else ""
+            unmet.append(f"{found}, where {job.expect_transport} was asked for{why}")
+    unmet += counters.unmet(document.passages or ())
+    unmet += [
+        f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
+        for c in document.connections
+        if c.planned not in (None, c.via)
+    ]
+    return unmet

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How `railgauge run` begins: it launches the ranks, or it is one process of a job that something else launched.
+
+A launching process loads nothing of the engine, so that its ranks start sooner.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from railgauge.cli.output import check_folders, json_text, write_text
+from railgauge.cli.ranks_start import Start, launch_of, launch_ranks, own_place, speaks
+from railgauge.cli.run.result_file import Answer
+from railgauge.cli.streams import tell
+from railgauge.collectives.job import Job
+from railgauge.collectives.launch.place import Place
+from railgauge.collectives.launch.tether import die_with_parent, hear_interrupts_once, report_is_out
+from railgauge.topo.errors import INTERRUPTED, Error, RunError, described, status_of
+
+if TYPE_CHECKING:
+    from railgauge.cli.run.compare import Older
+    from railgauge.collectives.tuning_file import Timed, TuningPlace
+
+
+def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str]]) -> int:
+    """Launch the ranks or be some of them; return the exit status. Rank 0's process gives the `answer` and says the
+    `remarks`.
+
+    Raises:
+        UsageError: the flags and the environment contradict each other.
+    """
+    place = own_place(asked, job.ranks_per_process)
+    if place is None:
+        return launch(job, asked, answer)
+    if place.process == 0:
+        for remark in remarks():
+            tell(f"railgauge run: {remark}")
+    return run_here(job, place, answer)
+
+
+def launch(job: Job, asked: Start, answer: Answer) -> int:
+    """Have the ranks started and wait for them."""
+    plan = launch_of(asked, job.ranks_per_process, job.timeout_s)
+    if not plan.hosts:
+        check_folders(answer.paths)
+        try:
+            older_result(job, answer)
+        except Error as error:
+            return fail(job, answer, plan.processes * job.ranks_per_process, error)
+    ended = launch_ranks(asked, plan)
+    interrupted = ended.status == status_of(KeyboardInterrupt())
+    if not ended.reported and ended.status and (job.json or answer.files or (ended.message and not interrupted)):
+        from railgauge.cli.run.output import RunOutput
+        from railgauge.collectives.document import RunDocument
+
+        ranks = plan.processes * job.ranks_per_process
+        message = INTERRUPTED if interrupted else ended.message or "the run failed before it had a result"
+        document = RunDocument.failed(job.collective, ranks, message, job.engine)
+        RunOutput(job, answer.files, leads=True).finish(document, RunError(document.error))
+    elif ended.message and not interrupted:
+        tell(f"railgauge run: {ended.message}")
+    return ended.status
+
+
+def run_here(job: Job, place: Place, answer: Answer) -> int:
+    """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
+    from railgauge.cli.run.output import RunOutput
+    from railgauge.collectives.device import leave_hung_gpu
+    from railgauge.collectives.run import Finished, run_process
+    from railgauge.transports.tcp import allow_many_files
+
+    die_with_parent()
+    hear_interrupts_once()
+    allow_many_files()  # memory and sockets of many ranks
+    output = RunOutput(job, answer.files, leads=place.process == 0)
+    if place.process == 0:
+        check_folders(answer.paths)
+        try:
+            output.older = older_result(job, answer)
+        except Error as error:
+            status = fail(job, answer, place.processes * job.ranks_per_process, error)
+            report_is_out()
+            return status
+
+    def report(finished: Finished) -> int:
+        error, ranks = finished.error, job.ranks_per_process
+        if error and place.process != 0 and speaks(error, place, ranks, joined=finished.joined):
+            tell(f"railgauge run: rank {place.process * ranks}: {described(error)}")
+        status = output.finish(finished.document, finished.error)
+        try:
+            if finished.timed_at and finished.document:
+                save_times(finished.timed_at, finished.document.timed)
+            if answer.record and finished.record:
+                write_text(answer.record, json_text(finished.record.to_json()) + "\n")
+        except Error as problem:
+            tell(f"railgauge run: {problem}")
+            return status or status_of(problem)
+        return status
+
+    status = run_process(job, place, output.say, report)
+    if place.process == 0:
+        report_is_out()
+    leave_hung_gpu(status)
+    return status
+
+
+def older_result(job: Job, answer: Answer) -> "Older | None":
+    """What the result is to be compared with; that and a tuning file are looked at before anything runs.
+
+    Raises:
+        InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: no file can be
+        written there.
+    """
+    from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
+
+    if job.tune:
+        prepare_tuning(tuning_file(os.environ))
+    if not answer.compare:
+        return None
+    from railgauge.cli.run.compare import load
+
+    return load(answer.compare, answer.tolerance, job.collective)
+
+
+def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
+    """End before anything ran; the exit status."""
+    from railgauge.cli.run.output import RunOutput
+    from railgauge.collectives.document import RunDocument
+
+    document = RunDocument.failed(job.collective, ranks, str(error), job.engine)
+    return RunOutput(job, answer.files, leads=True).finish(document, error)
+
+
+def save_times(place: "TuningPlace", timed: "Sequence[Timed]") -> None:
+    """Put what was measured into the tuning file, beside what it has of other collectives and places."""
+    from railgauge.collectives import tuning_file
+
+    path = tuning_file.tuning_file(os.environ)
+    there = tuning_file.read_tuning(path) if os.path.exists(path) else {}
+    found = tuning_file.with_measured(there, place, timed)
+    write_text(path, json_text(tuning_file.tuning_document(found)) + "\n")

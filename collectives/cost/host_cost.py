@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of a collective between ranks on host memory, by railgauge's own engine: steps x latency, and bytes moved /
+bandwidth. `graph predict` shows it, the engine chooses by it (collectives/tuning.py), and each row of `run` has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from railgauge.collectives.cost import calibration
+from railgauge.collectives.cost.host_across import hierarchical, recursive
+from railgauge.collectives.cost.host_ranks import HostRanks, Moves
+from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
+from railgauge.topo.predict.cost import Cost
+
+ON_BOARDS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
+"""The algorithms of ranks that all share memory."""
+IN_TWO_SHOTS = (Collective.ALL_REDUCE, Collective.REDUCE)
+IN_TREES = (Collective.ALL_REDUCE,)
+BY_DOUBLING = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.BROADCAST)
+BY_HALVING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
+OF_EQUAL_HOSTS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
+"""What is done in a hierarchy only where every host has as many ranks."""
+MOST_PARTS = 1024
+"""Ranks whose parts a place of a board holds, each on a line of its own."""
+MOST_ON_BOARDS = 512
+"""Ranks of a host that boards serve (transports/native/shm/board.h)."""
+MESSAGE_CACHE_BYTES = 2 * calibration.HOST_CACHE_BYTES
+"""Up to this size a message stays in a cache: it has two buffers, where the collectives that HOST_CACHE_BYTES was set
+by have four."""
+
+
+def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm, ...]:
+    """All that the engine has for it; `hosts` are the numbers of ranks that share memory."""
+    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)] * has_boards(hosts)
+    if collective.in_pairs:
+        return (*boards, Algorithm.PAIRS)
+    wires = [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
+    if len(hosts) == 1:
+        return (*boards, *wires)
+    recursive = [Algorithm.RECURSIVE_DOUBLING] * (collective in BY_DOUBLING)
+    recursive += [Algorithm.RECURSIVE_HALVING] * (collective in BY_HALVING)
+    return (*wires, *recursive, *[Algorithm.HIERARCHICAL] * _has_hierarchy(collective, hosts))
+
+
+def ll_up_to(collective: Collective, ranks: int) -> int:
+    """Up to how many bytes (nccl-tests' count) one-shot goes by LL: the data of a message lies in the cache line that
+    says that it is there; 0: never.
+    """
+    match collective:
+        case Collective.ALL_GATHER | Collective.GATHER:
+            return calibration.HOST_SHORT_BYTES * ranks
+        case Collective.REDUCE_SCATTER | Collective.ALL_TO_ALL | Collective.SCATTER:
+            return calibration.HOST_SHORT_BYTES // max(1, ranks - 1) * ranks
+        case _:
+            return calibration.HOST_SHORT_BYTES
+
+
+def has_boards(hosts: Sequence[int]) -> bool:
+    """Whether all ranks can exchange over boards."""
+    return len(hosts) == 1 and hosts[0] <= MOST_ON_BOARDS
+
+
+def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
+    if not 1 < max(hosts) <= MOST_ON_BOARDS:
+        return False
+    return collective not in OF_EQUAL_HOSTS or (len(set(hosts)) == 1 and sum(hosts) <= MOST_PARTS)
+
+
+def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Cost:
+    """The time of `size` bytes (nccl-tests' count); `algorithm` is one that the collective has."""
+    moves = moves_of(where, collective, algorithm, size)
+    start = 0.0 if algorithm in ON_BOARDS else calibration.HOST_WIRE_US
+    within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
+    steps = within + moves.crossings * where.medium.step_us
+    latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
+    apart = where.turns * size * moves.apart / calibration.HOST_GB_PER_S / 1e3
+    together = max(copying_us(where, moves, size), between_us(where, moves, size))
+    return Cost(latency_us=latency, transfer_us=together + apart)
+
+
+def message_cost(where: HostRanks, size: int) -> Cost:
+    """The time of `size` bytes from one rank to one other by `where.medium`, while nothing comes back.
+
+    `where` has the ranks of one host that are at work; its `net_gb_per_s` is what the message has of the network,
+    infinite where there is none.
+    """
+    step_us = where.medium.step_us
+    if where.turns > 1:
+        step_us = max(step_us, calibration.HOST_SWITCH_US * where.turns)
+    copied = size / calibration.HOST_GB_PER_S + max(0, size - MESSAGE_CACHE_BYTES) / calibration.HOST_MEMORY_GB_PER_S
+    passed = size / min(where.net_gb_per_s, where.medium.gb_per_s)
+    return Cost(latency_us=calibration.HOST_WIRE_US + step_us, transfer_us=max(where.turns * copied, passed) / 1e3)
+
+
+def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
+    """What the copies and reductions of the cores take, with what comes from memory and goes there, and the waits."""
+    beyond = max(0, size - calibration.HOST_CACHE_BYTES)
+    ns = size * moves.passed / calibration.HOST_GB_PER_S + beyond / calibration.HOST_MEMORY_GB_PER_S
+    rounds = max(0.0, moves.rounds * size / calibration.HOST_PLACE_BYTES - calibration.HOST_ROUNDS_HIDDEN)
+    return where.turns * ns / 1e3 + rounds * _or_switch(where, calibration.HOST_ROUND_US)
+
+
+def between_us(where: HostRanks, moves: Moves, size: int) -> float:
+    """What the network takes, or those that put it there and take it from there."""
+    senders = moves.senders or min(where.interfaces, where.per_node)
+    passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
+    return size * moves.leaving / min(passes, senders * where.medium.gb_per_s) / 1e3
+
+
+def _or_switch(where: HostRanks, alone_us: float) -> float:
+    """What it takes until another rank goes on: `alone_us` on a core of its own, else as many switches as share one."""
+    return alone_us if where.turns == 1 else calibration.HOST_SWITCH_US * where.turns
+
+
+def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Moves:
+    """What an operation of `size` bytes comes to by an algorithm that the collective has."""
+    match algorithm:
+        case Algorithm.HIERARCHICAL:
+            return hierarchical(where, collective, size)
+        case Algorithm.RECURSIVE_DOUBLING | Algorithm.RECURSIVE_HALVING:
+            return recursive(where, collective, algorithm)
+        case Algorithm.RING:
+            return _ring(where, collective)
+        case Algorithm.TREE:
+            return _tree(where)
+        case Algorithm.TWO_SHOT:
+            return _two_shot(where)
+        case Algorithm.ONE_SHOT:
+            moves, by_part = _to_each(where, collective), collective in (Collective.ALL_GATHER, Collective.GATHER)
+            return replace(moves, rounds=1 / where.ranks if by_part else 1.0)
+        case Algorithm.ZERO_COPY:
+            return _zero_copy(where, collective)
+        case _:
+            return _to_each(where, collective)
+
+
+def _ring(where: HostRanks, collective: Collective) -> Moves:
+    """Each part goes round once, of an all-reduce twice; from or to a root all of it does."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    rounds = 2 if collective is Collective.ALL_REDUCE else 1
+    rooted = collective in (Collective.BROADCAST, Collective.REDUCE)
+    once = 1.0 if rooted else rounds * peers * part
+    middle = 2 if where.ranks > 2 or not rooted else 1  # between two ranks one only puts out, one only takes in
+    return Moves(
+        steps=rounds * peers,
+        crossings=rounds * (where.nodes - 1),
+        passed=middle * once,
+        leaving=once if where.nodes > 1 else 0.0,
+    )
+
+
+def _tree(where: HostRanks) -> Moves:
+    """Up and down: a chain within each node, a binary tree over the nodes (`ncclGetBtree`, src/graph/trees.cc)."""
+    levels = (where.nodes - 1).bit_length()
+    return Moves(
+        steps=2 * (where.per_node - 1 + levels),
+        crossings=2 * levels,
+        passed=4.0 if where.ranks > 2 else 2.0,
+        leaving=0.0 if where.nodes == 1 else 1.0 if where.nodes == 2 else 2.0,
+    )
+
+
+def _two_shot(where: HostRanks) -> Moves:
+    """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
+
+
+def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
+    """What each rank takes out of the others' arrays, or puts there, between two rounds of a word from each."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    passed = {
+        Collective.ALL_REDUCE: 2 * peers * part,
+        Collective.REDUCE: 1.0,
+        Collective.BROADCAST: 1.0,
+        Collective.GATHER: part,
+        Collective.SCATTER: part,
+        Collective.SEND_RECV: 1.0,
+    }.get(collective, peers * part)
+    return Moves(steps=2, messages=2 * peers, passed=passed)
+
+
+def _to_each(where: HostRanks, collective: Collective) -> Moves:
+    """In one step, over boards or pairs, from each to each or with the root."""
+    peers, part = where.ranks - 1, 1 / where.ranks
+    far = where.ranks - where.per_node
+    messages, passed, leaving = {
+        Collective.ALL_REDUCE: (peers, 1.0 + peers, 0.0),
+        Collective.REDUCE: (peers, float(peers), 0.0),
+        Collective.BROADCAST: (1, 1.0, 0.0),
+        Collective.ALL_GATHER: (peers, 1.0, 0.0),
+        Collective.REDUCE_SCATTER: (peers, 2 * peers * part, 0.0),
+        Collective.ALL_TO_ALL: (peers, 2 * peers * part, where.per_node * far * part),
+        Collective.GATHER: (peers, peers * part, far * part),
+        Collective.SCATTER: (1, peers * part, far * part),
+        Collective.SEND_RECV: (1, 2.0, 1.0),
+    }[collective]
+    crosses = where.nodes > 1
+    return Moves(steps=1, crossings=int(crosses), messages=messages, passed=passed, leaving=leaving * crosses)

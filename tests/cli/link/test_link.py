@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""railgauge link as a user runs it: exit status, matrices and documents; several hosts are in test_link_hosts.py."""
+
+import contextlib
+import csv
+import json
+import os
+import re
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.command import in_process, railgauge, started
+from tests.cli.run.test_failures import alive
+from tests.cli.test_schemas import check
+from tests.hosts.waiting import cpu_s
+from tests.patience import HANGS_AFTER_S
+
+SMALL = ("-b", "64K", "-n", "2", "--timeout", "20")
+
+
+def link(*args, status=0, **env):
+    done = railgauge("link", *args, **{"NCCL_SOCKET_IFNAME": "lo"} | env)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def refused(*args, status, **env):
+    """The same for measurements that are to end before they begin."""
+    done = in_process("link", *args, **env)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def document(*args, status=0, **env):
+    return json.loads(link(*args, "--json", status=status, **env).stdout)
+
+
+def test_a_matrix_for_each_transport_and_quantity():
+    out = link("--ranks", "3", *SMALL).stdout
+    for title in ("SHM: GB/s", "SHM: us", "NET/Socket: GB/s", "NET/Socket: us"):
+        matrix = out[out.index(title) :].splitlines()[:5]
+        assert matrix[1].split() == ["0", "1", "2"]
+        cells = [line.split()[2:] for line in matrix[2:]]
+        assert [cells[rank][rank] for rank in range(3)] == ["-"] * 3
+        assert all(float(cell) > 0 for row, line in enumerate(cells) for at, cell in enumerate(line) if row != at)
+    assert "of the predicted" in out
+    assert re.search(r"^UNKNOWN slow-link: SHM: bandwidth: ", out, re.MULTILINE)
+
+
+def test_the_document_has_both_directions_of_every_pair():
+    got = document("--ranks", "2", *SMALL, "--expect-gbps", "0")
+    assert (got["status"], got["error"], got["bytes"], got["bisection"]) == ("ok", None, 65536, None)
+    assert [(one["transport"], one["from"], one["to"]) for one in got["links"]] == [
+        *(("SHM", 0, 1), ("SHM", 1, 0)),
+        *(("NET/Socket", 0, 1), ("NET/Socket", 1, 0)),
+    ]
+    for one in got["links"]:
+        assert one["bytes_sent"] == one["bytes_received"] == one["bytes_planned"]
+        assert one["ratio"] == pytest.approx(one["gb_per_s"] / one["predicted_gb_per_s"])
+    assert {finding["level"] for finding in got["findings"]} == {"UNKNOWN"}
+
+
+def test_files_by_their_suffix_and_unknown_counts_where_it_is_asked_for(tmp_path):
+    files = [str(tmp_path / name) for name in ("links.json", "links.csv")]
+    asked = ("--transport", "SHM", "--fail-on", "UNKNOWN")
+    out = link("0", "1", "--ranks", "2", *SMALL, "-o", files[0], "-o", files[1], *asked, status=1).stdout
+    assert "SHM on one" in out
+    got = json.loads((tmp_path / "links.json").read_text())
+    with open(files[1], newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["from_host"], row["to"]) for row in rows] == [(socket.gethostname(), "1"), (socket.gethostname(), "0")]
+    assert [float(row["gb_per_s"]) for row in rows] == [one["gb_per_s"] for one in got["links"]]
+
+
+def test_a_damaged_byte_is_status_4_with_its_place():
+    got = document("--ranks", "2", *SMALL, "--fault", "flip:rank=1,channel=0", status=4)
+    assert got["status"] == "failed"
+    assert re.search(r"rank 0: 1 bytes from rank 1 over SHM are wrong: .* index 7: expected", got["error"])
+    assert [one["wrong"] for one in got["links"]] == [0, 1, 0, 0]
+
+
+def test_a_link_below_what_was_asked_for_is_status_4():
+    done = link("--ranks", "2", *SMALL, "--transport", "SHM", "--min-gbps", "1e6", status=4)
+    assert re.search(r"SHM from rank \d to rank \d has [\d.]+ Gb/s, below the 1e\+06 Gb/s asked for", done.stderr)
+
+
+def test_halves_of_ranks():
+    done = railgauge("link", "--ranks", "4", *SMALL, "--bisect", "--json")
+    got = json.loads(done.stdout)
+    check("link", got)
+    assert [half["ranks"] for half in got["bisection"]["steps"][0]] == [[0, 1], [2, 3]]
+    assert got["links"] == []
+    assert done.returncode == (got["findings"][0]["level"] == "FAIL")  # which a busy machine can make of it
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "between two ranks"),
+        (("0", "--ranks", "2"), "link 0 OTHER"),
+        (("0", "0", "--ranks", "2"), "link 0 OTHER"),
+        (("--ranks", "2", "--transport", "NET/XY"), "there are SHM, NET/Socket"),
+        (("--ranks", "2", "-b", "0"), "from 1 byte"),
+        (("--ranks", "2", "-o", "x.svg"), "has to end in .json or .csv"),
+        (("--ranks", "2", "--min-gbps", "nan"), "--min-gbps"),
+        (("--ranks", "4", "--bisect", "--one-at-a-time"), "leave --one-at-a-time out"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(args, words):
+    done = (link if "--transport" in args else refused)(*args, status=2)  # a rank knows which transports there are
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_file_that_cannot_be_written_is_told_before():
+    assert "no folder /nowhere" in refused("--ranks", "2", *SMALL, "-o", "/nowhere/x.json", status=3).stderr
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_is_named_and_nothing_is_left(victim):
+    with long_measurement() as (launcher, ranks):
+        os.kill(ranks[victim], signal.SIGKILL)
+        out, err = launcher.communicate(timeout=HANGS_AFTER_S)
+        assert launcher.returncode == 4
+        assert f"rank {victim}" in err
+        assert not any(alive(pid) for pid in ranks)
+        assert json.loads(out)["status"] == "failed"
+
+
+def test_interrupted_is_130():
+    with long_measurement() as (launcher, ranks):
+        os.killpg(launcher.pid, signal.SIGINT)
+        _, err = launcher.communicate(timeout=HANGS_AFTER_S)
+        assert launcher.returncode == 130
+        assert "Traceback" not in err
+        assert not any(alive(pid) for pid in ranks)
+
+
+@contextlib.contextmanager
+def long_measurement():
+    """Three ranks that would measure for minutes, and their processes; all of them move bytes."""
+    endless = ("link", "--ranks", "3", "-b", "8M", "-n", "100000", "--timeout", "8", "--json")
+    with started(*endless, NCCL_SOCKET_IFNAME="lo") as launcher:
+        deadline = time.monotonic() + HANGS_AFTER_S
+        while time.monotonic() < deadline:
+            found = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+            ranks = sorted(map(int, found), key=rank_of)
+            if len(ranks) == 3 and sum(cpu_s(pid) > 0.8 for pid in ranks) >= 2:  # the third sits out the first round
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the ranks did not begin")
+        yield launcher, ranks
+
+
+def rank_of(pid: int) -> int:
+    """By what its launcher has put into its environment."""
+    environ = Path(f"/proc/{pid}/environ").read_text()
+    return int(re.search(r"(?:^|\0)RANK=(\d+)", environ)[1]) if "RANK=" in environ else -1

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings as a part of an HTML page: the worst first, each with its evidence; what passed in a line."""
+
+from collections.abc import Sequence
+
+from railgauge.topo.findings.finding import Finding, Level
+from railgauge.topo.render import palette
+from railgauge.topo.render.findings import by_id, ids_of
+from railgauge.topo.render.markup import escape, themed
+
+STYLE = """\
+.finding { border-left: 4px solid var(--rule); padding: .1rem 0 .1rem .9rem; margin: 0 0 1rem; max-width: 60rem }
+.finding p { margin: .2rem 0 }
+.finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .3rem 0; color: var(--quiet) }
+.finding dd { margin: 0; overflow-wrap: anywhere }
+.level { display: inline-block; min-width: 5.5rem; font-weight: 700 }
+.FAIL .level { color: var(--wrong) }
+"""
+STYLE += themed([(f".{level}", "border-color", colour) for level, colour in palette.LEVELS.items()])
+MOST = 16  # of one rule; a page with hundreds of them is read by nobody
+
+
+def html(findings: Sequence[Finding]) -> str:
+    """The inside of a section; "" without findings."""
+    parts: list[str] = []
+    for (_, name), alike in by_id(findings).items():
+        parts += map(_finding, alike[:MOST])
+        parts += [f"<p>... and {len(alike) - MOST} more of {escape(name)}</p>"] if len(alike) > MOST else []
+    unknown = [one for one in findings if one.level is Level.UNKNOWN]
+    if unknown:
+        rows = "".join(f"<li><code>{escape(one.id)}</code>: {escape(one.message)}</li>" for one in unknown)
+        parts.append(f'<div class="finding UNKNOWN"><p class="level">UNKNOWN</p><ul>{rows}</ul></div>')
+    passed = [f"<code>{escape(name)}</code>" for name in ids_of(findings, Level.PASS)]
+    parts += [f"<p><span class=level>PASS</span> {', '.join(passed)}</p>"] if passed else []
+    return "\n".join(parts)
+
+
+def _finding(one: Finding) -> str:
+    about = f"<code>{escape(one.id)}</code> {escape(one.subject)}"
+    facts = [("since the baseline", str(one.since or "")), ("effect", one.effect), ("remedy", one.remedy)]
+    facts += [(name, _text(value)) for name, value in one.evidence.items()]
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text)
+    return (
+        f'<div class="finding {one.level}"><p><span class="level">{one.level}</span> {about}</p>'
+        f"<p>{escape(one.message)}</p><dl>{rows}</dl></div>"
+    )
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
