@@ -94,5 +94,4 @@ def _log(
         if judged.findings:
             print()
             print_findings(judged.findings)
-            print(f"\n{answer.where_to_look(judged.findings)}")
     leave_with(judged.findings, fail_on)

@@ -88,15 +88,6 @@ def _connection(one: Connection) -> dict[str, Any]:
     }
 
 
-def where_to_look(findings: Iterable[Finding]) -> str:
-    """What to run next: the checks on the machines, of those cards that a look at a machine decides, and `explain`."""
-    named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
-    look = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
-    return "\n".join(
-        [*([f"on the machines: railgauge check {look}"] if look else []), "about each: railgauge explain ID"]
-    )
-
-
 def text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
     """The explanation without its findings, the verdict on top."""
     parts = (
@@ -107,6 +98,7 @@ def text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
         ("channels", _channels(log)),
         ("connections", _connections(log)),
         ("what the topology allows", list(allowed)),
+        ("how to be sure of the causes", _next(verdict.findings)),
     )
     return "\n\n".join("\n".join(_part(title, rows)) for title, rows in parts if rows)
 
@@ -117,6 +109,14 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
     yield from (f"  {row}" if title else row for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         yield f"  and {len(rows) - MOST_ROWS} more: --json has them"
+
+
+def _next(findings: Iterable[Finding]) -> list[str]:
+    """The checks on the machines that tell causes of the same lines apart, and what explains each."""
+    named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
+    options = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
+    look = [f"on the machines: railgauge check {options}"] if options else []
+    return [*look, "about each finding: railgauge explain ID"] if named else []
 
 
 def _nodes(log: Log) -> list[str]:
