@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check --against`: the baseline from wherever it is, and what is told beside it."""
+"""`check --against`: loads the baseline and prints what changed since."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +19,15 @@ from railgauge.topo.render.findings import LOUD, folded_lines, ids_of, summary
 SINCE = {
     Since.NEW: "new since",
     Since.WORSE: "worse than in",
-    Since.UNKNOWN: "not counted, since nobody knows whether it was so in",
+    Since.UNKNOWN: "not counted, because unknown in",
     Since.BETTER: "better than in",
 }
 
 
 def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule], machine: Machine) -> Baseline:
-    """What a saved document of findings tells, or what the same rules find on the machine that is named.
+    """The findings of a saved document, or those of the same rules on the named machine.
 
-    What could not be learnt is said on stderr, but for what is so of `machine` too.
+    Warns on stderr of what could not be read, unless that holds for `machine` too.
     """
     if findings_file.is_findings_file(path):
         host, findings = findings_file.load(path)
@@ -38,19 +38,19 @@ def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule]
         case = Case(before, gpus=gpus)
         found = Baseline(name=path, host=case.host, findings=check(case, rules), case=case)
     if found.host and machine.host and found.host != machine.host:
-        print_warnings((f"{path} is of {found.host}, and this is {machine.host}",))
+        print_warnings((f"{path} is from host {found.host}, but this is {machine.host}",))
     return found
 
 
 def print_compared(compared: Compared) -> None:
-    """What is not as in the baseline, part by part, then what is, in a line."""
+    """Print what differs from the baseline, section by section, then what is unchanged in one line."""
     baseline = compared.baseline.name
     parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
     for since, title in SINCE.items():
         worth = [one for one in parts[since] if one.level is not Level.PASS]
         _part(f"{title} {baseline}", worth)
     _part(f"gone since {baseline}", compared.gone, brief=True)
-    _part(f"found in {baseline}, and nobody can see it now", compared.unseen, brief=True)
+    _part(f"found in {baseline}, but cannot be checked now", compared.unseen, brief=True)
     same = parts[Since.SAME]
     named = [f"{level} {', '.join(ids)}" for level in LOUD if (ids := ids_of(same, level))]
     rest = [one for one in same if one.level not in LOUD]
@@ -60,7 +60,7 @@ def print_compared(compared: Compared) -> None:
 
 
 def _part(title: str, findings: Sequence[Finding], *, brief: bool = False) -> None:
-    """Findings below a title; in brief without what follows from them and how to mend it."""
+    """Print findings below a title; `brief` leaves effect and remedy out."""
     if findings:
         print(f"{title}:")
         print_lines(folded_lines([replace(one, effect="", remedy="") for one in findings] if brief else findings))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge cluster dump: what each node is, gathered, folded where nodes are equal, and the odd ones by majority."""
+"""railgauge cluster dump: gathers all nodes, groups equal ones, and shows those that differ from the majority."""
 
-import sys
 import tempfile
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ import typer
 from railgauge.cli.cluster.options import From, Hostfile, Kept, Nodes
 from railgauge.cli.findings_output import FailOn, leave_with
 from railgauge.cli.machine_options import Json, print_warnings
-from railgauge.cli.output import document, print_json
+from railgauge.cli.output import document, print_json, print_lines, terminal_width
 from railgauge.topo.errors import InputError, UnavailableError, UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -19,24 +18,20 @@ if TYPE_CHECKING:
     from railgauge.topo.findings.cluster.folder import NodeFile, Unread
     from railgauge.topo.findings.cluster.report import Report
 
-STYLE = {"group": "bold", "odd": "bold yellow", "split": "yellow", "unread": "bold red"}
-
 
 def dump(
     nodes: Nodes = None,
     hostfile: Hostfile = None,
     source: From = None,
     output: Kept = None,
-    capture: Annotated[bool, typer.Option("--capture", help="Gather captures: the default.")] = False,
-    topo: Annotated[
-        bool, typer.Option("--topo", help="Gather topology files, NODE.xml; captures too with --capture.")
-    ] = False,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
+    capture: Annotated[bool, typer.Option("--capture", help="Gather captures (default).")] = False,
+    topo: Annotated[bool, typer.Option("--topo", help="Gather topology files, NODE.xml; with --capture both.")] = False,
+    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Gather what each node is; fold equal nodes together, and name the odd ones and what differs, by majority.
+    """Gather all nodes, group equal ones, and show which nodes differ from the majority and how.
 
     Without -w and --hostfile: the nodes of the Slurm allocation.
 
@@ -60,7 +55,7 @@ def dump(
 
 def _check_alone(others: object) -> None:
     if others:
-        raise UsageError("--from reads what was gathered before: leave -w, --hostfile, -o, --capture and --topo out")
+        raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile, -o, --capture and --topo out")
 
 
 def _read(folder: str) -> "Report":
@@ -80,30 +75,15 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
 
 
 def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
-    """Print the report and end; with no node read there was nothing to do, or nothing readable."""
+    """Print the report and exit; an error if no node could be read."""
     from railgauge.topo.findings.cluster.findings import findings
-    from railgauge.topo.render.fleet_json import report_document
+    from railgauge.topo.render.cluster import cluster_document, report_lines
 
     print_warnings(report.warnings)
     if as_json:
-        print_json(document("cluster", "", **report_document(report)))
+        print_json(document("cluster", "", **cluster_document(report)))
     else:
-        _print(report)
+        print_lines(report_lines(report, terminal_width()))
     if not report.groups:
         raise typer.Exit((UnavailableError if is_live else InputError).exit_status)
     leave_with(tuple(findings(report)), fail_on)
-
-
-def _print(report: "Report") -> None:
-    from railgauge.topo.render.fleet_text import report_lines
-
-    if not sys.stdout.isatty():
-        print("\n".join(line.head + line.wrapped(None) for line in report_lines(report)))
-        return
-    from rich.text import Text
-
-    from railgauge.cli.terminal import console
-
-    terminal = console()
-    for line in report_lines(report):
-        terminal.print(Text.assemble((line.head, STYLE.get(line.mark, "")), line.wrapped(terminal.width)))

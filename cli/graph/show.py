@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge graph show: the channels of a machine or a graph file, and what they load its links with."""
+"""railgauge graph show: the channels of a machine or a graph file, and the load of each link."""
 
 import os
 from enum import StrEnum
@@ -43,14 +43,14 @@ class Pattern(StrEnum):
 def show(
     file: Annotated[
         str | None,
-        typer.Argument(help="A graph XML, as `graph search -o` or NCCL_GRAPH_DUMP_FILE writes it; else a search's."),
+        typer.Argument(help="A graph XML of `graph search -o` or NCCL_GRAPH_DUMP_FILE; default: search."),
     ] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="How many nodes take part; 1, or as the file says."),
+        typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: 1, or by the file."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
@@ -60,10 +60,11 @@ def show(
         Policy, typer.Option("--policy", help="Without a file: best, or nccl for what NCCL would choose.")
     ] = Policy.BEST,
     settings: Set = None,
-    pattern: Annotated[Pattern, typer.Option("--draw", help="What -o draws.")] = Pattern.RING,
+    pattern: Annotated[Pattern, typer.Option("--draw", help="The graph that -o draws.")] = Pattern.RING,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="A picture: .svg, .html or .dot, wires coloured by load.")
+        str | None,
+        typer.Option("-o", metavar="FILE", help="Write a picture (.svg, .html, .dot), links coloured by load."),
     ] = None,
 ) -> None:
     """Show channels and the load of each link, as text or drawn into the picture of the machine."""
@@ -73,8 +74,7 @@ def show(
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
     from railgauge.topo.nccl.paths.paths import paths
     from railgauge.topo.nccl.settings.steering import read_steering
-    from railgauge.topo.render.graph_json import as_record
-    from railgauge.topo.render.rank_names import rank_lines
+    from railgauge.topo.render.graph import graph_records, rank_lines
 
     _check_suffix(output)
     machine = open_machine(source, gpus, merged=merged, save=save)
@@ -89,12 +89,12 @@ def show(
         graphs = graph_file.load(file, system, group_of(system, table, 1).ranks)
         count = nodes or (2 if graphs.ring.channels[0].nets else 1)
     if as_json:
-        print_json(document("graph", machine.host, graphs=as_record(graphs)))
+        print_json(document("graph", machine.host, graphs=graph_records(graphs)))
         return
     group = group_of(system, table, count)
     if output is None:
-        seats = rank_lines(system, graphs.ring)
-        print("\n".join([*seats, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
+        places = rank_lines(system, graphs.ring)
+        print("\n".join([*places, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
         return
     name = machine.host or os.path.basename(source or "this machine")
     drawn = graphs.ring if pattern is Pattern.RING else graphs.tree
@@ -103,27 +103,25 @@ def show(
 
 def _lines(name: str, graph: Graph, group: "Group") -> list[str]:
     from railgauge.topo.channels.load import loads
-    from railgauge.topo.render.graph_text import graph_lines
-    from railgauge.topo.render.load_text import load_lines
+    from railgauge.topo.render.graph import graph_lines, load_lines
 
     return [*graph_lines(name, graph, 2 if group.leaves else 1), *load_lines(loads(group, graph))]
 
 
 def _check_suffix(output: str | None) -> None:
     if output is not None and os.path.splitext(output)[1].lower() not in SUFFIXES:
-        raise UsageError(f"-o is {output!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+        raise UsageError(f"-o {output}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
 
 
 def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: Graph, group: "Group") -> str:
     """The machine with the channels in it, in the format of the suffix."""
     from railgauge.topo.channels.load import loads
-    from railgauge.topo.render.graph_text import graph_lines
+    from railgauge.topo.render.graph import graph_lines, rank_lines
     from railgauge.topo.render.matrix import matrix
     from railgauge.topo.render.picture import dot, page, svg
     from railgauge.topo.render.picture.from_system import picture
     from railgauge.topo.render.picture.layout import lay_out
     from railgauge.topo.render.picture.loaded import with_loads
-    from railgauge.topo.render.rank_names import rank_lines
 
     inventory = machine.inventory()
     remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1)]

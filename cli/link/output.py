@@ -49,7 +49,7 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
 
 
 def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
-    """What the links were asked to reach and did not: the slowest, and how many."""
+    """The requirement that links did not meet: the slowest link, and how many are too slow."""
     if min_gb_per_s is None:
         return []
     if result.bisection:
@@ -63,12 +63,12 @@ def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
     slow = sorted(each for each in speeds if each[0] < min_gb_per_s)
     if not slow:
         return []
-    more = f", and {len(slow) - 1} more of {len(speeds)} are too slow" if len(slow) > 1 else ""
-    return [f"{slow[0][1]} has {slow[0][0] * 8:.3g} Gb/s, below the {min_gb_per_s * 8:g} Gb/s asked for{more}"]
+    more = f"; {len(slow) - 1} more of {len(speeds)} are too slow" if len(slow) > 1 else ""
+    return [f"{slow[0][1]} reaches {slow[0][0] * 8:.3g} Gb/s, below the required {min_gb_per_s * 8:g} Gb/s{more}"]
 
 
 def csv_text(result: LinkResult) -> str:
-    """A line of names, then one for each direction of each link (RFC 4180)."""
+    """A header, then one line per direction of each link (RFC 4180)."""
     rows = [
         entry | {"from_host": result.ranks[entry["from"]].host, "to_host": result.ranks[entry["to"]].host}
         for link in result.links

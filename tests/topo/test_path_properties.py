@@ -11,8 +11,7 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 from railgauge.topo.nccl.paths.explanation import explain
 from railgauge.topo.nccl.paths.paths import paths, plain_paths
 from railgauge.topo.nccl.settings.levels import MEANING, read_levels
-from railgauge.topo.render.path_json import explained
-from railgauge.topo.render.path_text import describe
+from railgauge.topo.render.paths import describe, explained
 
 RANK = {name: rank for rank, name in enumerate(PATH_TYPES)}
 SETTINGS = st.dictionaries(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.findings.finding import ORDER, Finding, Level
-from railgauge.topo.render.palette import LEVEL_INKS, Ink, Line
+from railgauge.topo.render.palette import LEVEL_INKS, Ink, Line, line
 from railgauge.topo.values.printable import inline
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ FEW = 4
 """Findings of one id that are shown where many are folded."""
 NAMED = 6
 """Subjects that are named of one finding."""
-
-
-def plain_line(text: str) -> Line:
-    """A line without colour."""
-    return ((inline(text), Ink.PLAIN),)
 
 
 def record(finding: Finding) -> dict[str, Any]:
@@ -58,7 +53,7 @@ def lines_of(findings: Iterable[Finding], *, names_hosts: bool = False) -> Itera
         yield _headed(place, one.level, f"{one.id}: {who}{about}{one.message}")
         for title, text in (("effect", one.effect), ("remedy", one.remedy)):
             if text and (one.id, text) not in told:
-                yield plain_line(f"    {title}: {text}")
+                yield line(f"    {title}: {inline(text)}")
             told.add((one.id, text))
 
 
@@ -66,8 +61,8 @@ def finding_lines(findings: Sequence[Finding], most: int | None = None) -> Itera
     """The findings in their order, no more than `most`, and a line that counts all."""
     yield from lines_of(findings[:most])
     if most is not None and len(findings) > most:
-        yield plain_line(f"... and {len(findings) - most} more (--json has all)")
-    yield plain_line(summary(findings))
+        yield line(f"... and {len(findings) - most} more (--json has all)")
+    yield line(summary(findings))
 
 
 def folded_lines(findings: Sequence[Finding]) -> Iterator[Line]:
@@ -93,7 +88,7 @@ def summary(findings: Sequence[Finding]) -> str:
     """How many findings there are of each level, the worst first."""
     counts = Counter(finding.level for finding in findings)
     parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
-    return ", ".join(parts) or "nothing found"
+    return ", ".join(parts) or "no findings"
 
 
 def ids_of(findings: Iterable[Finding], level: Level) -> list[str]:
@@ -114,7 +109,7 @@ def _folded(findings: Sequence[Finding], *, names_hosts: bool) -> Iterator[Line]
     for (_, name), alike in by_id(findings).items():
         yield from lines_of(alike[:FEW], names_hosts=names_hosts)
         if len(alike) > FEW:
-            yield plain_line(f"    ... and {len(alike) - FEW} more of {name} (--json has all)")
+            yield line(f"    ... and {len(alike) - FEW} more of {name} (--json has all)")
     for level in (Level.UNKNOWN, Level.PASS):
         told: dict[tuple[str, str], list[str]] = {}
         for one in findings:

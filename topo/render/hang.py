@@ -16,7 +16,7 @@ MOST_LINES = 12
 """Lines of one communicator."""
 
 
-def document(scene: Scene, verdict: Verdict) -> dict[str, Any]:
+def hang_document(scene: Scene, verdict: Verdict) -> dict[str, Any]:
     """The content of a railgauge/hang/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -85,7 +85,7 @@ def _call(call: Call) -> dict[str, Any]:
     }
 
 
-def text(scene: Scene) -> str:
+def hang_text(scene: Scene) -> str:
     """Where the ranks of each communicator stand, those that stand alike in one line."""
     held = {id(hold.lane) for hold in Standstill(scene).holds}
     order = sorted(scene.communicators.values(), key=lambda comm: not _is_odd(comm, held))

@@ -17,7 +17,7 @@ MOST_ROWS = 48  # lines of a part; the JSON document has all
 PATTERNS = {1: "balanced tree", 2: "split tree", 3: "tree", 4: "ring", 5: "NVLS", 6: "collnet direct"}
 
 
-def document(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
+def log_document(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> dict[str, Any]:
     """The content of a railgauge/log/1 document, without its head."""
     return {
         "verdict": verdict.text,
@@ -88,7 +88,7 @@ def _connection(one: Connection) -> dict[str, Any]:
     }
 
 
-def text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
+def log_text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
     """The explanation without its findings, the verdict on top."""
     parts = (
         ("", [verdict.text]),

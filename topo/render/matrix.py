@@ -13,7 +13,7 @@ from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import Place, places, relation
 from railgauge.topo.nccl.paths.paths import plain_paths
-from railgauge.topo.render.wire_text import nvlinks_text
+from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 

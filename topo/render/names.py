@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names people know for what NCCL's XML gives as numbers.
+"""Names and figures as people know them, for what NCCL's XML and model give as numbers.
 
 GPUs by compute capability (CUDA C++ Programming Guide); CPUs by family and model (Linux: arch/x86/include/asm/
 intel-family.h, arch/x86/kernel/cpu/amd.c, arch/arm64/include/asm/cputype.h).
@@ -7,8 +7,9 @@ intel-family.h, arch/x86/kernel/cpu/amd.c, arch/arm64/include/asm/cputype.h).
 
 import re
 
+from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.nccl.graph.cpu_family import kernel_family
-from railgauge.topo.nccl.graph.model import Node
+from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Node
 
 GPU_FAMILIES = (
     (100, "Blackwell"),
@@ -74,3 +75,21 @@ def cpu_family(vendor: str | None, family: int, model: int) -> str:
     name = AMD.get((family, model)) if vendor == "AuthenticAMD" else INTEL.get(model) if family == 6 else None
     known = name or (f"family {family} model {model}" if family else "")
     return f"{VENDORS[vendor]} {known}".strip()
+
+
+def speed_text(gb_per_s: float) -> str:
+    """A bandwidth; NCCL's stand-in for a wire that never limits is no figure."""
+    return f"{gb_per_s:g} GB/s" if gb_per_s < LOCAL_GB_PER_S else "no limit"
+
+
+def short_speed(gb_per_s: float) -> str:
+    """As `speed_text`, to three digits, for labels."""
+    if gb_per_s >= LOCAL_GB_PER_S:
+        return "no limit"
+    return f"{gb_per_s:.0f} GB/s" if gb_per_s >= 100 else f"{gb_per_s:.3g} GB/s"
+
+
+def nvlinks_text(inventory: Inventory | None) -> str:
+    """That NVLinks are unknown and why; "" where they are known."""
+    why = inventory.no_nvml if inventory and inventory.gpus else None
+    return f"NVLinks are unknown: NVML does not answer ({why})" if why else ""

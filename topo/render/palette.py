@@ -30,6 +30,17 @@ class Ink(StrEnum):
 Line: TypeAlias = Sequence[tuple[str, Ink]]
 """One line of text: its pieces, each with its ink."""
 
+
+def line(text: str, ink: Ink = Ink.PLAIN) -> Line:
+    """A line of one piece."""
+    return ((text, ink),)
+
+
+def text_of(shown: Line) -> str:
+    """A line without its inks."""
+    return "".join(text for text, _ in shown).rstrip()
+
+
 LEVEL_INKS: Mapping[Level, Ink] = {
     Level.FAIL: Ink.STRONG_BAD,
     Level.WARN: Ink.WARNING,

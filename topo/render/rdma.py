@@ -1,43 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA ports as one table: what ibstat, ibv_devinfo and show_gids tell, and what NCCL makes of it.
+"""RDMA ports (railgauge/rdma/1) as one table: what ibstat, ibv_devinfo and show_gids say, and what NCCL makes of it.
 
 A port is a row. Below the table: notes, then for each port its GIDs and the fields for which its row had no room.
 """
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from ipaddress import ip_address
+from typing import Any
 
-from railgauge.topo.facts.sources.sysfs_infiniband import Gid, port_protocol
+from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, port_protocol
 from railgauge.topo.nccl.detect.rdma_survey import PortSurvey, RdmaSurvey
 from railgauge.topo.nccl.settings.gid import ipv4, is_link_local
+from railgauge.topo.render.palette import Ink, Line, line
 
 PROTOCOLS = {"roce": "RoCE", "iwarp": "iWARP", "usnic": "usNIC"}
 GAP, INDENT = "  ", "    "
 ABSENT = "-"
-
-
-class Kind(StrEnum):
-    """What a line is, for whoever colours it."""
-
-    HEADER = "header"
-    USED = "used"
-    UNUSED = "unused"
-    NOTE = "note"
-    PORT = "port"
-    GID = "gid"
-    TAKEN = "taken"
-    DETAIL = "detail"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the table."""
-
-    kind: Kind
-    text: str
 
 
 def _nccl(port: PortSurvey) -> str:
@@ -121,12 +100,12 @@ DETAILS: tuple[Column, ...] = (
 def rdma_lines(survey: RdmaSurvey, width: int | None = None) -> tuple[Line, ...]:
     """The table, `width` characters wide, None for any: columns that do not fit become details."""
     if not survey.devices:
-        return (Line(Kind.NOTE, "No RDMA device (/sys/class/infiniband is empty): NCCL uses sockets."),)
+        return (line("No RDMA device (/sys/class/infiniband is empty): NCCL uses sockets."),)
     if not survey.ports:
-        return tuple(Line(Kind.NOTE, remark) for remark in survey.remarks)
+        return tuple(line(remark) for remark in survey.remarks)
     shown = _shown(survey, width)
-    notes = [Line(Kind.NOTE, line) for note in _notes(survey) for line in _wrapped(note, "", width)]
-    blank = [Line(Kind.NOTE, "")]
+    notes = [line(each) for note in _notes(survey) for each in _wrapped(note, "", width)]
+    blank = [line("")]
     return (*_table(survey, shown), *blank, *notes, *blank, *(x for p in survey.ports for x in _port(p, shown, width)))
 
 
@@ -147,10 +126,10 @@ def _total(survey: RdmaSurvey, count: int) -> int:
 def _table(survey: RdmaSurvey, shown: int) -> list[Line]:
     columns = (*COLUMNS[:shown], LAST)
     widths = _widths(survey, columns)
-    lines = [Line(Kind.HEADER, _row([label for label, _ in columns], widths))]
+    lines = [line(_row([label for label, _ in columns], widths), Ink.HEADING)]
     for port in survey.ports:
-        kind = Kind.UNUSED if port.nccl is None else Kind.USED
-        lines.append(Line(kind, _row([get(port) or ABSENT for _, get in columns], widths)))
+        ink = Ink.WARNING if port.nccl is None else Ink.GOOD
+        lines.append(line(_row([get(port) or ABSENT for _, get in columns], widths), ink))
     return lines
 
 
@@ -160,12 +139,12 @@ def _row(cells: list[str], widths: list[int]) -> str:
 
 def _port(port: PortSurvey, shown: int, width: int | None) -> list[Line]:
     details = ", ".join(f"{label} {text}" for label, get in (*COLUMNS[shown:], *DETAILS) if (text := get(port)))
-    lines = [Line(Kind.PORT, f"{port.device.name} port {port.port.number}")]
-    lines += [Line(Kind.DETAIL, line) for line in _wrapped(details, INDENT, width)]
-    return lines + [Line(kind, line) for kind, text in _gids(port) for line in _wrapped(text, INDENT, width)]
+    lines = [line(f"{port.device.name} port {port.port.number}", Ink.HEADING)]
+    lines += [line(each) for each in _wrapped(details, INDENT, width)]
+    return lines + [line(each, ink) for ink, text in _gids(port) for each in _wrapped(text, INDENT, width)]
 
 
-def _gids(port: PortSurvey) -> list[tuple[Kind, str]]:
+def _gids(port: PortSurvey) -> list[tuple[Ink, str]]:
     """The used GIDs, an address of both RoCE versions on one line."""
     same: dict[tuple[str, str | None], list[Gid]] = {}
     for gid in port.port.gids:
@@ -173,7 +152,7 @@ def _gids(port: PortSurvey) -> list[tuple[Kind, str]]:
     return [_gid(port, gids) for gids in same.values()]
 
 
-def _gid(port: PortSurvey, gids: list[Gid]) -> tuple[Kind, str]:
+def _gid(port: PortSurvey, gids: list[Gid]) -> tuple[Ink, str]:
     taken = port.nccl is not None and port.gid.index in [gid.index for gid in gids]
     roce = port_protocol(port.device, port.port) != "infiniband"
     indices = ", ".join(f"{gid.index} (RoCE v{gid.roce_version or '?'})" if roce else str(gid.index) for gid in gids)
@@ -181,7 +160,7 @@ def _gid(port: PortSurvey, gids: list[Gid]) -> tuple[Kind, str]:
     parts += ["link-local"] if roce and is_link_local(gids[0]) else []
     parts += [gids[0].netdev] if gids[0].netdev else []
     parts += [f"<- NCCL takes {port.gid.index}: {port.gid.why}"] if taken else []
-    return Kind.TAKEN if taken else Kind.GID, GAP.join(parts)
+    return Ink.NOTE if taken else Ink.PLAIN, GAP.join(parts)
 
 
 def address(gid: Gid) -> str:
@@ -224,3 +203,97 @@ def _wrapped(text: str, indent: str, width: int | None) -> list[str]:
     return textwrap.wrap(text, room, initial_indent=indent, subsequent_indent=indent + GAP, break_on_hyphens=False) or [
         ""
     ]
+
+
+def rdma_document(survey: RdmaSurvey) -> dict[str, Any]:
+    """Devices with their ports and GIDs, NCCL's choices, the host's part of GPUDirect RDMA, and remarks."""
+    gdr = survey.gdr
+    return {
+        "devices": [_device_record(device, survey) for device in survey.devices],
+        "merged": [[port.name for port in nic] for nic in survey.merged],
+        "gdr": {
+            "peer_memory": list(gdr.peer_memory),
+            "kernel": gdr.kernel,
+            "driver": gdr.driver,
+            "open_driver": gdr.open_driver,
+            "dma_buf": dict(gdr.dma_buf),
+        },
+        "remarks": list(survey.remarks),
+        "unknown": survey.unknown,
+    }
+
+
+def _device_record(device: RdmaDevice, survey: RdmaSurvey) -> dict[str, Any]:
+    verbs = survey.verbs.device(device.name)
+    return {
+        "name": device.name,
+        "protocol": device.protocol,
+        "transport": device.transport,
+        "virtual": device.virtual,
+        "bus_id": device.bus_id,
+        "carrier_bus_id": device.carrier_bus_id,
+        "physfn": device.physfn,
+        "numa": device.numa,
+        "node_guid": device.node_guid,
+        "sys_image_guid": device.sys_image_guid,
+        "firmware": device.firmware,
+        "hw_rev": device.hw_rev,
+        "hca_type": device.hca_type,
+        "board_id": device.board_id,
+        "node_desc": device.node_desc,
+        "vendor_id": verbs.vendor_id,
+        "vendor_part_id": verbs.vendor_part_id,
+        "max_qp": verbs.max_qp,
+        "dma_buf": verbs.dma_buf,
+        "ports": [_port_record(port) for port in survey.ports if port.device is device],
+    }
+
+
+def _port_record(survey: PortSurvey) -> dict[str, Any]:
+    port = survey.port
+    verbs = survey.verbs.port(port.number)
+    return {
+        "number": port.number,
+        "protocol": port_protocol(survey.device, port),
+        "state": port.state,
+        "physical_state": port.physical_state,
+        "rate": port.rate,
+        "rate_gbps": port.rate_gbps,
+        "width": port.width,
+        "speed": port.speed,
+        "link_layer": port.link_layer,
+        "lid": port.lid,
+        "lmc": port.lmc,
+        "sm_lid": port.sm_lid,
+        "cap_mask": port.cap_mask,
+        "guid": port.guid,
+        "active_mtu_bytes": verbs.active_mtu,
+        "max_mtu_bytes": verbs.max_mtu,
+        "netdev": port.netdev,
+        "gid_table_length": port.gid_table_length,
+        "gids": [_gid_record(gid) for gid in port.gids],
+        "nccl": _nccl_record(survey),
+        "unused": survey.unused,
+    }
+
+
+def _gid_record(gid: Gid) -> dict[str, Any]:
+    return {"index": gid.index, "gid": gid.gid, "type": gid.type, "netdev": gid.netdev}
+
+
+def _nccl_record(survey: PortSurvey) -> dict[str, Any] | None:
+    """The port as NCCL uses it; null when it does not."""
+    if survey.nccl is None:
+        return None
+    gdr, why = survey.gdr
+    return {
+        "dev": survey.dev,
+        "port": survey.nccl.port,
+        "guid": f"{survey.nccl.guid:#x}",
+        "speed_mbps": survey.nccl.speed_mbps,
+        "bus_id": survey.nccl.bus_id,
+        "gid_index": survey.gid.index,
+        "gid_why": survey.gid.why,
+        "gdr": gdr,
+        "gdr_why": why,
+    }

@@ -30,7 +30,7 @@ def file(tmp_path):
 
 def test_healthy_file(file):
     done = railgauge("topo", "lint", file(HEALTHY))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing found\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no findings\n", "")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_empty_file_is_called_empty(file):
     path = file("")
     for arguments in (("lint", path), ("show", "--from", path)):
         done = railgauge("topo", *arguments)
-        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: it is empty\n")
+        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: the file is empty\n")
 
 
 def test_an_empty_name_of_a_machine_is_wrong_usage(file):
@@ -140,4 +140,4 @@ def test_the_live_machine_is_not_what_the_file_says(file):
 
 def test_every_rule_is_documented_with_its_levels():
     rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| ([A-Z, ]+) \|", DOCS.read_text(), re.MULTILINE))
-    assert rows == {rule.id: ", ".join(rule.levels) for rule in (*RULES, FAULTY)}
+    assert rows == {rule.id: ", ".join(rule.card.levels) for rule in (*RULES, FAULTY)}

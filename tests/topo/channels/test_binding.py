@@ -13,7 +13,7 @@ from railgauge.topo.facts.local_rank import local_rank
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import Node, NodeKind
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.render.binding_text import environment, numactl, port_names, rankfile, slurm, unknown
+from railgauge.topo.render.binding import environment, numactl, port_names, rankfile, slurm, unknown
 from railgauge.topo.xml import topology_file
 
 MACHINES = ("dgx-h100", "dgx-a100", "dgx-1v", "gb200-tray", "gh200", "h200x4", "a100-4gpu", "power9-ac922")

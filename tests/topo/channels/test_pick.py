@@ -14,7 +14,7 @@ from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.subset import with_gpus
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.render.pick_text import pick_lines
+from railgauge.topo.render.pick import pick_lines
 
 
 def picked(name, count, busy=(), **options):

@@ -15,8 +15,8 @@ from railgauge.topo.facts.foreign_tree import place
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import fixture_path, load_machine
 from railgauge.topo.nccl.detect.rdma_survey import survey_rdma
-from railgauge.topo.render.rdma import rdma_lines
-from railgauge.topo.render.rdma_document import rdma_document
+from railgauge.topo.render.palette import text_of
+from railgauge.topo.render.rdma import rdma_document, rdma_lines
 from railgauge.topo.xml import topology_file
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -127,7 +127,7 @@ def test_links_that_are_not_in_a_tree_are_not_taken_for_absent_ones(tmp_path):
     survey = survey_rdma(machine.reader, {})
     assert survey.merged == ()
     assert [(port.dev, port.gid.index) for port in survey.ports] == [(None, None), (None, None)]
-    assert [line.text.rpartition("  ")[2] for line in rdma_lines(survey)[1:3]] == ["NET ?, GID ?"] * 2
+    assert [text_of(line).rpartition("  ")[2] for line in rdma_lines(survey)[1:3]] == ["NET ?, GID ?"] * 2
     assert [port["nccl"]["dev"] for device in rdma_document(survey)["devices"] for port in device["ports"]] == [
         None
     ] * 2
@@ -140,7 +140,7 @@ def test_a_gid_table_that_is_in_the_tree_is_used(tmp_path):
 
 def test_a_tree_says_what_it_lacks_of_cpu_and_host(tmp_path):
     machine = class_alone(tmp_path)
-    assert "host_hash is left out: neither host name nor boot id is readable" in machine.warnings
+    assert "host_hash omitted: neither host name nor boot id is readable" in machine.warnings
     assert any("no /proc/cpuinfo" in warning for warning in machine.warnings)
     assert machine.topology.cpus[0].attributes == (("numaid", "-1"),)
     assert topology_file.loads(topology_file.dumps(machine.topology)).cpus[0].get("host_hash") is None
@@ -148,7 +148,7 @@ def test_a_tree_says_what_it_lacks_of_cpu_and_host(tmp_path):
 
 def test_a_tree_without_pci_devices_does_not_tell_whether_there_are_gpus(tmp_path):
     warnings = class_alone(tmp_path).warnings
-    assert "whether there are GPUs is not known: the machine is described for host ranks" in warnings
+    assert "GPUs unknown: describing the machine for host ranks" in warnings
 
 
 def test_gpus_that_only_the_driver_lists_are_named(tmp_path):
@@ -158,5 +158,5 @@ def test_gpus_that_only_the_driver_lists_are_named(tmp_path):
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(archive(*rows)))
     warnings = load_machine(str(tmp_path / "a.tar.gz")).warnings
     assert f"GPU {', '.join(gpus)} left out: NVML: a tree of files has no answer" in warnings
-    assert "no GPU takes part: the machine is described for host ranks" in warnings
+    assert "no GPU takes part: describing the machine for host ranks" in warnings
     assert not any("no GPU found" in warning for warning in warnings)

@@ -11,8 +11,8 @@ from tests.topo.rdma_tree import ROCE, RdmaTree
 
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.nccl.detect.rdma_survey import RdmaSurvey, survey_rdma
-from railgauge.topo.render.rdma import Kind, rdma_lines
-from railgauge.topo.render.rdma_document import rdma_document
+from railgauge.topo.render.palette import Ink, text_of
+from railgauge.topo.render.rdma import rdma_document, rdma_lines
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 SETTINGS = ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_RANGE", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ROCE_VERSION_NUM")
@@ -43,7 +43,7 @@ def survey(tree: RdmaTree, **environment: str) -> RdmaSurvey:
 
 
 def text(tree: RdmaTree, width: int | None = None, **environment: str) -> str:
-    return "\n".join(line.text for line in rdma_lines(survey(tree, **environment), width))
+    return "\n".join(text_of(line) for line in rdma_lines(survey(tree, **environment), width))
 
 
 def test_a_row_tells_what_nccl_takes(tree):
@@ -60,8 +60,8 @@ def test_gids_of_one_address_share_a_line(tree):
 
 
 def test_settings_that_take_ports_away_are_told(tree):
-    assert "NCCL does not use mlx5_bond_0: NCCL_IB_HCA leaves it out" in text(tree, NCCL_IB_HCA="=mlx5_0")
-    assert "'mlx5_7' names no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
+    assert "NCCL does not use mlx5_bond_0: excluded by NCCL_IB_HCA" in text(tree, NCCL_IB_HCA="=mlx5_0")
+    assert "'mlx5_7' matches no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
     assert "NCCL does not use mlx5_0, mlx5_1, mlx5_bond_0: NCCL_NET=Socket" in text(tree, NCCL_NET="Socket")
 
 
@@ -121,8 +121,8 @@ def test_narrow_terminals_lose_no_field(tree, width):
 
 
 def test_unused_ports_are_marked(tree):
-    kinds = [line.kind for line in rdma_lines(survey(tree))][:4]
-    assert kinds == [Kind.HEADER, Kind.USED, Kind.UNUSED, Kind.USED]
+    inks = [ink for ((_, ink),) in rdma_lines(survey(tree))][:4]
+    assert inks == [Ink.HEADING, Ink.GOOD, Ink.WARNING, Ink.GOOD]
 
 
 def test_the_document_has_devices_ports_gids_and_nccls_choice(tree):
@@ -132,7 +132,7 @@ def test_the_document_has_devices_ports_gids_and_nccls_choice(tree):
     assert (port["protocol"], port["rate_gbps"], len(port["gids"])) == ("roce", 400.0, 4)
     assert (port["nccl"]["dev"], port["nccl"]["gid_index"], port["nccl"]["guid"]) == (1, 3, "0x3278900003ae6d94")
     assert document["devices"][1]["ports"][0]["nccl"] is None
-    assert document["devices"][1]["ports"][0]["unused"] == "it is DOWN"
+    assert document["devices"][1]["ports"][0]["unused"] == "port state is DOWN"
 
 
 JUNK = st.one_of(
@@ -259,7 +259,7 @@ def test_every_field_of_ibv_devinfo_is_in_the_table(tmp_path, name):
     ids = {"vendor_id": int(fields["vendor_id"], 16), "vendor_part_id": int(fields["vendor_part_id"])}
     verbs = {"devices": [{"name": device, **ids, "ports": [{"number": 1, **mtu}]}]}
     reader = LiveReader(str(tmp_path), {"verbs": lambda: verbs})
-    table = "\n".join(line.text for line in rdma_lines(survey_rdma(reader, {})))
+    table = "\n".join(text_of(line) for line in rdma_lines(survey_rdma(reader, {})))
     for want in (
         device,
         state,

@@ -6,10 +6,10 @@ around the left.
 """
 
 from railgauge.topo.nccl.graph.model import LinkKind
+from railgauge.topo.render.names import short_speed
 from railgauge.topo.render.picture.canvas import Box, Point, Stroke, stroke_width
 from railgauge.topo.render.picture.parts import Picture, Wire
 from railgauge.topo.render.picture.shelf import Shelf
-from railgauge.topo.render.wire_text import short_speed
 
 DISTANCE = 14.0  # of the bus from the shelf
 

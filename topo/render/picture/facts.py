@@ -4,8 +4,7 @@
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
-from railgauge.topo.render.names import cpu_family, cpu_model, gpu_family
-from railgauge.topo.render.wire_text import short_speed
+from railgauge.topo.render.names import cpu_family, cpu_model, gpu_family, short_speed
 from railgauge.topo.values.spans import listed
 
 LAYERS = {"infiniband": "IB", "roce": "RoCE", "iwarp": "iWARP"}

@@ -9,8 +9,7 @@ from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings
 from railgauge.topo.findings.cluster.node import Node
 from railgauge.topo.findings.finding import Level
-from railgauge.topo.render.fleet_json import report_document
-from railgauge.topo.render.fleet_text import report_lines
+from railgauge.topo.render.cluster import cluster_document, report_lines
 
 FACTS = {
     "GPU": ("model", "NVLinks", "width", "max width"),
@@ -55,6 +54,6 @@ def test_one_report_whatever_the_order_and_what_is_odd_is_odd(data, kinds):
     alike = {which: {node.name for node, mine in zip(nodes, chosen, strict=True) if mine == which} for which in chosen}
     for names, *_ in told:
         assert all(names >= equal or not names & equal for equal in alike.values())
-    assert report_lines(report)
-    assert len(report_document(report)["differences"]) == sum(len(one.nodes) for one in report.differences)
+    assert list(report_lines(report))
+    assert len(cluster_document(report)["differences"]) == sum(len(one.nodes) for one in report.differences)
     assert all(one.level is Level.WARN for one in findings(report))

@@ -14,7 +14,7 @@ from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
 from railgauge.topo.findings.cluster.suspects import Part, suspects
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node import ports_blocked
-from railgauge.topo.render.reach_matrix import matrix_lines, matrix_record
+from railgauge.topo.render.reach import matrix_lines, matrix_record
 
 NAMES = [f"gpu{number}" for number in range(1, 7)]
 PAIRS = [(one, two) for one in NAMES for two in NAMES if one != two]

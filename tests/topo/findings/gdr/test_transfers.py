@@ -8,7 +8,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.gdr.findings import findings as decisions
 from railgauge.topo.findings.gdr.pairs import gdr_pairs
 from railgauge.topo.findings.gdr.transfers import Transfer, findings
-from railgauge.topo.render.gdr_text import PROOF, gdr_lines
+from railgauge.topo.render.gdr import PROOF, gdr_lines
 
 REFUSED = (("DMA-BUF", "mlx5_0:1: Operation not supported"), ("peer memory", "mlx5_0:1: Bad address"))
 RIGHT = Transfer(registration=(REFUSED[0], ("peer memory", "")))

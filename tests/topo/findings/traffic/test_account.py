@@ -11,7 +11,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
-from railgauge.topo.render.passage_text import MOST_LINES, passage_lines
+from railgauge.topo.render.traffic import MOST_LINES, passage_lines
 
 MB = 1_000_000
 SENT, RECEIVED = Way.SENT, Way.RECEIVED

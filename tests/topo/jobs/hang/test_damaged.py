@@ -17,7 +17,7 @@ from railgauge.topo.jobs.hang.rank_log import RankLog
 from railgauge.topo.jobs.hang.ras_json import read_ras_json
 from railgauge.topo.jobs.hang.ras_text import RasText
 from railgauge.topo.jobs.hang.verdict import verdict
-from railgauge.topo.render.hang import document, text
+from railgauge.topo.render.hang import hang_document, hang_text
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
@@ -52,8 +52,8 @@ def replaced(document, path, value):
 
 def judge(scene):
     judged = verdict(scene)
-    assert document(scene, judged)["verdict"]
-    assert isinstance(text(scene), str)
+    assert hang_document(scene, judged)["verdict"]
+    assert isinstance(hang_text(scene), str)
 
 
 @settings(max_examples=150, deadline=None)

@@ -11,7 +11,7 @@ from tests.topo.jobs.logs.read import read
 
 from railgauge.topo.findings.card import Area, in_area
 from railgauge.topo.jobs.logs.verdict import verdict
-from railgauge.topo.render.log import document, text
+from railgauge.topo.render.log import log_document, log_text
 
 DEVICE = re.compile(r"\b(?:GPU|NIC|mlx5_)[0-9]+")
 LOST = "a:1:1 [0] NCCL WARN socketProgress: Connection closed by remote peer node2<42830>\n"
@@ -55,14 +55,14 @@ def test_what_is_known_of_a_job():
     assert log.rings == {0: (0, 1), 1: (0, 1)}
     assert log.trees == {0: {0: -1, 1: 0}, 1: {0: 1, 1: -1}}
     assert {one.comm for one in log.connections.kept} == {"0xc0ffee"}
-    explained = text(log, verdict(log))
+    explained = log_text(log, verdict(log))
     assert "channel 0: 0 -> 1 [send] via NET/IB/0/GDRDMA" in explained
     assert "ring 0: 0 -> 1" in explained
 
 
 def test_connections_without_gdr_say_so():
     log = read(said("a", "Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0"))
-    assert "channel 1: 0 -> 1 [send] via NET/IB/0, no GDR" in text(log, verdict(log))
+    assert "channel 1: 0 -> 1 [send] via NET/IB/0, no GDR" in log_text(log, verdict(log))
 
 
 WRAPPERS = {
@@ -157,7 +157,7 @@ def test_nothing_of_nccl():
 def whole(log):
     """All that is said of a log, which has to be possible."""
     found = verdict(log)
-    return document(log, found), text(log, found)
+    return log_document(log, found), log_text(log, found)
 
 
 @given(st.binary(max_size=400))

@@ -7,7 +7,7 @@ from tests.topo.small_machines import C2C, SWITCHED, gpu, machine, nic, nvlink, 
 from railgauge.topo.nccl.paths.gpudirect import GdrCondition
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.settings.levels import read_levels
-from railgauge.topo.render.decision_text import gdr_text
+from railgauge.topo.render.paths import gdr_text
 
 GPU, NET = "GPU/0-11000", "NET/0-0"
 

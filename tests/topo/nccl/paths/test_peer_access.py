@@ -9,7 +9,7 @@ from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.nccl.paths.peer_access import PeerRule
 from railgauge.topo.nccl.settings.levels import read_levels
-from railgauge.topo.render.decision_text import peer_text
+from railgauge.topo.render.paths import peer_text
 
 A, B, C = "GPU/0-11000", "GPU/0-12000", "GPU/0-13000"
 PAIR = gpu("0000:11:00.0", 0) + gpu("0000:12:00.0", 1)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A prediction as nccl-tests prints results: a header, a line a size; then what the limits are."""
+"""A prediction (railgauge/predict/1): text as nccl-tests prints results, a line a size, then what the limits are."""
+
+from typing import Any
 
 from railgauge.topo.nccl.graph.model import NodeKind
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.topo.predict.comparison import Comparison
 from railgauge.topo.predict.forecast import Forecast, Row
+from railgauge.topo.predict.limit import Limit
 from railgauge.topo.predict.plan import Plan
 
 LEAST_WIDTH = 6
 """Of the column of algorithms: what GPUs have fits it."""
 
 
-def lines(found: Forecast, compared: Comparison | None = None) -> list[str]:
+def predict_lines(found: Forecast, compared: Comparison | None = None) -> list[str]:
     """The whole text."""
     old = compared.before.rows if compared else ()
     width = max(LEAST_WIDTH, *(len(row.algorithm) for row in (*found.rows, *old)))
@@ -71,3 +74,80 @@ def _notes(found: Forecast) -> list[str]:
     return (
         ["# without NVLink multicast (NVLS), which is not modelled; NCCL is faster where it is on"] if multicast else []
     )
+
+
+DIGITS = 4
+
+
+def predict_document(found: Forecast, compared: Comparison | None = None) -> dict[str, Any]:
+    """What the document holds beside its head."""
+    old = compared.before.rows if compared else (None,) * len(found.rows)
+    return {
+        "collective": str(found.collective),
+        "ranks": found.plan.ranks,
+        "nodes": found.plan.nodes,
+        "device": "cpu" if found.plan.on_host else "cuda",
+        "fabric": _fabric_record(found.plan) if found.plan.nodes > 1 else None,
+        "change": {"edits": list(compared.edits), "statement": compared.statement} if compared else None,
+        "ring": _graph_record(found.plan, "ring"),
+        "tree": _graph_record(found.plan, "tree"),
+        "rows": [
+            _row_record(row) | {"limit": _limit_record(row.limit), "before": _row_record(was) if was else None}
+            for row, was in zip(found.rows, old, strict=True)
+        ],
+    }
+
+
+def _row_record(row: Row) -> dict[str, Any]:
+    return {
+        "bytes": row.size,
+        "time_us": round(row.time_us, DIGITS),
+        "latency_us": round(row.cost.latency_us, DIGITS),
+        "transfer_us": round(row.cost.transfer_us, DIGITS),
+        "algbw_gb_per_s": round(row.algbw_gb_per_s, DIGITS),
+        "busbw_gb_per_s": round(row.busbw_gb_per_s, DIGITS),
+        "algorithm": str(row.algorithm),
+        "protocol": str(row.protocol),
+        "channels": row.channels,
+    }
+
+
+def _limit_record(limit: Limit) -> dict[str, Any]:
+    link = limit.link
+    return {
+        "by": limit.by,
+        "what": limit.what,
+        "device": limit.device or None,
+        "link": {
+            "from": link.source,
+            "to": link.target,
+            "kind": str(link.kind),
+            "gb_per_s": link.gb_per_s,
+            "origin": link.origin,
+            "assumed": link.assumed,
+        }
+        if link
+        else None,
+    }
+
+
+def _fabric_record(plan: Plan) -> dict[str, Any]:
+    return {
+        "kind": str(plan.fabric.kind),
+        "oversubscription": plan.fabric.oversubscription,
+        "hop_latency_us": plan.fabric.hop_us,
+        "radix": plan.fabric.radix,
+        "levels": plan.fabric.levels(plan.nics, plan.nodes),
+        "nodes_per_leaf": plan.nodes_per_leaf,
+    }
+
+
+def _graph_record(plan: Plan, name: str) -> dict[str, Any]:
+    graph = getattr(plan.graphs, name)
+    return {
+        "channels": len(graph.channels),
+        "gb_per_s_intra": graph.gb_per_s_intra,
+        "gb_per_s_inter": graph.gb_per_s_inter,
+        "type_intra": graph.type_intra,
+        "type_inter": graph.type_inter,
+    }

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One path in words: each hop, its bandwidth and where that comes from, why the type, what NCCL does with it."""
+"""Paths (railgauge/paths/1). In words: each hop, its bandwidth and where that comes from, why the type, and what NCCL
+decides on P2P and GPUDirect RDMA, with the rule or setting that says so.
+"""
+
+from typing import Any
 
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
 from railgauge.topo.nccl.paths.explanation import Explanation
+from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
 from railgauge.topo.nccl.paths.overhead import INTEL_OVERHEAD, REVERSE_SHARE
 from railgauge.topo.nccl.paths.paths import Path
-from railgauge.topo.render.decision_text import gdr_text, peer_text
-from railgauge.topo.render.names import net_name
-from railgauge.topo.render.wire_text import speed_text
+from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
+from railgauge.topo.render.names import net_name, speed_text
 
 
 def describe(explanation: Explanation) -> str:
@@ -97,3 +101,75 @@ def _net_reason(explanation: Explanation) -> str:
     if explanation.source.system != explanation.target.system:
         return "the GPUs are on two hosts: only the network connects them"
     return f"both GPUs reach a NIC faster than the {speed_text(explanation.path.gb_per_s)} between them"
+
+
+GDR_FAILED = {
+    GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",
+    GdrCondition.GPU: "the GPU offers none",
+    GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
+    GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
+}
+
+
+def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
+    """Whether P2P is used, and why; `asked`: NVML told the peer access, which no topology file holds."""
+    level = f"{peer.level.type} ({peer.level.source})"
+    relay = f", over the NVLinks of {peer.relay}" if peer.allowed and peer.relay else ""
+    why = {
+        PeerRule.NEAR: f"yes: {peer.distance} is within {level}{relay}",
+        PeerRule.TOO_FAR: f"no: {peer.distance} is beyond {level}",
+        PeerRule.DENIED: "no: NVML denies peer access between the two",
+        PeerRule.OTHER_HOST: "no: the GPUs are on two hosts, with no NVLink between them",
+    }[peer.rule]
+    stops = "; NCCL stops with an error, as they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 lets it go on)"
+    unknown = "; unless NVML denies peer access, which is not known here (--no-p2p: as if it did)"
+    return why + (stops if peer.stops else "") + (unknown if peer.allowed and not asked else "")
+
+
+def gdr_text(gdr: GpuDirect) -> str:
+    """Whether GPUDirect RDMA is used, and the first condition that says no."""
+    level = f"{gdr.level.type} ({gdr.level.source})"
+    near = f"; the distance that counts is that of {gdr.relay}, which relays what is sent (PXN)" if gdr.relay else ""
+    if gdr.failed is GdrCondition.TOO_FAR:
+        return f"off: {gdr.distance} is beyond {level}{near}"
+    if gdr.failed is not None:
+        return f"off: {GDR_FAILED[gdr.failed]}"
+    mapping = "; its memory is mapped over PCI, not over the chip-to-chip link" if gdr.pci_mapping else ""
+    return f"on: {gdr.distance} is within {level}{near}{mapping}"
+
+
+def entry(source: str, target: str, path: Path) -> dict[str, Any]:
+    """One path."""
+    return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
+
+
+def explained(explanation: Explanation) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply."""
+    both = (("send", explanation.sending), ("receive", explanation.receiving))
+    return {
+        **entry(explanation.source.id, explanation.target.id, explanation.path),
+        "why": why(explanation),
+        "wired": _figures(explanation.wired),
+        "limit": [_limit_record(link) for link in explanation.limits],
+        "p2p": _peer_record(explanation.peer, asked=explanation.asked) if explanation.peer else None,
+        "gdr": {way: _gdr_record(one) for way, one in both if one} or None,
+    }
+
+
+def _figures(path: Path) -> dict[str, Any]:
+    return {"type": path.type, "hops": path.hops, "gb_per_s": path.gb_per_s}
+
+
+def _limit_record(link: Link) -> dict[str, Any]:
+    return {"from": link.source, "to": link.target, "origin": link.origin, "assumed": link.assumed}
+
+
+def _peer_record(peer: PeerAccess, *, asked: bool) -> dict[str, Any]:
+    level = {"distance": peer.distance, "level": peer.level.type, "level_from": peer.level.source}
+    known = {"relay": peer.relay, "stops": peer.stops, "nvml_asked": asked}
+    return {"allowed": peer.allowed, "rule": peer.rule, **level, **known}
+
+
+def _gdr_record(gdr: GpuDirect) -> dict[str, Any]:
+    level = {"distance": gdr.distance, "level": gdr.level.type, "level_from": gdr.level.source}
+    return {"on": gdr.on, "failed": gdr.failed, **level, "relay": gdr.relay, "pci_mapping": gdr.pci_mapping}

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joined plan as text: what runs, the nodes, each channel's way through equal nodes told once, and the trees."""
+"""A joined plan (railgauge/plan/1): what runs, the nodes, how each channel goes through equal nodes, and the trees."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
 
 from railgauge.topo.channels.edge import Edge
 from railgauge.topo.channels.joined import Joined
 from railgauge.topo.channels.joined_ring import JoinedRing
 from railgauge.topo.channels.joined_tree import JoinedTree
 from railgauge.topo.channels.trees import double_tree
-from railgauge.topo.render.rank_names import numbered_otherwise
+from railgauge.topo.render.graph import numbered_otherwise
 from railgauge.topo.values.spans import spans
 
 Way = tuple[tuple[int, ...], tuple[int, ...]]  # a node's own ranks in ring order, and the NICs [in, out] of it
@@ -131,3 +133,28 @@ def _deepest(tree: JoinedTree) -> int:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def joined_document(joined: Joined) -> dict[str, Any]:
+    """What the document holds beside its head."""
+    channels = len(joined.rings)
+    return {
+        "nodes": [
+            {"source": member.name, "first_rank": member.first_rank, "ranks": member.size} for member in joined.members
+        ],
+        "gb_per_s": joined.gb_per_s,
+        "ring": asdict(joined.ring),
+        "tree": asdict(joined.tree),
+        "rings": [{"ranks": list(ring.ranks), "network": _network(ring.edges)} for ring in joined.rings],
+        "trees": [{"parents": list(tree.parents), "network": _network(tree.edges)} for tree in joined.trees],
+        "executed": [{"ring": number % channels, "tree": number} for number in joined.executed],
+    }
+
+
+def _network(edges: tuple[Edge, ...]) -> list[dict[str, Any]]:
+    """The steps between nodes."""
+    return [
+        {"from": edge.source, "to": edge.target, "nets": list(edge.nets), "leaves_rail": edge.leaves_rail}
+        for edge in edges
+        if edge.nets is not None
+    ]

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from railgauge.topo.findings.cluster.folder import Unread
 from railgauge.topo.findings.cluster.report import Difference, Group, Report, Split, Subject
-from railgauge.topo.render.fleet_text import Line, report_lines
+from railgauge.topo.render.cluster import report_lines, wrapped
+from railgauge.topo.render.palette import text_of
 
 
 def nic(number):
@@ -22,7 +23,7 @@ def text(*differences, splits=(), unread=(), count=64, equal=None, width=None):
     nodes = tuple(f"gpu{number:03}" for number in range(1, count + 1))
     group = Group(nodes=nodes, description="8 x H100", equal=equal or (nodes,), differences=differences, splits=splits)
     report = Report(groups=(group,), unread=unread, warnings=())
-    return [line.head + line.wrapped(width) for line in report_lines(report)]
+    return [text_of(line) for line in report_lines(report, width)]
 
 
 def test_equal_nodes_are_three_lines():
@@ -83,7 +84,6 @@ def test_nodes_that_were_not_read_are_folded_by_reason():
 @settings(deadline=None)
 @given(head=st.text("ab ", max_size=40), words=st.lists(st.text("xyz", min_size=1, max_size=9), max_size=30))
 def test_wrapped_lines_fit_and_keep_every_word(head, words):
-    line = Line(head, " ".join(words))
-    wrapped = line.wrapped(60)
-    assert wrapped.split() == words
-    assert all(len(one) <= 60 for one in (head + wrapped).splitlines())
+    text = wrapped(head, " ".join(words), 60)
+    assert text.split() == words
+    assert all(len(one) <= 60 for one in (head + text).splitlines())

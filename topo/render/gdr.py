@@ -7,8 +7,8 @@ from railgauge.topo.findings.cards.gdr import GDR_TRANSFER
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.findings import name
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.render.findings import by_subject, lines_of, plain_line, summary
-from railgauge.topo.render.palette import Line
+from railgauge.topo.render.findings import by_subject, lines_of, summary
+from railgauge.topo.render.palette import Line, line
 
 USED = "*"
 LEGEND = """\
@@ -25,9 +25,9 @@ def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> Iterator
     if pairs:
         proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
         for text in (*_matrix(pairs), "", *LEGEND.splitlines(), *(() if proven else ("", *PROOF.splitlines())), ""):
-            yield plain_line(text)
+            yield line(text)
     yield from lines_of(by_subject(findings))
-    yield plain_line(summary(findings))
+    yield line(summary(findings))
 
 
 def _matrix(pairs: Sequence[GdrPair]) -> Iterator[str]:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison of many nodes (railgauge/cluster/1): each design, what is odd beside the nodes where it is, and facts
+without a majority.
+"""
+
+import textwrap
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from railgauge.topo.findings.cluster.report import Difference, Group, Names, Report, Split, unread_by_reason
+from railgauge.topo.findings.cluster.words import difference_text, split_text
+from railgauge.topo.render.palette import Ink, Line
+from railgauge.topo.values.node_names import folded
+
+MOST = 12  # differences that the same nodes have in common, in the text; the JSON has all
+COLUMN = 24  # characters that folded names may take before what is said of them
+Told = TypeVar("Told", Difference, Split)
+Row = tuple[str, str, Ink]
+"""Names or a title in an ink, and what is said of them."""
+
+
+def report_lines(report: Report, width: int | None = None) -> Iterator[Line]:
+    """The whole report, wrapped to a width; None: not wrapped."""
+    for head, text, ink in _report(report):
+        yield ((head, ink), (wrapped(head, text, width), Ink.PLAIN))
+
+
+def wrapped(head: str, text: str, width: int | None) -> str:
+    """The text behind `head` within a width, hanging below itself."""
+    if width is None or len(head) + len(text) <= width:
+        return text
+    indent = " " * min(len(head), COLUMN + 6)
+    lines = textwrap.wrap(text, width, initial_indent=" " * len(head), subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(lines)[len(head) :]
+
+
+def _report(report: Report) -> Iterator[Row]:
+    yield f"{_nodes(sum(len(group.nodes) for group in report.groups))} read", _not_read(report), Ink.PLAIN
+    for group in report.groups:
+        yield from _group_lines(group)
+    yield from _table([(names, [reason]) for names, reason in unread_by_reason(report.unread)], Ink.STRONG_BAD)
+
+
+def _not_read(report: Report) -> str:
+    return f", {len(report.unread)} not" if report.unread else ""
+
+
+def _group_lines(group: Group) -> Iterator[Row]:
+    yield folded(group.nodes), f": {group.description}", Ink.HEADING
+    if len(group.nodes) > 1:
+        yield "  ", _agreement(group), Ink.PLAIN
+    yield from _table(_by_nodes(group.differences), Ink.STRONG_WARNING)
+    if group.splits:
+        yield "  ", "no majority:", Ink.PLAIN
+        yield from (("    ", text, Ink.WARNING) for text in _split_texts(group.splits))
+
+
+def _agreement(group: Group) -> str:
+    most, count = group.equal[0], len(group.nodes)
+    if len(most) == count:
+        return f"all {count} are equal"
+    return f"{len(most)} of {count} are equal" if len(most) > 1 else "no two are equal"
+
+
+def _table(rows: Iterable[tuple[str, list[str]]], ink: Ink) -> Iterator[Row]:
+    """Names, and beside them what is said of them; names that are too long stand above it."""
+    rows = list(rows)
+    column = max((len(names) for names, _ in rows if len(names) <= COLUMN), default=2)
+    for names, texts in rows:
+        if len(names) > column:
+            yield f"  {names}", "", ink
+        for number, text in enumerate(texts):
+            yield f"  {names if not number and len(names) <= column else '':<{column}}  ", text, ink
+
+
+def _by_nodes(differences: Iterable[Difference]) -> Iterator[tuple[str, list[str]]]:
+    found: dict[Names, list[Difference]] = {}
+    for one in differences:
+        found.setdefault(one.nodes, []).append(one)
+    for nodes, told in found.items():
+        texts = [difference_text(first, more=more) for first, more in _folded(told)]
+        yield folded(nodes), _cut(texts)
+
+
+def _split_texts(splits: Iterable[Split]) -> list[str]:
+    return _cut([split_text(first, more=more) for first, more in _folded(splits)])
+
+
+def _folded(told: Iterable[Told]) -> Iterator[tuple[Told, int]]:
+    """What is told of several things of a kind in the same words: once, and of how many more."""
+    found: dict[Hashable, list[Told]] = {}
+    for one in told:
+        said = (one.value, one.majority, one.votes, one.of) if isinstance(one, Difference) else one.camps
+        found.setdefault((one.subject.kind, one.what, said), []).append(one)
+    return ((alike[0], len(alike) - 1) for alike in found.values())
+
+
+def _cut(texts: list[str]) -> list[str]:
+    return texts if len(texts) <= MOST + 1 else [*texts[:MOST], f"and {len(texts) - MOST} more, which --json has"]
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
+
+
+def cluster_document(report: Report) -> dict[str, Any]:
+    """All fields but the head's. Differences are told for each node by itself."""
+    return {
+        "nodes": [name for group in report.groups for name in group.nodes],
+        "groups": [_group_record(group) for group in report.groups],
+        "differences": [_difference_record(one, node) for one in report.differences for node in one.nodes],
+        "splits": [_split_record(one) for one in report.splits],
+        "unreachable": [{"nodes": names, "reason": reason} for names, reason in unread_by_reason(report.unread)],
+        "warnings": list(report.warnings),
+    }
+
+
+def _group_record(group: Group) -> dict[str, Any]:
+    equal = [{"nodes": folded(names), "count": len(names)} for names in group.equal]
+    nodes = {"nodes": folded(group.nodes), "count": len(group.nodes)}
+    return {**nodes, "description": group.description, "equal": equal}
+
+
+def _difference_record(one: Difference, node: str) -> dict[str, Any]:
+    return {
+        "node": node,
+        "what": one.what,
+        "subject": one.subject.id,
+        "value": one.value,
+        "majority": one.majority,
+        "votes": one.votes,
+        "of": one.of,
+        "message": difference_text(one),
+    }
+
+
+def _split_record(one: Split) -> dict[str, Any]:
+    camps = [{"value": value, "nodes": folded(names), "count": len(names)} for value, names in one.camps]
+    return {"what": one.what, "subject": one.subject.id, "values": camps, "message": split_text(one)}
