@@ -3,12 +3,12 @@
 
 import pkgutil
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from railgauge.topo.findings.card import in_order
 from railgauge.topo.findings.file_rule import FileRule
 
-Kind = TypeVar("Kind", bound="FileRule[object]")
+Kind = TypeVar("Kind", bound=FileRule[Any])
 
 
 def found_in(package: str, kind: type[Kind]) -> tuple[Kind, ...]:
