@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How findings leave: as text, and as exit status."""
+"""Prints findings as text, and turns them into an exit status."""
 
 import sys
 from collections.abc import Sequence
@@ -45,14 +45,14 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
 
 
 def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
-    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal."""
+    """Print the findings in order, at most `most`, and a line that counts all; in colour on a terminal."""
     from railgauge.topo.render.findings import finding_lines
 
     print_lines(finding_lines(findings, most))
 
 
 def print_folded(findings: Sequence[Finding]) -> None:
-    """The same, shorter: of many of one id the first, UNKNOWN by reason, PASS in a line."""
+    """The same, folded: the first findings of each id, UNKNOWN by reason, PASS in one line."""
     from railgauge.topo.render.findings import folded_lines, summary
 
     print_lines(folded_lines(findings))

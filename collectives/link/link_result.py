@@ -26,7 +26,7 @@ class RankPlace:
 
 @dataclass(slots=True, kw_only=True)
 class LinkResult:
-    """Ranks are empty before they have met; of `links` there are as many as were measured before an error."""
+    """Ranks are empty before the rendezvous; `links` are those measured before an error."""
 
     job: LinkJob
     ranks: list[RankPlace] = field(default_factory=list)
@@ -36,11 +36,11 @@ class LinkResult:
 
     @property
     def noun(self) -> str:
-        """What is linked, for people."""
+        """The noun for the ends of the links."""
         return "GPU" if self.job.device is Device.CUDA else "rank"
 
     def name(self, rank: int) -> str:
-        """A rank as people know it: its host where each has one alone, else its number; a GPU by its number."""
+        """A rank's name: its host if each host has only one, else its number; a GPU by its number."""
         if self.job.device is Device.CUDA:
             return f"{self.noun} {rank}"
         hosts = [each.host for each in self.ranks]
@@ -49,7 +49,7 @@ class LinkResult:
         return f"rank {rank}" if len(set(hosts)) == 1 else f"rank {rank} on {hosts[rank]}"
 
     def content(self, findings: Sequence[Finding]) -> dict[str, Any]:
-        """The document but for its head; a link for each direction."""
+        """The document without its head; a link for each direction."""
         job, halves = self.job, self.bisection
         return {
             "status": verdict_of(self.error),
@@ -76,7 +76,7 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
             "to": target,
             "transport": link.transport,
             "rail": link.rail,
-            "by": None if link.mover is None else link.mover.label,
+            "by": None if link.method is None else link.method.label,
             "path_type": path and path.type,
             "nvlinks": path and path.nvlinks,
             "via": link.via[way],
