@@ -41,5 +41,5 @@ def selected(known: Sequence[str], only: Collection[str], skip: Collection[str])
     """
     unknown = sorted({*only, *(one for one in skip if one not in cards())} - set(known))
     if unknown:
-        raise UsageError(f"there is no rule {', '.join(unknown)}; there are: {', '.join(known)}")
+        raise UsageError(f"not looked for here: {', '.join(unknown)}; use one of: {', '.join(known)}")
     return tuple(one for one in known if one not in skip and (not only or one in only))
