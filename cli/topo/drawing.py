@@ -10,18 +10,17 @@ from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
-from railgauge.topo.nccl.graph.model import NodeKind, System
+from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.nvlink_faults import short_of_nvlinks
 from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.names import nvlinks_text
+from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
 from railgauge.topo.xml.topology import Topology
 
-KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
 WIDEST = 10_000  # characters of a line: a matrix that is cut to the terminal cannot be read
-CELL_STYLE = {"SYS": "red", "NODE": "yellow", "PHB": "yellow", "PXB": "cyan", "PIX": "cyan", "X": "dim"}
 
 
 def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
@@ -30,9 +29,9 @@ def print_tree(system: System, topology: Topology, inventory: Inventory | None) 
     known = Known(wires=pci_wires(topology, inventory), models=models, shortages=short_of_nvlinks(system, inventory))
     out = console(WIDEST)
     for branch in branches(system, known):
-        out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))
+        out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
     if unknown := nvlinks_text(inventory):
-        out.print(unknown, style="red")
+        out.print(unknown, style=Ink.BAD)
 
 
 def _grown(tree: Tree, branch: Branch) -> Tree:
@@ -42,7 +41,7 @@ def _grown(tree: Tree, branch: Branch) -> Tree:
 
 
 def _text(branch: Branch) -> Text:
-    style = "red" if branch.bad else KIND_STYLE.get(branch.kind, "")
+    style = Ink.BAD if branch.bad else NODE_INKS.get(branch.kind, Ink.PLAIN)
     return Text(branch.label, style=style, no_wrap=True)
 
 
@@ -53,11 +52,11 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
     for row in drawn.rows:
         line = Text()
         for cell, width in zip(row, widths, strict=True):
-            line.append(cell.ljust(width), style=CELL_STYLE.get(cell, "green" if cell.startswith("NV") else ""))
+            line.append(cell.ljust(width), style=path_ink(cell))
         line.rstrip()
         out.print(line)
     if drawn.unknown:
-        out.print(f"\n{drawn.unknown}", style="red")
+        out.print(f"\n{drawn.unknown}", style=Ink.BAD)
     out.print("\n" + drawn.legend)
     if drawn.nics:
         out.print(f"\n{NICS}\n")
@@ -74,7 +73,7 @@ def print_differences(path: str, system: System, topology: Topology, inventory: 
     found = differences(theirs, matrix(system, topology, inventory))
     out = console(WIDEST)
     for one in found:
-        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold")
+        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style=Ink.HEADING)
         out.print(f"  {one.why}")
     if found and not theirs.nics and any(column.startswith("NIC") for column in theirs.columns):
         out.print("(without its NIC legend nvidia-smi's NIC0 is taken for NIC0 here, and so on)")

@@ -43,7 +43,7 @@ def test_origins_of_this_machine(tmp_path):
 def test_text_names_the_finding_and_says_what_was_not_recorded():
     lines = railgauge("env", "--from", HOLES, "--set", "NCCL_IB_GID_INDEX=3").stdout.splitlines()
     assert lines[0] == "NCCL_IB_GID_INDEX=3 (--set): harmful [gid-index-invalid]"
-    assert "The environment was not recorded there: only /etc/nccl.conf and --set are told." in lines
+    assert "Environment not recorded: only /etc/nccl.conf and --set are shown." in lines
     assert "RDMA port mlx5_1:1: GID 3 (10.0.1.1), NCCL_IB_GID_INDEX, taken unchecked" in lines
 
 
