@@ -28,16 +28,16 @@ def notes_of(explanation: Explanation) -> list[tuple[str, str]]:
     gdr = (("GPUDirect RDMA, sending", explanation.sending), ("GPUDirect RDMA, receiving", explanation.receiving))
     notes = [(explanation.path.type, why(explanation))]
     if explanation.rewritten:
-        notes.append(("as the wires are", _summary(explanation.wired)))
+        notes.append(("before NCCL's rules", _summary(explanation.wired)))
     if explanation.peer:
         notes.append(("P2P", peer_text(explanation.peer, asked=explanation.asked)))
     notes += [(name, gdr_text(one)) for name, one in gdr if one]
     if explanation.small_packets:
         load = f"{INTEL_OVERHEAD:g} GB/s on PCI links"
-        notes.append(("overhead", f"Intel's PCI root cuts what a GPU sends: each GB/s takes {load}"))
+        notes.append(("overhead", f"Intel's PCI root sends small packets for a GPU: each GB/s takes {load}"))
     if explanation.reverse:
         share = f"{REVERSE_SHARE:g} GB/s"
-        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} of the links back too"))
+        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} on the links back too"))
     return notes
 
 
@@ -49,16 +49,16 @@ def why(explanation: Explanation) -> str:
     reason = {
         "LOC": "it stays on one card" if path.links else "it stays where it is",
         "NVL": "only NVLink is crossed",
-        "NVB": "NVLink is crossed by way of another GPU",
+        "NVB": "NVLink is crossed through another GPU",
         "C2C": f"only the chip-to-chip link {hop} is crossed",
         "PIX": "at most one PCI switch is crossed",
         "PXB": f"several PCI switches are crossed ({hop}), but no CPU",
         "P2C": f"the chip-to-chip link to {through} and its PCI root are crossed, and no NIC is nearer to the GPU",
         "PXN": f"{_relay(explanation)} relays, which is nearer to the NIC and has NVLink to the GPU",
         "PHB": f"{through} is crossed",
-        "SYS": f"the wire between two CPUs is crossed ({hop})",
+        "SYS": f"the link between two CPUs is crossed ({hop})",
         "NET": _net_reason(explanation),
-        "DIS": "there is no way",
+        "DIS": "there is no path",
     }[path.type]
     return reason + _detour(explanation)
 
@@ -104,10 +104,10 @@ def _net_reason(explanation: Explanation) -> str:
 
 
 GDR_FAILED = {
-    GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",
-    GdrCondition.GPU: "the GPU offers none",
+    GdrCondition.NIC: "not supported by the NIC: a socket, or neither a peer-memory module nor DMA-BUF",
+    GdrCondition.GPU: "not supported by the GPU",
     GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
-    GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
+    GdrCondition.OLD_GPU: "a GPU before sm 80 needs NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
 }
 
 
@@ -121,15 +121,15 @@ def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
         PeerRule.DENIED: "no: NVML denies peer access between the two",
         PeerRule.OTHER_HOST: "no: the GPUs are on two hosts, with no NVLink between them",
     }[peer.rule]
-    stops = "; NCCL stops with an error, as they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 lets it go on)"
-    unknown = "; unless NVML denies peer access, which is not known here (--no-p2p: as if it did)"
+    stops = "; NCCL stops with an error because they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 ignores it)"
+    unknown = "; unless NVML denies peer access, which is unknown here (--no-p2p assumes that it does)"
     return why + (stops if peer.stops else "") + (unknown if peer.allowed and not asked else "")
 
 
 def gdr_text(gdr: GpuDirect) -> str:
     """Whether GPUDirect RDMA is used, and the first condition that says no."""
     level = f"{gdr.level.type} ({gdr.level.source})"
-    near = f"; the distance that counts is that of {gdr.relay}, which relays what is sent (PXN)" if gdr.relay else ""
+    near = f"; measured from {gdr.relay}, which relays (PXN)" if gdr.relay else ""
     if gdr.failed is GdrCondition.TOO_FAR:
         return f"off: {gdr.distance} is beyond {level}{near}"
     if gdr.failed is not None:

@@ -41,9 +41,9 @@ def parsed_cpu_map(
     known, cores = list(hosts), {core for node in guest.values() for core in node}
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        node, equals, listed = text.partition("=")
+        node, equals, given = text.partition("=")
         try:
-            wanted = from_list(listed) if equals else ()
+            wanted = from_list(given) if equals else ()
         except ValueError:
             wanted = ()
         if not wanted or node in found:
