@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: it parses, calls and renders. One file per subcommand."""
+"""The command line: parses arguments, calls the library, prints the answer. One file per subcommand."""

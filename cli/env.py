@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge env: the settings of NCCL that apply on a machine, and what each of them comes to."""
+"""railgauge env: the NCCL settings in force on a machine, and the effect of each."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,11 +22,11 @@ def env(
     save: SaveCapture = None,
     asked: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Judge this setting, too, as if it was set; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Also judge this setting, as if it were set; repeatable."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show NCCL's settings, where they are from, what they come to on this machine, and what they are worth."""
+    """Show the NCCL settings in force, their origin, their effect on this machine, and whether each helps."""
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.settings.judgement import judge
     from railgauge.topo.findings.settings.selection import select
@@ -36,7 +36,7 @@ def env(
     machine = open_machine(source, save=save)
     recorded = Case(machine)
     if recorded.inventory is None:
-        raise UnavailableError("a topology file tells neither settings nor devices: give a machine, or a capture")
+        raise UnavailableError("env needs a machine or a capture: a topology file has neither settings nor devices")
     names = [setting.name for setting in given]
     kept = tuple(setting for setting in recorded.known_settings if setting.name not in names)
     case = Case(machine, settings=(*kept, *given))
@@ -55,5 +55,5 @@ def _setting(text: str) -> "Setting":
 
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(f"--set {text!r}: give NAME=VALUE, such as NCCL_IB_HCA=mlx5")
+        raise UsageError(f"--set {text!r}: expected NAME=VALUE, e.g. NCCL_IB_HCA=mlx5")
     return Setting(name=name, value=value, origin=ASKED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge explain: what a finding is, how it shows, how to be sure, and how to mend it."""
+"""railgauge explain: what a finding is, how it shows, how to be sure, and how to fix it."""
 
 from typing import Annotated
 
@@ -13,9 +13,9 @@ app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
 @app.command()
 def explain(name: Annotated[str, typer.Argument(metavar="ID", help="A finding's id, such as ib-port-down.")]) -> None:
-    """Explain a finding."""
+    """Explain a finding: what it is, how it shows, how to be sure, how to fix it."""
     from railgauge.topo.findings.node.explanation import explanation, known
 
     if name not in known():
-        raise UsageError(f"there is no finding {name!r}; there are: {', '.join(known())}")
+        raise UsageError(f"unknown finding {name!r}; use one of: {', '.join(known())}")
     print(explanation(name))

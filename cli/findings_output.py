@@ -22,13 +22,13 @@ def _level(text: str) -> Level:
 
 
 FailOn = Annotated[
-    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit status 1 from this level on.")
+    Level, typer.Option("--fail-on", metavar="LEVEL", parser=_level, help="Exit with status 1 at this level or worse.")
 ]
 FOUND = 1  # exit status: findings at or above --fail-on
 
 
 def leave_if_failed(findings: Sequence[Finding]) -> None:
-    """End with 70, and the errors on stderr, when rules failed by themselves; the answer stands without them."""
+    """Exit with 70 and print the errors on stderr if rules crashed; the answer of the other rules stands."""
     if errors := [one for one in findings if one.error]:
         for one in errors:
             where = f" on {one.host}" if one.host else ""
@@ -38,7 +38,7 @@ def leave_if_failed(findings: Sequence[Finding]) -> None:
 
 
 def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
-    """End with 70 when a rule failed by itself, else with 1 when a finding is at `fail_on` or worse."""
+    """Exit with 70 if a rule crashed, else with 1 if a finding is at `fail_on` or worse."""
     leave_if_failed(findings)
     if at_or_above(findings, fail_on):
         raise typer.Exit(FOUND)

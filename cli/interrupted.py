@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The document of a command that looks for findings and was interrupted (Ctrl-C): it says so, and has found nothing."""
+"""The JSON document of an interrupted (Ctrl-C) command that looks for findings: it says so and has no findings."""
 
 from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import INTERRUPTED
 
 
 def tell(command: str, args: list[str]) -> None:
-    """Print it where --json asks for one; `run` and `link` tell by themselves how far they came."""
+    """Print the document if --json is given; `run` and `link` report by themselves how far they got."""
     if "--json" not in args:
         return
     if command in ("check", "gdr") or (command, args[0]) == ("cluster", "check"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags that every command which looks at a machine shares, and the machine and System they stand for."""
+"""Options shared by every command that reads a machine, and the Machine and System they select."""
 
 import os
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
-LIVE = "live"  # names this machine where a command takes any by name
+LIVE = "live"  # names this machine in commands that take any machine by name
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="X", help="A topology XML, capture, machine.toml or @fixture, not this machine."),
+    typer.Option("--from", metavar="X", help="Read a topology XML, capture, machine.toml or @fixture instead."),
 ]
 SaveCapture = Annotated[
     str | None,
@@ -39,18 +39,18 @@ SaveCapture = Annotated[
 Gpus = Annotated[str | None, typer.Option("--gpus", metavar="LIST", help="Only these GPUs (NVML indices), e.g. 0,2.")]
 TopoFile = Annotated[
     str | None,
-    typer.Option("--topo-file", metavar="FILE", help="Begin with this topology XML, as NCCL_TOPO_FILE does."),
+    typer.Option("--topo-file", metavar="FILE", help="Start from this topology XML, as NCCL_TOPO_FILE does."),
 ]
 Ranks = Annotated[int | None, typer.Option("--ranks", metavar="N", help="Host ranks to plan, with --device cpu.")]
-DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks on host memory; cuda: the GPUs.")]
-Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part.")]
-NoP2p = Annotated[bool, typer.Option("--no-p2p", help="The driver reports no peer access between GPUs.")]
-MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Ports of one card count as one NIC.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="cpu: ranks in host memory; cuda: GPUs.")]
+Nodes = Annotated[int, typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes.")]
+NoP2p = Annotated[bool, typer.Option("--no-p2p", help="Assume no peer access between GPUs.")]
+MergeNics = Annotated[bool, typer.Option("--merge-nics", help="Count the ports of a card as one NIC.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of NCCL, such as NCCL_P2P_LEVEL=SYS; repeatable."),
+    typer.Option("--set", metavar="NAME=VALUE", help="An NCCL setting, e.g. NCCL_P2P_LEVEL=SYS; repeatable."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 def open_machine(
@@ -64,7 +64,7 @@ def open_machine(
     later: bool = False,
     tolerant: bool = False,
 ) -> "Machine":
-    """Load the machine (`merged`: a card's ports are one NIC) and say on stderr what could not be learnt.
+    """Load the machine (`merged`: a card's ports are one NIC) and warn on stderr of what could not be read.
 
     `save`: a capture that is written first; the answer is then that of the capture. `later`: with the second reading of
     counters. `tolerant`: see load_machine.
@@ -100,43 +100,43 @@ def _saved(path: str, source: str | None, environment: Mapping[str, str], *, lat
 
 
 def source_of(name: str) -> str | None:
-    """What `load_machine` takes for a name that may be `live`."""
+    """The source that `load_machine` takes: None for `live`, else the name."""
     return None if name == LIVE else name
 
 
 def print_warnings(warnings: tuple[str, ...]) -> None:
-    """Say on stderr what could not be learnt about a machine."""
+    """Print warnings on stderr."""
     for warning in warnings:
         tell(f"railgauge: {warning}")
 
 
 def gpu_list(text: str | None) -> tuple[int, ...] | None:
-    """The indices of --gpus; UsageError when they are not numbers or one is there twice."""
+    """The indices of --gpus; UsageError if one is no number or repeated."""
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if not all((part.isdecimal() and len(part) < 9) for part in parts) or len(set(parts)) != len(parts):
-        raise UsageError(f"--gpus is {text!r}: give each index once, as in 0,2")
+        raise UsageError(f"--gpus {text!r}: list each index once, e.g. 0,2")
     return tuple(int(part) for part in parts)
 
 
 def open_system(machine: "Machine", ranks: int | None, device: Device) -> "System":
     """The System with the ranks that --ranks and --device ask for.
 
-    UsageError when they contradict the machine, UnavailableError for --device cuda where there is no GPU.
+    UsageError if they contradict the machine, UnavailableError for --device cuda without a GPU.
     """
     from railgauge.topo.nccl.graph.system import build_system
 
     gpus = len(machine.topology.gpus)
     if device is Device.CPU and ranks is None:
-        raise UsageError("--device cpu needs --ranks N: how many ranks to seat on the cores")
+        raise UsageError("--device cpu requires --ranks N, the number of host ranks")
     if device is Device.CPU or (device is Device.AUTO and ranks is not None and gpus == 0):
         return build_system(machine.topology, host_ranks=ranks)
     if device is Device.CUDA and gpus == 0:
-        raise UnavailableError("--device cuda, but no GPU was found: --device cpu --ranks N plans host ranks")
+        raise UnavailableError("--device cuda: no GPU found; use --device cpu --ranks N to plan host ranks")
     if ranks is not None and ranks != gpus:
         raise UsageError(
-            f"--ranks is {ranks}, but the ranks are the machine's {gpus} GPUs; --device cpu plans host ranks"
+            f"--ranks {ranks}: the machine has {gpus} GPUs, one rank each; use --device cpu to plan host ranks"
         )
     return build_system(machine.topology)
 
@@ -146,7 +146,7 @@ def settings_in_force(
 ) -> dict[str, str]:
     """The settings of NCCL that count, named on stderr: --set, and those that the machine is looked at under.
 
-    `names`: those that the command goes by (all that steer channels, unless given).
+    `names`: settings that the command reads (default: all that steer channels).
     """
     from railgauge.topo.nccl.settings.steering import MEANING, in_force, parse_settings
 

@@ -16,38 +16,38 @@ INTERRUPTED = 128 + signal.SIGINT
 COMMANDS = {
     "topo": (
         "railgauge.cli.topo.commands",
-        "Scan a machine, show and explain it; pick GPUs for a job and bind its ranks: pick, bind.",
+        "Scan a machine, show and explain its topology; pick GPUs for a job and bind its ranks.",
     ),
     "graph": (
         "railgauge.cli.graph.commands",
-        "The ring and tree channels of a machine: search, show, lint, join, predict.",
+        "Ring and tree channels of a machine: search, show, lint, join, predict.",
     ),
     "cluster": (
         "railgauge.cli.cluster.commands",
-        "All nodes at once: dump folds equal ones, check finds what is wrong, link measures between them.",
+        "All nodes at once: dump groups equal nodes, check finds problems, link measures between nodes.",
     ),
-    "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check tells whether NCCL would use it, and if not, why."),
-    "check": ("railgauge.cli.check.command", "Find what is wrong with a machine that NCCL is to run on."),
-    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to mend it."),
-    "env": ("railgauge.cli.env", "NCCL's settings here: what each comes to, and whether it does any good."),
+    "gdr": ("railgauge.cli.gdr.commands", "GPUDirect RDMA: check shows whether NCCL would use it, and if not, why."),
+    "check": ("railgauge.cli.check.command", "Find the problems of a machine that slow or break NCCL."),
+    "explain": ("railgauge.cli.explain", "What a finding is, how it shows, how to be sure, how to fix it."),
+    "env": ("railgauge.cli.env", "NCCL's settings here: the effect of each, and whether it helps."),
     "run": ("railgauge.cli.run.command", "Run a validated collective over the planned channels."),
     "link": (
         "railgauge.cli.link.command",
-        "Bandwidth and latency between all ranks, checked; the slow link or rank is named.",
+        "Measure bandwidth and latency between all ranks; name the slow link or rank.",
     ),
     "log": (
         "railgauge.cli.log.commands",
-        "What a run left behind: explain NCCL's logs and flight records; who is missing in a hang.",
+        "Explain NCCL's logs and flight records; find the rank that a hung job waits for.",
     ),
 }
 
-GARBAGE_PASS = 100_000  # objects made between two: starting makes tens of thousands, and all of them stay
-WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and to ssh, where a lost reader must be an error and not a signal
+GARBAGE_PASS = 100_000  # allocations between two collections: the start makes tens of thousands of objects that stay
+WRITE_TO_OTHERS = ("run", "cluster")  # to sockets and ssh: a reader that is gone has to be an error there, not a signal
 
 HELP = """\
 Usage: railgauge COMMAND [ARGS]...
 
-The truth about the wires between the GPUs of a cluster, proved by running on them.
+GPU-cluster topology and interconnect diagnostics as NCCL sees them, proved by measured collectives.
 
 Commands:
 {commands}
@@ -56,21 +56,21 @@ Options:
   --version  Show the version and exit.
   --help     Show this message and exit.
 
-`railgauge COMMAND --help` tells more. Exit status: 0 good; 1 findings; 2 usage; 3 something is absent;
-4 verification or measurement failed; 5 bad input; 70 an error of railgauge itself; 130 interrupted."""
+`railgauge COMMAND --help` shows more. Exit status: 0 good; 1 findings; 2 usage; 3 a device, library or permission
+is missing; 4 verification or measurement failed; 5 bad input; 70 an error of railgauge itself; 130 interrupted."""
 
 
 def main() -> None:
-    """Run the command line in this process, which is its own, and leave with its exit status."""
+    """Run the command line in this process and exit with its status."""
     gc.set_threshold(GARBAGE_PASS)
     fill_closed_streams()
     if sys.stdout is None:
-        print(f"railgauge: stdout is closed: give it a file, or {os.devnull}", file=sys.stderr)
+        print(f"railgauge: stdout is closed: redirect it to a file or to {os.devnull}", file=sys.stderr)
         sys.exit(3)
     if sys.argv[1:2] not in ([name] for name in WRITE_TO_OTHERS):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader has gone
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end as any filter does when its reader is gone
     try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the local launcher's ranks start with it blocked
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # ranks of the local launcher start with it blocked
         status = dispatch(sys.argv[1:])
     except KeyboardInterrupt:  # before a command runs
         status = INTERRUPTED
@@ -78,12 +78,12 @@ def main() -> None:
 
 
 def fill_closed_streams() -> None:
-    """Put /dev/null where stdin, stdout or stderr is closed: a socket or a file would be taken for it otherwise."""
+    """Open /dev/null for a closed stdin, stdout or stderr: a later socket or file would get its number otherwise."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
     if sys.stderr is None:  # print(file=None) goes to stdout
         sys.stderr = os.fdopen(2, "w", closefd=False)
 
@@ -105,7 +105,7 @@ def dispatch(args: list[str]) -> int:
 
 
 def say(text: str, status: int) -> int:
-    """Print a text and return the status, or that of a disk that is full."""
+    """Print a text and return the status, or the status of a full disk."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -119,7 +119,7 @@ def help_text() -> str:
 
 
 def unknown(name: str) -> int:
-    """Say that there is no such command, and which one may have been meant."""
+    """Report an unknown command, and suggest a similar one."""
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, 1)
@@ -130,13 +130,13 @@ def unknown(name: str) -> int:
 
 def run_command(name: str, args: list[str]) -> int:
     """Load a command's typer app, run it, and turn errors into messages and exit status."""
-    own = args.index("--") if "--" in args else len(args)  # what follows is a command's that `topo bind` runs
+    own = args.index("--") if "--" in args else len(args)  # what follows belongs to the command that `topo bind` runs
     debug = "--debug" in args[:own]
     args = [a for a in args[:own] if a != "--debug"] + args[own:]
     try:
         app = importlib.import_module(COMMANDS[name][0]).app
         status = int(app(args, prog_name=f"railgauge {name}", standalone_mode=False) or 0)
-        if status == INTERRUPTED:  # typer's status of KeyboardInterrupt
+        if status == INTERRUPTED:  # typer's status for KeyboardInterrupt
             from railgauge.cli.interrupted import tell
 
             tell(name, args[:own])
@@ -144,7 +144,7 @@ def run_command(name: str, args: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as left:
-        if isinstance(left.__context__, BrokenPipeError):  # click and typer make status 1 of it
+        if isinstance(left.__context__, BrokenPipeError):  # click and typer turn it into status 1
             return reader_gone()
         raise
     except BrokenPipeError:
@@ -159,13 +159,13 @@ def run_command(name: str, args: list[str]) -> int:
 
 
 def reader_gone() -> int:
-    """Write nothing more to stdout, whose reader has gone; the status of a filter that ends so."""
+    """Write nothing more to stdout, whose reader is gone; return the status of a filter that ends so."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 128 + signal.SIGPIPE
 
 
 def trace(debug: bool) -> None:
-    """Show where the error being handled was raised, if that is wanted; the status stays the error's."""
+    """Print the traceback of the error being handled if --debug asked for it; the exit status does not change."""
     if debug:
         import traceback
 
@@ -173,20 +173,20 @@ def trace(debug: bool) -> None:
 
 
 def explain_os_error(who: str, error: OSError) -> int:
-    """Print what the system refused, and return the exit status."""
+    """Print the error of the operating system and return the exit status."""
     from railgauge.topo.errors import described, status_of
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit would try to write once more
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python would write once more at exit
     if error.filename is None and error.errno in OUTPUT_FAILS:
-        said = f"cannot write to stdout: {error.strerror}"
+        message = f"cannot write to stdout: {error.strerror}"
     else:
-        said = f"{described(error)} (--debug shows where)"
-    print(f"{who}: {said}", file=sys.stderr)
+        message = f"{described(error)} (--debug shows where)"
+    print(f"{who}: {message}", file=sys.stderr)
     return status_of(error)
 
 
 def explain(command: str, error: Exception) -> int:
-    """Print one error and return its exit status; only railgauge's and typer's own are expected here."""
+    """Print one error and return its exit status; expected are railgauge's own errors and typer's."""
     from railgauge.cli.streams import tell
     from railgauge.topo.errors import Error, described, status_of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an answer leaves: text or one JSON document on stdout, or a file.
+"""Writes an answer: text or one JSON document on stdout, or a file.
 
 JSON documents carry schema, version, host and time.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 def document(schema: str, host: str, **content: object) -> dict[str, Any]:
-    """A JSON document of that schema; `host` is "" for a machine that a file describes."""
+    """A JSON document of that schema; `host` is "" for a machine described by a file."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {"schema": f"railgauge/{schema}/1", "version": __version__, "host": host, "time": now, **content}
 
 
 def json_text(content: dict[str, Any], indent: int | None = 1) -> str:
-    """The document as text; ValueError for a number that JSON has no spelling of (NaN, Infinity)."""
+    """The document as text; ValueError for a number that JSON cannot express (NaN, Infinity)."""
     return json.dumps(content, indent=indent, allow_nan=False)
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """One JSON document on stdout, whole: Ctrl-C while it is written would leave a part of it, and is ignored."""
+    """Print one JSON document on stdout; ignores Ctrl-C meanwhile, so that the document is whole."""
     text = json_text(content)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -82,7 +82,7 @@ def print_lines(lines: "Iterable[Line]") -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """As `write_bytes`, of text: no control character of it reaches the file, whoever looks at it."""
+    """Write text as `write_bytes` does, without control characters: the file may be shown on a terminal."""
     write_bytes(path, printable(text).encode())
 
 
@@ -92,8 +92,8 @@ def write_bytes(path: str, data: bytes) -> None:
     UsageError for an empty name.
     """
     if not path:
-        raise UsageError("the name of the file to write is empty")
+        raise UsageError("the name of the output file is empty")
     if path == "-":
-        raise UsageError("-o -: without -o the answer goes to stdout; /dev/stdout and ./- are names")
+        raise UsageError("-o -: leave -o out to write to stdout; ./- names a file")
     write_file(path, data)
     tell(f"railgauge: wrote {path}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that start ranks: they pass on to those what was typed, and their many options have sections in the help."""
+"""Commands that start ranks: they pass their options on to the ranks, and group them by section in the help."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def argument(section: str, text: str, **more: Any) -> Any:
 
 
 class RanksCommand(TyperCommand):
-    """The command, which knows what was typed: its context's `obj` is the command line for the ranks."""
+    """The command; its context's `obj` is the command line for the ranks."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Called by typer."""
@@ -29,7 +29,7 @@ class RanksCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer: options by their `rich_help_panel`, in the order in which those first come."""
+        """Called by typer: options grouped by `rich_help_panel`, in order of first appearance."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):

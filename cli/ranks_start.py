@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command that needs ranks begins: it launches them, or it is one process of a job that something else launched.
+"""Starts a command that needs ranks: it launches them, or it is itself one process of a launched job.
 
-A launching process loads nothing of the engine, so that its ranks start sooner.
+A launching process loads no part of the engine, so that its ranks start sooner.
 """
 
 import os
@@ -29,12 +29,12 @@ NOT_FOR_RANKS = frozenset(
         *("rank", "world_size", "local_rank"),
     )
 )
-"""Parameters that ranks do not get: the launcher's, and places, which they find in the environment."""
+"""Parameters not passed to ranks: the launcher's, and places, which ranks read from the environment."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """The flags that say where the ranks come from."""
+    """The options that say how the ranks start."""
 
     ranks: int | None
     launcher: str | None
@@ -47,21 +47,21 @@ class Start:
     world_size: int | None
     local_rank: int | None
     for_ranks: list[str]
-    """The command line for the ranks, after the command's name, without what is the launcher's."""
+    """The command line for the ranks, after the command's name, without the launcher's options."""
     command: str
     """What the ranks run: `run`, `link`."""
 
     @property
     def launches(self) -> bool:
-        """Whether a launcher was asked for by name or by what only one can use."""
+        """Whether an option names a launcher or needs one."""
         return bool(self.launcher or self.hostfile or self.hosts or self.dry_run or self.variables)
 
 
 def own_place(asked: Start, ranks_per_process: int) -> Place | None:
-    """This process's place in its job; None when it is to start the job's ranks.
+    """This process's place in its job; None if it has to start the ranks.
 
     Raises:
-        UsageError: the flags and the environment contradict each other.
+        UsageError: the options and the environment contradict each other.
     """
     check_place(asked)
     place = None if asked.dry_run else place_of(asked)
@@ -69,7 +69,7 @@ def own_place(asked: Start, ranks_per_process: int) -> Place | None:
 
 
 def launch_ranks(asked: Start, plan: Launch) -> Ended:
-    """Have the ranks started and wait for them; --dry-run prints the commands instead."""
+    """Start the ranks through the launcher and wait for them; --dry-run prints the commands instead."""
     chosen = launcher(asked.launcher or ("ssh" if asked.hostfile or asked.hosts else "local"))
     if asked.dry_run:
         for command in chosen.commands(plan):
@@ -79,16 +79,16 @@ def launch_ranks(asked: Start, plan: Launch) -> Ended:
         return chosen.start(plan)
     except KeyboardInterrupt:
         return Ended(128 + signal.SIGINT, INTERRUPTED, reported=False)
-    except BrokenPipeError:  # whoever read our stdout has gone
+    except BrokenPipeError:  # the reader of our stdout is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Ended(128 + signal.SIGPIPE, None, reported=True)
 
 
 def has_to_launch(asked: Start, place: Place | None, ranks_per_process: int) -> bool:
-    """Whether this process starts the ranks. One that was itself started as the only one of a job still may.
+    """Whether this process starts the ranks; the only process of a job may do so too.
 
     Raises:
-        UsageError: it is to start ranks, but is one of several, or what a launcher of ours started.
+        UsageError: it would have to start ranks, but is one of several processes, or was started by our launcher.
     """
     there = place.processes * ranks_per_process if place else None
     if not asked.launches and asked.ranks in (None, there):
@@ -97,21 +97,21 @@ def has_to_launch(asked: Start, place: Place | None, ranks_per_process: int) -> 
         return True
     started = "railgauge's launcher started this process"
     if place:
-        said = "say that this is one of" if place.launcher == BY_HAND else "started"
-        started = f"{place.launcher} {said} {place.processes} processes of {ranks_per_process} ranks each"
+        verb = "say that this is one of" if place.launcher == BY_HAND else "started"
+        started = f"{place.launcher} {verb} {place.processes} processes of {ranks_per_process} ranks each"
     if not asked.launches:
         raise UsageError(f"--ranks {asked.ranks}, but {started}: leave --ranks out, or start railgauge without it")
     raise UsageError(
-        f"{started}, and ranks start no others: leave --launcher, --hostfile, --hosts and -x out, "
+        f"{started}; a rank cannot start ranks: leave --launcher, --hostfile, --hosts and -x out, "
         f"or {'unset these' if place and place.launcher == BY_HAND else 'start railgauge without it'}"
     )
 
 
 def check_place(asked: Start) -> None:
-    """Refuse flags that say half of this process's place, or say it where this process is to start the job's.
+    """Check the options that give this process's place.
 
     Raises:
-        UsageError: they do.
+        UsageError: they give half a place, or a place for a process that has to start the ranks.
     """
     flags = {"--rank": asked.rank, "--world-size": asked.world_size, "--local-rank": asked.local_rank}
     given = [flag for flag, value in flags.items() if value is not None]
@@ -119,15 +119,15 @@ def check_place(asked: Start) -> None:
         return
     if asked.launches or asked.ranks is not None:
         raise UsageError(
-            f"{', '.join(given)}: that is the place of one process, and here processes are to be started: "
-            f"leave it out, or leave --launcher, --ranks, --hostfile, --hosts, -x and --dry-run out"
+            f"{', '.join(given)}: place one process of a job, but this command starts processes: "
+            f"leave them out, or leave --launcher, --ranks, --hostfile, --hosts, -x and --dry-run out"
         )
     if asked.rank is None or asked.world_size is None:
-        raise UsageError(f"{', '.join(given)} is half a place: --rank and --world-size belong together")
+        raise UsageError(f"{', '.join(given)} alone: --rank and --world-size have to be given together")
 
 
 def place_of(asked: Start) -> Place | None:
-    """This process's place by its flags, else by the environment; None when it is in no job."""
+    """This process's place by its options, else by the environment; None outside of a job."""
     if asked.rank is None or asked.world_size is None:
         return find_place(os.environ, asked.init_method)
     return Place(
@@ -140,15 +140,15 @@ def place_of(asked: Start) -> Place | None:
 
 
 def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
-    """What the launcher has to do."""
+    """The launcher's task."""
     processes, rest = divmod(asked.ranks, ranks_per_process) if asked.ranks else (None, 0)
     if rest:
         raise UsageError(f"--ranks {asked.ranks} is not a multiple of -t x -g = {ranks_per_process}")
-    hosts = seats(asked, processes)
+    hosts = hosts_of(asked, processes)
     if asked.launcher == "srun" and not hosts:
         processes = processes or tasks_of_allocation()
     elif not hosts and (processes or 1) * ranks_per_process > MAX_RANKS:
-        raise UsageError(f"--ranks {asked.ranks}: {MAX_RANKS} are possible on one machine")
+        raise UsageError(f"--ranks {asked.ranks}: at most {MAX_RANKS} ranks on one machine")
     total = sum(host.slots for host in hosts) or processes or 1
     check_world(total * ranks_per_process)
     return Launch(
@@ -162,8 +162,8 @@ def launch_of(asked: Start, ranks_per_process: int, timeout_s: float) -> Launch:
     )
 
 
-def seats(asked: Start, processes: int | None) -> "list[Host]":
-    """The hosts and how many processes each takes; none: this one alone."""
+def hosts_of(asked: Start, processes: int | None) -> "list[Host]":
+    """The hosts, each with its number of processes; empty for this host alone."""
     if not asked.hostfile and not asked.hosts:
         return []
     from railgauge.collectives.launch.hostfile import fill, hosts_from, load
@@ -176,11 +176,11 @@ def seats(asked: Start, processes: int | None) -> "list[Host]":
 
 
 def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str]:
-    """A command line that gives what was given, without what is for the launcher.
+    """The command line as it was given, without the launcher's options.
 
     Args:
-        parameters: typer's, of the command.
-        given: by a parameter's name the text as it was typed, a list of such, True for a flag.
+        parameters: typer's parameters of the command.
+        given: by parameter name, the text as typed, a list of such texts, or True for a flag.
     """
     words: list[str] = []
     for parameter in parameters:
@@ -194,10 +194,10 @@ def ranks_arguments(parameters: list[Any], given: Mapping[str, Any]) -> list[str
 
 
 def speaks(error: BaseException | None, place: Place, ranks_per_process: int, *, joined: bool) -> bool:
-    """Whether this process tells what went wrong although rank 0 does too.
+    """Whether this process reports an error in addition to rank 0.
 
-    One of each host does, so that it stands on every host's terminal, one whose rank 0 is lost does for all, and one
-    that was not let in, unless our own launcher started it, which gives all the same.
+    One process per host does, so that each host's terminal shows it; so does process 1 if rank 0 is lost, and a process
+    that could not join, unless our own launcher started it (that one passes the same options to all).
     """
     lost = error.rank if isinstance(error, PeerLostError) else None
     lost_rank_0 = lost is not None and lost < ranks_per_process and place.process == 1

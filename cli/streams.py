@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stdout and stderr as every command has them: whatever is printed, no control character of it reaches a terminal."""
+"""stdout and stderr of every command: no control character of printed text reaches a terminal."""
 
 import sys
 from collections.abc import Iterable
@@ -9,16 +9,16 @@ from typing import Any, TextIO
 from railgauge.topo.values.printable import inline, printable
 
 INDENTED = "\n  "
-"""How the lines of an error with several of them begin."""
+"""Begins the second and later lines of an error message."""
 START_OF_LINE = "\r\x1b[K"
-"""Goes back and clears the line: ECMA-48's EL."""
+"""Returns to the start of the line and clears it (ECMA-48: EL)."""
 
 
 class PrintableStream:
-    """A text stream that prints what is printable. All but writing is the stream's own.
+    """A text stream that writes printable characters only; everything but writing is the wrapped stream's.
 
-    Rich's consoles write their colours past it, by the attribute that Rich has for streams in front of others; ours
-    (terminal.py) make their texts printable themselves.
+    Rich's consoles write their colours past it, through the attribute that Rich knows for wrapped streams; ours
+    (terminal.py) make their text printable themselves.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -39,9 +39,9 @@ class PrintableStream:
 
 
 def guard_streams() -> None:
-    """Put a PrintableStream in front of stdout and stderr, for as long as these are what they are.
+    """Wrap stdout and stderr in a PrintableStream.
 
-    What the encoding of stdout has not is a question mark (on stderr an escape, as Python has it).
+    A character that stdout's encoding lacks prints as a question mark (on stderr as an escape, Python's default).
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -52,12 +52,12 @@ def guard_streams() -> None:
 
 
 def tell(message: str) -> None:
-    """Say something on stderr, on one line or on those that an error made (INDENTED): no part passes for another."""
+    """Print a message on stderr, on one line or the lines that an error made (INDENTED): no text can fake another."""
     print(INDENTED.join(map(inline, message.strip().split(INDENTED))), file=sys.stderr)
 
 
 def show_progress(text: str) -> None:
-    """Put a text in place of the last one on stderr, where that is a terminal; "" clears it."""
+    """Replace the progress text on stderr if that is a terminal; "" clears it."""
     if sys.stderr.isatty():
         raw = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
         raw.write(START_OF_LINE + inline(text))  # stderr is flushed at a carriage return

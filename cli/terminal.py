@@ -12,9 +12,9 @@ from railgauge.topo.values.printable import printable
 
 
 def console(width: int | None = None, *, stderr: bool = False) -> Console:
-    """A console that never wraps and takes texts as they are, but for control characters.
+    """A console that never wraps, reads no markup, and removes control characters.
 
-    NO_COLOR takes bold and dim away too, which Rich by itself would leave.
+    NO_COLOR also removes bold and dim, which Rich would keep.
     """
     styles: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     made = Console(
@@ -30,7 +30,7 @@ class _PrintableHook(RenderHook):
 
 
 class _Printable:
-    """Something to be shown, with its texts printable; Rich's own control codes stay."""
+    """A renderable with printable text only; Rich's own control codes stay."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown

@@ -22,16 +22,16 @@ import signal
 import traceback
 
 INTERNAL = 70
-"""EX_SOFTWARE of sysexits.h: an error of railgauge itself, which no finding or difference is."""
+"""EX_SOFTWARE of sysexits.h: an error of railgauge itself; never the status of a finding or a difference."""
 INTERRUPTED = "interrupted"
-"""How Ctrl-C is reported, and the status of a document that it cut short."""
-NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # of Python's threading, of C++'s
+"""The message of Ctrl-C, and the status of a document that it cut short."""
+NO_THREAD = ("start new thread", "Resource temporarily unavailable")  # Python's threading, C++'s std::thread
 WRONG_CALLS = (None, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK)
-"""What the system answers to a call that makes no sense, or what Python raises by itself: no refusal of the system."""
+"""Errors of an invalid call, or raised by Python itself: the system refused nothing."""
 
 
 class Error(Exception):
-    """Base of all errors that railgauge raises on purpose; `exit_status` is what the command line ends with."""
+    """Base of all errors that railgauge raises on purpose; `exit_status` is the exit status of the command line."""
 
     exit_status = 1
 
@@ -59,11 +59,11 @@ class RunError(Error):
 
 
 class VerificationError(RunError):
-    """The data is not what it has to be."""
+    """The data is wrong."""
 
 
 class PeerLostError(RunError):
-    """Another rank died or stopped answering; `rank` is that one where it is known."""
+    """Another rank died or stopped answering; `rank` is its number, None if unknown."""
 
     def __init__(self, message: str, rank: int | None = None) -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ class MismatchError(RunError):
 
 
 class AbortedError(RunError):
-    """Another rank asked this one to stop; that one tells why."""
+    """Another rank asked this one to stop; that one reports why."""
 
 
 class WaitTimeoutError(RunError):
@@ -95,7 +95,7 @@ class InputError(Error):
 
 
 def status_of(error: BaseException | None) -> int:
-    """The exit status that belongs to what ended a command, a rank or a rule; 0 for None."""
+    """The exit status for the error that ended a command, a rank or a rule; 0 for None."""
     if error is None:
         return 0
     if isinstance(error, Error):
@@ -114,7 +114,7 @@ def verdict_of(told: str | None) -> str:
 
 
 def described(error: BaseException) -> str:
-    """What to tell of it: an error of railgauge's own by its message, one of railgauge itself with kind and place."""
+    """The text of an error: the message of one raised on purpose; kind and place of an error of railgauge itself."""
     if isinstance(error, Error):
         return str(error)
     if isinstance(error, KeyboardInterrupt):
@@ -128,16 +128,16 @@ def described(error: BaseException) -> str:
 
 
 def _lacks(error: BaseException) -> str:
-    """What this process has no more of; "" for another error."""
+    """The resource that this process ran out of; "" for another error."""
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, RuntimeError) and str(error).endswith(NO_THREAD):
-        return "no more threads: look at ulimit -u, ulimit -v and the pids.max of its cgroup"
+        return "cannot start a thread: check ulimit -u, ulimit -v and pids.max of the cgroup"
     return ""
 
 
 def _place(error: BaseException) -> str:
-    """The line that raised it, such as " (topo/nccl/paths/paths.py:33)"; "" where that is not known."""
+    """The line that raised it, e.g. " (topo/nccl/paths/paths.py:33)"; "" if unknown."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""

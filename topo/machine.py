@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine from wherever it is described: live, a capture, a description, a fixture (@name), a topology XML."""
+"""A machine: live, or from a capture, a description, a fixture (@name) or a topology XML."""
 
 import os
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ LATER = "port_errors_later"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A topology, what could not be learnt about it, and the host's name ("" when a file does not tell).
+    """A topology, warnings about what could not be read, and the host's name ("" if a file does not have it).
 
     `reader` reads the machine itself or its capture; None for a topology file. `environment` holds NCCL's settings
     where they apply: on the live machine, and in a capture that was saved with them.
@@ -47,7 +47,7 @@ class Machine:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def inventory(self) -> "Inventory | None":
-        """Read what there is to know beyond the topology; None for a topology file."""
+        """Read the facts beyond the topology; None for a topology file."""
         from railgauge.topo.facts.inventory import take_inventory
 
         return take_inventory(self.reader) if self.reader else None
@@ -66,7 +66,7 @@ def load_machine(
     description (.toml) or a topology file.
 
     `gpus` (NVML indices, in rank order) limits a live or captured machine, `topo_file` is the topology file that such
-    a scan begins with. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
+    a scan starts from. Settings of NCCL in `environment` (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_TOPO_FILE,
     CUDA_VISIBLE_DEVICES, ...) apply to the live machine only; a capture has its own. InputError when `source` or
     `topo_file` is unreadable, and, unless `tolerant`, where NCCL_TOPO_FILE names an invalid file.
     """
@@ -76,11 +76,11 @@ def load_machine(
         applied = environment if source is None else getattr(reader, "environment", {})
         return _scanned(reader, applied, gpus, file, tolerant=tolerant)
     if gpus is not None or topo_file is not None:
-        raise UsageError("--gpus and --topo-file are for a machine or a capture; a topology XML is taken whole")
+        raise UsageError("--gpus and --topo-file need a machine or a capture, not a topology XML")
     path = str(source)
     topology = topology_file.loads(data, path)
     if not topology.cpus:
-        raise InputError("holds no <cpu>: every device hangs below one", path, topology.root.line)
+        raise InputError("has no <cpu> element, below which every device has to be", path, topology.root.line)
     return Machine(topology=topology, warnings=remarks(topology))
 
 
@@ -89,7 +89,7 @@ def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | Non
     if source is None or isinstance(source, Capture):
         return (live_reader(root) if source is None else CaptureReader(source)), b""
     if source == "":
-        raise UsageError('--from is "": name a topology XML, a capture, machine.toml or @fixture')
+        raise UsageError('--from "": give a topology XML, a capture, machine.toml or @fixture')
     path = fixture_path(source[1:]) if source.startswith("@") else source
     if os.path.isdir(path):
         from railgauge.topo.facts.foreign_tree import tree_reader
@@ -104,7 +104,7 @@ def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | Non
 
 
 def as_it_is(machine: Machine) -> Machine:
-    """A live or recorded machine without what a topology file and settings make of it."""
+    """A live or recorded machine without a topology file and settings."""
     return recorded(machine.reader) if machine.reader else machine
 
 
@@ -122,7 +122,7 @@ def recorded(reader: Reader) -> Machine:
 def record(
     root: str = "/", environment: Mapping[str, str] | None = None, *, later: bool = False
 ) -> tuple[Capture, tuple[str, ...]]:
-    """Read the live machine below `root` once: the raw reads, and what could not be learnt.
+    """Read the live machine below `root` once; return the raw reads, and warnings about what could not be read.
 
     Every GPU and every interface is in it, used or not; the settings of NCCL in `environment` apply when it replays.
     `later`: with the second reading of counters.
@@ -157,7 +157,7 @@ def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool 
 
 
 def live_reader(root: str = "/") -> LiveReader:
-    """A reader of the file system below `root`; only the real root has an NVML, a CUDA and addresses to ask."""
+    """A reader of the file system below `root`; NVML, CUDA and addresses are read for the real root only."""
     from railgauge.topo.facts.sources.affinity import live_affinity
     from railgauge.topo.facts.sources.cuda import live_cuda
     from railgauge.topo.facts.sources.fabric_manager import live_fabric_manager
@@ -206,11 +206,11 @@ def _scanned(
 
 
 def fixture_path(name: str) -> str:
-    """The file of a fixture, its capture or description; InputError listing those there are when it is none of them."""
+    """The capture or description of a fixture; InputError that lists the fixtures if there is none of that name."""
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "fixtures")
     known = {one: path for one in sorted(os.listdir(folder)) if (path := _fixture_file(os.path.join(folder, one)))}
     if name not in known:
-        raise InputError(f"there is no fixture @{name}; there are: {', '.join('@' + k for k in known) or 'none'}")
+        raise InputError(f"unknown fixture @{name}; use one of: {', '.join('@' + k for k in known) or 'none'}")
     return known[name]
 
 

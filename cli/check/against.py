@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`check --against`: the baseline from wherever it is, whichever way it was kept."""
+"""`check --against`: loads the baseline."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from railgauge.topo.machine import Machine, load_machine
 
 
 def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule], machine: Machine) -> Baseline:
-    """What a saved document of findings tells, or what the same rules find on the machine that is named.
+    """The findings of a saved document, or those of the same rules on the named machine.
 
-    What could not be learnt is said on stderr, but for what is so of `machine` too.
+    Warns on stderr of what could not be read, unless that holds for `machine` too.
     """
     if findings_file.is_findings_file(path):
         host, findings = findings_file.load(path)
@@ -26,5 +26,5 @@ def load_baseline(path: str, gpus: tuple[int, ...] | None, rules: Sequence[Rule]
         case = Case(before, gpus=gpus)
         found = Baseline(name=path, host=case.host, findings=check(case, rules), case=case)
     if found.host and machine.host and found.host != machine.host:
-        print_warnings((f"{path} is of {found.host}, and this is {machine.host}",))
+        print_warnings((f"{path} is from host {found.host}, but this is {machine.host}",))
     return found

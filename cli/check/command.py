@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge check: what is wrong with a machine that NCCL is to run on."""
+"""railgauge check: the problems of a machine that slow or break NCCL."""
 
 import os
 from typing import Annotated
@@ -23,8 +23,8 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
 MOST_COST = 2
-"""Rules of a higher cost there are none: what moves data has commands of its own."""
-MOVES_DATA = "railgauge link (between GPUs) and railgauge gdr check (between GPU and NIC) do"
+"""The highest cost of a rule. Other commands move data."""
+MOVES_DATA = "use railgauge link (between GPUs) or railgauge gdr check (between GPU and NIC)"
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
@@ -36,24 +36,24 @@ def check(
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     cost: Annotated[
-        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: ask the machine, too; 3: as 2, no data is moved.")
+        int, typer.Option("-r", min=1, max=3, help="1: read files; 2: also query the machine; 3: same as 2.")
     ] = 1,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="BASELINE", help="What got worse since: a capture, @fixture, XML or -o's JSON."
+            "--against", metavar="BASELINE", help="Compare with a baseline: capture, @fixture, XML or JSON of -o."
         ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", metavar="FILE", help="A report instead: .html, .json, or .prom for a node exporter."),
+        typer.Option("-o", metavar="FILE", help="Write a report: .html, .json, or .prom for node_exporter."),
     ] = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find what is wrong with this machine, or the one that --from names, before a job does."""
+    """Find the problems of this machine, or of the one in --from, before a job hits them."""
     from railgauge.cli.check.file import Answer, check_suffix, findings_document, write_findings
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
@@ -63,10 +63,10 @@ def check(
 
     if output is not None:
         if as_json:
-            raise UsageError("-o writes the format of its suffix: leave --json out, or name a .json file")
+            raise UsageError("-o selects the format by the suffix: leave --json out, or name a .json file")
         check_suffix(output)
     if cost > MOST_COST:
-        print_warnings((f"-r {cost} does no more than -r {MOST_COST}: it moves no data; {MOVES_DATA}",))
+        print_warnings((f"-r {cost} is the same as -r {MOST_COST}: check moves no data; {MOVES_DATA}",))
     rules = chosen(only or (), skip or (), cost)
     machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
     baseline, compared = None, None

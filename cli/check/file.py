@@ -20,16 +20,16 @@ SUFFIXES = (".html", ".json", ".prom")
 
 
 def check_suffix(path: str) -> str:
-    """The suffix of a file; UsageError when it stands for no format."""
+    """The suffix of a file; UsageError if it is no known format."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"-o is {path!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+        raise UsageError(f"-o {path}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
     return suffix
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found on a machine, the worst first, and beside a baseline."""
+    """The findings of a machine, worst first, and their comparison with a baseline."""
 
     case: Case
     findings: Sequence[Finding]
@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def gone(self) -> Sequence[Finding]:
-        """What the baseline had, and this machine has not."""
+        """Findings of the baseline that this machine does not have."""
         return self.compared.gone if self.compared else ()
 
 
@@ -47,7 +47,7 @@ def findings_document(answer: Answer) -> dict[str, Any]:
 
 
 def write_findings(path: str, answer: Answer, name: str) -> None:
-    """Write the findings; `name` is the machine's where it has none of its own."""
+    """Write the findings; `name` stands for a machine without a host name."""
     suffix, case = check_suffix(path), answer.case
     if suffix == ".json":
         write_text(path, json_text(findings_document(answer)) + "\n")
@@ -68,7 +68,7 @@ def _page(answer: Answer, name: str) -> str:
     topology, inventory = case.machine.topology, case.inventory
     try:
         drawn = picture(case.system, topology, inventory, name=name)
-    except InputError:  # a file that contradicts itself, which the findings tell
+    except InputError:  # the file contradicts itself; a finding reports it
         return page.without_picture(name, answer.findings, answer.gone)
     shown = matrix(case.system, topology, inventory)
     return page.dumps(drawn, shown, case.machine.warnings, answer.findings, answer.gone)

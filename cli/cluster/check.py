@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge cluster check: what is wrong with each node, and with all of them together."""
+"""railgauge cluster check: finds the problems of each node, and those between nodes."""
 
 import tempfile
 from collections.abc import Iterable
@@ -29,16 +29,16 @@ def check(
     hostfile: Hostfile = None,
     source: From = None,
     output: Kept = None,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
+    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="ID", help="Only this rule; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="ID", help="Not this rule; repeatable.")] = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find what is wrong with each node, the odd nodes by majority, and what does not go together between nodes.
+    """Find the problems of each node, the nodes that differ from the majority, and mismatches between nodes.
 
-    Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and looked at here; then each
+    Without -w and --hostfile: the nodes of the Slurm allocation. Each node is captured and checked here; then each
     connects to all others over the interfaces that NCCL would use.
     """
     from railgauge.cli.cluster.gather import Limits
@@ -59,7 +59,7 @@ def check(
     with ExitStack() as stack:
         if source is not None:
             if nodes or hostfile or output:
-                raise UsageError("--from reads what was gathered before: leave -w, --hostfile and -o out")
+                raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile and -o out")
             files = list(node_files(source))
         else:
             folder = output or stack.enter_context(tempfile.TemporaryDirectory(prefix="railgauge-cluster-"))
@@ -97,7 +97,7 @@ def _examined(files: "list[NodeFile]", failed: "list[Unread]") -> "tuple[Report,
 def _reached(
     nodes: "list[Examined]", paths: dict[str, str], asked: dict[str, str], timeout_s: float
 ) -> "tuple[Reach | None, Reached]":
-    """What the nodes find that are asked to try whom they reach; of captures alone nothing is known."""
+    """Have the nodes test whom they reach; with captures alone nothing is known."""
     from railgauge.topo.findings.cluster.rules.reachability import judge, not_tried
 
     if len(nodes) < 2 or not asked:
@@ -108,7 +108,7 @@ def _reached(
 
     plan = planned(nodes, paths)
     endpoints = {node.name: node.individual.endpoints for node in nodes}
-    with progress("trying who reaches whom", len(nodes)) as on_done:
+    with progress("testing reachability", len(nodes)) as on_done:
         reach = try_reach(asked, endpoints, crossings(nodes, plan), timeout_s, on_done)
     return reach, judge(reach, plan)
 

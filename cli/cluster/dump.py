@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge cluster dump: what each node is, gathered, folded where nodes are equal, and the odd ones by majority."""
+"""railgauge cluster dump: gathers all nodes, groups equal ones, and shows those that differ from the majority."""
 
 import tempfile
 from contextlib import ExitStack
@@ -24,16 +24,14 @@ def dump(
     hostfile: Hostfile = None,
     source: From = None,
     output: Kept = None,
-    capture: Annotated[bool, typer.Option("--capture", help="Gather captures: the default.")] = False,
-    topo: Annotated[
-        bool, typer.Option("--topo", help="Gather topology files, NODE.xml; captures too with --capture.")
-    ] = False,
-    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long a node may take.")] = 60.0,
-    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="How many nodes at a time.")] = 64,
+    capture: Annotated[bool, typer.Option("--capture", help="Gather captures (default).")] = False,
+    topo: Annotated[bool, typer.Option("--topo", help="Gather topology files, NODE.xml; with --capture both.")] = False,
+    timeout_s: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Time limit per node.")] = 60.0,
+    fanout: Annotated[int, typer.Option("--fanout", metavar="N", min=1, help="Nodes handled at a time.")] = 64,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Gather what each node is; fold equal nodes together, and name the odd ones and what differs, by majority.
+    """Gather all nodes, group equal ones, and show which nodes differ from the majority and how.
 
     Without -w and --hostfile: the nodes of the Slurm allocation.
 
@@ -57,7 +55,7 @@ def dump(
 
 def _check_alone(others: object) -> None:
     if others:
-        raise UsageError("--from reads what was gathered before: leave -w, --hostfile, -o, --capture and --topo out")
+        raise UsageError("--from reads an earlier -o FOLDER: leave -w, --hostfile, -o, --capture and --topo out")
 
 
 def _read(folder: str) -> "Report":
@@ -77,7 +75,7 @@ def _compared(files: "tuple[NodeFile, ...] | list[NodeFile]", failed: "list[Unre
 
 
 def _leave(report: "Report", *, as_json: bool, fail_on: Level, is_live: bool) -> None:
-    """Print the report and end; with no node read there was nothing to do, or nothing readable."""
+    """Print the report and exit; an error if no node could be read."""
     from railgauge.topo.findings.cluster.findings import findings
     from railgauge.topo.render.cluster import cluster_document, report_lines
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that nodes gave when they were asked, each node's by its name, and what was missing said on stderr."""
+"""Gathers the files of all nodes by name, and warns on stderr of missing ones."""
 
 from railgauge.cli.cluster.gather import Limits, gather, make_folder
 from railgauge.cli.cluster.nodes import destinations
@@ -12,7 +12,7 @@ from railgauge.topo.values.node_names import folded
 def gathered_files(
     nodes: str | None, hostfile: str | None, folder: str, endings: list[str], limits: Limits
 ) -> tuple[list[NodeFile], list[Unread]]:
-    """Ask for each ending: the files of the first, and the nodes that gave none, which are not asked again."""
+    """Gather each ending; return the files of the first, and the nodes without one (not contacted again)."""
     asked = destinations(nodes, hostfile)
     make_folder(folder)
     failed: list[Unread] = []
@@ -31,5 +31,5 @@ def gathered_files(
 
 def _warn_of_noise(nodes: list[str]) -> None:
     if nodes:
-        said = "a login script prints where commands are run; that was cut off"
-        print_warnings((f"{folded(nodes)}: {said}",))
+        remark = "a login script prints to stdout; its output was removed"
+        print_warnings((f"{folded(nodes)}: {remark}",))

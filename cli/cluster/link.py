@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge cluster link: bandwidth and latency between nodes, a rank on each; the slow node or link is named."""
+"""railgauge cluster link: measures bandwidth and latency between nodes, one rank on each; names the slow one."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -47,10 +47,10 @@ def link(
         str | None, option(NODES, "-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")
     ] = None,
     hostfile: Annotated[
-        str | None, option(NODES, "--hostfile", metavar="FILE", help="The nodes of a hostfile of Open MPI or MPICH.")
+        str | None, option(NODES, "--hostfile", metavar="FILE", help="The nodes of an Open MPI or MPICH hostfile.")
     ] = None,
     launcher: Annotated[str, option(NODES, "--launcher", help=f"How to start the ranks: {', '.join(LAUNCHERS)}.")] = "",
-    variables: Annotated[list[str] | None, option(NODES, "-x", help="NAME[=VALUE]: give it to all ranks.")] = None,
+    variables: Annotated[list[str] | None, option(NODES, "-x", help="NAME[=VALUE]: set it for all ranks.")] = None,
     dry_run: Annotated[bool, option(NODES, "--dry-run", help="Print the commands that would start them.")] = False,
     transport: Transport = "",
     size: Bytes = HOST_BYTES,
@@ -65,13 +65,13 @@ def link(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure bandwidth and latency between all nodes, or A and B, by every rail, and name the slow node or link.
+    """Measure bandwidth and latency between all nodes, or A and B, on every rail, and name the slow node or link.
 
-    Without -w and --hostfile: the nodes of the Slurm allocation. One rank is started on each.
+    Without -w and --hostfile: the nodes of the Slurm allocation. One rank runs on each.
     """
     named = hosts(nodes, hostfile)
     if len(named) < 2:
-        raise UsageError("a link is between two nodes, and one is named")
+        raise UsageError("only one node: name at least two")
     pair = pair_of(named, a, b)
     job = link_job(
         size=size,
@@ -103,21 +103,21 @@ def link(
 
 
 def pair_of(named: "Sequence[Host]", a: str | None, b: str | None) -> Pair | None:
-    """The ranks on two nodes, the lower one first; None where none is named.
+    """The ranks on two nodes, the lower one first; None if none is named.
 
     Raises:
-        UsageError: one is none of the nodes, only one is named, or both are one.
+        UsageError: one is not among the nodes, only one is named, or both are the same.
     """
     if a is None:
         return None
     ranks = sorted({_rank_on(named, name) for name in (a, b) if name is not None})
     if len(ranks) < 2:
-        raise UsageError(f"a link is between two nodes: cluster link {a} OTHER")
+        raise UsageError(f"name two different nodes: cluster link {a} OTHER")
     return ranks[0], ranks[1]
 
 
 def _rank_on(named: "Sequence[Host]", name: str) -> int:
     found = next((rank for rank, host in enumerate(named) if name in (host.address, *host.aliases)), None)
     if found is None:
-        raise UsageError(f"{name} is none of the {len(named)} nodes")
+        raise UsageError(f"{name} is not one of the {len(named)} nodes")
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes are meant: -w, --hostfile, or those of the Slurm allocation that this process is in."""
+"""The nodes a command works on: -w, --hostfile, or those of the Slurm allocation of this process."""
 
 import os
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ SLURM = "SLURM_JOB_NODELIST"
 
 
 def destinations(nodes: str | None, hostfile: str | None) -> dict[str, str]:
-    """What ssh is given for each node, by the node's name. Errors are those of `hosts`."""
+    """The ssh destination of each node, by name. Errors as in `hosts`."""
     return {host.address: host.destination for host in hosts(nodes, hostfile)}
 
 
 def hosts(nodes: str | None, hostfile: str | None) -> "list[Host]":
-    """The nodes, in the order in which they are named.
+    """The nodes, in the order given.
 
-    UsageError when no node is named or in two ways, or for a list that is none; InputError for a hostfile.
+    UsageError if none is named, both -w and --hostfile are given, or the list is invalid; InputError for a hostfile.
     """
     from railgauge.collectives.launch.hostfile import hosts_from, load
 
@@ -32,5 +32,5 @@ def hosts(nodes: str | None, hostfile: str | None) -> "list[Host]":
     if listed is not None:
         return hosts_from(listed)
     raise UsageError(
-        "which nodes? -w gpu[001-064], --hostfile FILE, --from FOLDER with captures, or within a Slurm allocation"
+        "no nodes given: use -w gpu[001-064], --hostfile FILE, --from FOLDER, or run it in a Slurm allocation"
     )

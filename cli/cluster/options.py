@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that say which nodes a command looks at, live or from a folder, and where what they gave is kept."""
+"""Options for the nodes of a command, live or from a folder, and for the folder that keeps their files."""
 
 from typing import Annotated
 
@@ -7,12 +7,12 @@ import typer
 
 Nodes = Annotated[str | None, typer.Option("-w", "--nodes", metavar="NODES", help="These nodes: gpu[001-064],login1.")]
 Hostfile = Annotated[
-    str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of a hostfile of Open MPI or MPICH.")
+    str | None, typer.Option("--hostfile", metavar="FILE", help="The nodes of an Open MPI or MPICH hostfile.")
 ]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="FOLDER", help="Ask no node: read NODE.tar.zst and NODE.xml in this folder."),
+    typer.Option("--from", metavar="FOLDER", help="Read NODE.tar.zst and NODE.xml from this folder."),
 ]
 Kept = Annotated[
-    str | None, typer.Option("-o", metavar="FOLDER", help="Keep what the nodes gave as FOLDER/NODE.tar.zst.")
+    str | None, typer.Option("-o", metavar="FOLDER", help="Keep the files of the nodes as FOLDER/NODE.tar.zst.")
 ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show how many of `total` are done; what it gives is told how many more are."""
+    """Show how many of `total` are done; call the yielded function with the number of new ones."""
     if not sys.stderr.isatty():
         yield lambda more: None
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes asked to try whom they reach (transports/probe/agent.py), all at once over ssh, and what each found."""
+"""Has all nodes test whom they reach (transports/probe/agent.py), at once over ssh, and collects the results."""
 
 import json
 import math
@@ -23,15 +23,15 @@ from railgauge.transports.secret import new_secret
 from railgauge.transports.shape import read_json
 
 READY_SHARE, READY_MOST_S = 0.3, 20.0
-"""Nodes that do not listen by this share of the timeout, or so many seconds, are left out."""
+"""Nodes that do not listen within this share of the timeout, or this many seconds, are left out."""
 SPARE_S = 2.0
-"""What is left for the answers to arrive."""
+"""Time kept for the answers to arrive."""
 FAILURE = {
     "source": str, "target": str, "way": (int, int), "stage": str, "errno": int, "seconds": float, "port": int,
     "hint": str, "answered_by": str,
 }  # fmt: skip
 READY, RESULTS = {"ports": list}, {"failures": [FAILURE], "untried": [str], "filtered": int}
-NO_ANSWER = "it did not answer in time"
+NO_ANSWER = "no answer in time"
 
 
 def try_reach(
@@ -41,9 +41,9 @@ def try_reach(
     timeout_s: float,
     on_done: Callable[[int], None],
 ) -> Reach:
-    """Have all nodes try all others within the timeout; `destinations` are what ssh is given for each.
+    """Have all nodes try all others within the timeout; `destinations`: ssh destinations by name.
 
-    `on_done` is told how many more have.
+    `on_done` is called with the number of nodes that are newly done.
     """
     ready_s = min(timeout_s * READY_SHARE, READY_MOST_S)
     task = {
@@ -66,7 +66,7 @@ def try_reach(
 
 
 class _Asked(Listener):
-    """Tells all nodes where the others listen once they do, and that it is over once all have tried."""
+    """Sends all nodes the ports of the others once all listen, and hangs up once all have tried."""
 
     def __init__(self, names: Mapping[str, str], ready_s: float, over_s: float, on_done: Callable[[int], None]) -> None:
         super().__init__()
@@ -108,9 +108,9 @@ class _Asked(Listener):
             self._lose(name, NO_ANSWER if status is None else why)
 
     def _take(self, name: str, line: bytes) -> None:
-        """One line of a node: where it listens, or what it found. What login scripts print is neither.
+        """One line of a node: its ports or its results; lines of login scripts are skipped.
 
-        What is found once it is over does not count, since nobody has to listen any more.
+        Results after the end do not count, because nodes no longer have to listen then.
         """
         if name in self._silent or self._is_over or line + b"\n" == MARK:
             return
@@ -149,14 +149,14 @@ class _Asked(Listener):
             self._line.hang_up()
 
     def reach(self, nodes: Mapping[str, Sequence[Endpoint]], across: frozenset[Rail]) -> Reach:
-        """What all of them found."""
+        """The results of all nodes."""
         heard = self._results
-        failures = [_failure(one) for told in heard.values() for one in told["failures"]]
+        failures = [_failure(one) for results in heard.values() for one in results["failures"]]
         return Reach(
             nodes=nodes,
             across=across,
             failures=tuple(one for one in failures if one.target in heard),
-            untried=frozenset((name, target) for name, told in heard.items() for target in told["untried"]),
+            untried=frozenset((name, target) for name, results in heard.items() for target in results["untried"]),
             silent={name: self._silent.get(name, NO_ANSWER) for name in nodes if name not in heard},
             deaf={
                 (name, place): port
@@ -164,10 +164,10 @@ class _Asked(Listener):
                 for place, port in enumerate(self._ports[name])
                 if isinstance(port, str)
             },
-            filtered={name: told["filtered"] for name, told in heard.items()},
+            filtered={name: results["filtered"] for name, results in heard.items()},
         )
 
 
-def _failure(told: dict[str, Any]) -> Failure:
-    known = {"way": tuple(told["way"]), "stage": Stage(told["stage"]), "hint": Hint(told["hint"])}
-    return Failure(**told | known)
+def _failure(record: dict[str, Any]) -> Failure:
+    typed = {"way": tuple(record["way"]), "stage": Stage(record["stage"]), "hint": Hint(record["hint"])}
+    return Failure(**record | typed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge gdr check: whether NCCL would use GPUDirect RDMA, GPU by NIC, and which of its conditions says no."""
+"""railgauge gdr check: whether NCCL would use GPUDirect RDMA per GPU and NIC, and which condition rules it out."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 def check(
-    gpu: Annotated[str | None, typer.Argument(help="GPU0 or its bus id; without it all of them.")] = None,
-    nic: Annotated[str | None, typer.Argument(help="mlx5_0, NIC0 or its bus id; without it all of them.")] = None,
+    gpu: Annotated[str | None, typer.Argument(help="GPU0 or its bus id; default: all GPUs.")] = None,
+    nic: Annotated[str | None, typer.Argument(help="mlx5_0, NIC0 or its bus id; default: all NICs.")] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     settings: Set = None,
-    transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes, and look at them.")] = True,
+    transfer: Annotated[bool, typer.Option("--transfer/--no-transfer", help="Move bytes and verify them.")] = True,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Tell for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; and on
-    this machine try it.
+    """Show for each GPU and NIC whether NCCL would use GPUDirect RDMA to send and to receive, and if not, why; on this
+    machine, try it.
 
-    By the facts of the machine and NCCL's settings there. The trial has the NIC write into the GPU's memory and send
-    from it, within this host, and looks at every byte; --no-transfer leaves it out.
+    The answer follows from the facts of the machine and its NCCL settings. The trial makes the NIC write into the
+    GPU's memory and send from it, within this host, and verifies every byte; --no-transfer skips it.
     """
     from railgauge.topo.findings.gdr.findings import findings
     from railgauge.topo.findings.gdr.pairs import gdr_pairs
@@ -61,7 +61,7 @@ def check(
 
 
 def _given(settings: list[str]) -> "tuple[Setting, ...]":
-    """The settings of --set. UsageError for one that has no part in this."""
+    """The settings of --set. UsageError for one that does not concern GPUDirect RDMA."""
     from railgauge.topo.facts.sources.nccl_settings import ASKED, Setting
     from railgauge.topo.findings.gdr.pairs import MEANING
     from railgauge.topo.nccl.settings.steering import parse_settings
@@ -72,20 +72,20 @@ def _given(settings: list[str]) -> "tuple[Setting, ...]":
 
 
 def _tried(case: "Case", pairs: "tuple[GdrPair, ...]") -> "dict[GdrPair, Transfer]":
-    """What came of trying each pair on this machine."""
+    """The result of a transfer for each pair on this machine."""
     from railgauge.topo.findings.gdr.pairs import port_of
     from railgauge.transports.ib.gdr_trial import try_gdr
 
     tried: dict[GdrPair, Transfer] = {}
     for bus_id in dict.fromkeys(pair.gpu.bus_id or "" for pair in pairs):
         ports = {pair: port_of(case, pair.net) for pair in pairs if pair.gpu.bus_id == bus_id}
-        told = try_gdr(bus_id, list(ports.values()), case.settings)
-        tried |= {pair: told[port] for pair, port in ports.items()}
+        results = try_gdr(bus_id, list(ports.values()), case.settings)
+        tried |= {pair: results[port] for pair, port in ports.items()}
     return tried
 
 
 def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str | None) -> "tuple[GdrPair, ...]":
-    """Those that were asked for. UsageError for a name that there is not, or that is no GPU or NIC of a pair."""
+    """The pairs asked for. UsageError for an unknown name, or one that is no GPU or NIC of a pair."""
     from railgauge.topo.nccl.graph.ends import find_end
 
     for kind, text in (("gpu", gpu), ("net", nic)):
@@ -94,8 +94,8 @@ def _asked(case: "Case", pairs: "tuple[GdrPair, ...]", gpu: str | None, nic: str
         wanted = find_end(case.system, text)
         kept = tuple(pair for pair in pairs if getattr(pair, kind).id == wanted.id)
         if pairs and not kept:
-            what = "a GPU" if kind == "gpu" else "a NIC that NCCL's IB plugin takes"
+            what = "a GPU" if kind == "gpu" else "a NIC that NCCL's IB plugin uses"
             names = dict.fromkeys(getattr(pair, kind).name or f"GPU{pair.gpu.dev}" for pair in pairs)
-            raise UsageError(f"{text} is not {what}; there are {', '.join(names)}")
+            raise UsageError(f"{text} is not {what}; use one of {', '.join(names)}")
         pairs = kept
     return pairs

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from railgauge.topo.nccl.settings.steering import Steering
 
 REPEATED = re.compile(r"([0-9]{1,9})\*(.+)")
-MOST_NODES = 1024  # their plan holds a step of every rank for every channel
+MOST_NODES = 1024  # the plan has a step of every rank for every channel
 
 
 def join(
@@ -35,9 +35,9 @@ def join(
     policy: PolicyOption = Policy.BEST,
     settings: Set = None,
     as_json: Json = False,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the JSON document there.")] = None,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the JSON document to FILE.")] = None,
 ) -> None:
-    """Join the channels of nodes, equal or not, into the rings and trees that all their ranks execute."""
+    """Join the channels of nodes, equal or not, into the rings and trees of all ranks."""
     from railgauge.topo.channels.joined import join as join_nodes
     from railgauge.topo.nccl.settings.steering import read_steering
     from railgauge.topo.render.joined import joined_document, joined_lines
@@ -61,7 +61,7 @@ def _names(nodes: list[str]) -> list[str]:
     repeated = [(int(found[1]), found[2]) if (found := REPEATED.fullmatch(node)) else (1, node) for node in nodes]
     count = sum(times for times, _ in repeated)
     if not 1 <= count <= MOST_NODES:
-        raise UsageError(f"{count} nodes: give 1 to {MOST_NODES}; graph predict --nodes goes beyond")
+        raise UsageError(f"{count} nodes: give 1 to {MOST_NODES}; for more, use graph predict --nodes")
     return [name for times, name in repeated for _ in range(times)]
 
 

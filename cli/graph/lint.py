@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge graph lint: what is wrong in a graph file, on the machine that it is for."""
+"""railgauge graph lint: finds the errors of a graph file on the machine it is for."""
 
 from typing import Annotated
 
@@ -26,13 +26,13 @@ from railgauge.topo.findings.finding import Level
 
 
 def lint(
-    file: Annotated[str, typer.Argument(help="A graph XML, as NCCL_GRAPH_FILE names it.")],
+    file: Annotated[str, typer.Argument(help="A graph XML, as for NCCL_GRAPH_FILE.")],
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="How many nodes take part; else as the file's NICs tell."),
+        typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: by the file's NICs."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
@@ -42,7 +42,7 @@ def lint(
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find what is wrong in a graph file, and what its channels would reach."""
+    """Find the errors of a graph file, and the bandwidth that its channels would reach."""
     from railgauge.topo.findings.graph_file.graph_file import read
     from railgauge.topo.findings.graph_file.rules import lint as findings_of
     from railgauge.topo.nccl.graph.peer_status import denied_pairs

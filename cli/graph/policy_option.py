@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flag by which commands that search channels take NCCL's or the best ones."""
+"""The option that selects NCCL's channels or the best ones."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge graph predict: how long a collective takes over the planned channels, and what a change would do."""
+"""railgauge graph predict: predicts the time of a collective over the planned channels, and the effect of a change."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -49,11 +49,11 @@ class Peer(StrEnum):
 
 
 def predict(
-    collective: Annotated[Collective, typer.Argument(help="What the ranks do.")] = Collective.ALL_REDUCE,
+    collective: Annotated[Collective, typer.Argument(help="The collective.")] = Collective.ALL_REDUCE,
     begin: Annotated[str, typer.Option("-b", "--minbytes", help="Smallest size.")] = "8",
     end: Annotated[str, typer.Option("-e", "--maxbytes", help="Largest size.")] = "1G",
-    step: Annotated[str, typer.Option("-i", "--stepbytes", help="Next size: plus this, with -f 1.")] = "1M",
-    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="Next size: times this.")] = 2.0,
+    step: Annotated[str, typer.Option("-i", "--stepbytes", help="Added to get the next size, with -f 1.")] = "1M",
+    factor: Annotated[float, typer.Option("-f", "--stepfactor", help="Multiplied to get the next size.")] = 2.0,
     per_thread: Annotated[
         int, typer.Option("-g", "--ngpus", min=1, help="GPUs that one thread drives, as in nccl-tests.")
     ] = 1,
@@ -63,7 +63,7 @@ def predict(
     topo_file: TopoFile = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="How many equal nodes take part; 1, or as --graph says."),
+        typer.Option("--nodes", metavar="N", min=1, help="Number of equal nodes; default: 1, or by --graph."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
@@ -71,32 +71,32 @@ def predict(
     no_p2p: NoP2p = False,
     policy: PolicyOption = Policy.BEST,
     graph: Annotated[
-        str | None, typer.Option("--graph", metavar="FILE", help="The channels of this graph XML.")
+        str | None, typer.Option("--graph", metavar="FILE", help="Use the channels of this graph XML.")
     ] = None,
     sets: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A setting of NCCL, or what if: NIC2.width=8, NIC1.rate=200, GPU3.speed='16 GT/s'; repeatable.",
+            help="An NCCL setting, or a change: NIC2.width=8, NIC1.rate=200, GPU3.speed='16 GT/s'; repeatable.",
         ),
     ] = None,
     drops: Annotated[
         list[str] | None,
-        typer.Option("--drop", metavar="NAME", help="What if without NIC1, GPU7, nvlink:GPU3-GPU5; repeatable."),
+        typer.Option("--drop", metavar="NAME", help="Remove NIC1, GPU7 or nvlink:GPU3-GPU5; repeatable."),
     ] = None,
-    peer: Annotated[Peer, typer.Option("--p2p", help="off: what if GPUs had no peer access.")] = Peer.ON,
+    peer: Annotated[Peer, typer.Option("--p2p", help="off: assume no peer access between GPUs.")] = Peer.ON,
     kind: Annotated[
         Kind, typer.Option("--fabric", help="How the NICs of the nodes are wired to switches.")
     ] = Kind.FLAT,
     oversubscription: Annotated[
-        float, typer.Option("--oversubscription", metavar="R", help="A leaf's bandwidth down over that up.")
+        float, typer.Option("--oversubscription", metavar="R", help="Leaf bandwidth down / bandwidth up.")
     ] = 1.0,
-    hop_us: Annotated[float, typer.Option("--hop-latency", metavar="US", help="Through one more switch.")] = HOP_US,
-    radix: Annotated[int, typer.Option("--radix", metavar="PORTS", help="Ports of a switch.")] = RADIX,
+    hop_us: Annotated[float, typer.Option("--hop-latency", metavar="US", help="Latency of one more switch.")] = HOP_US,
+    radix: Annotated[int, typer.Option("--radix", metavar="PORTS", help="Ports per switch.")] = RADIX,
     as_json: Json = False,
 ) -> None:
-    """Predict time and bandwidth per size, say what limits, and what a change of the machine would do."""
+    """Predict time and bandwidth per size, what limits them, and the effect of a change of the machine."""
     from railgauge.collectives.cost.host_forecast import host_rows
     from railgauge.topo.compare.what_if import edited, on_gpus
     from railgauge.topo.nccl.settings.algorithms import read_allowed
@@ -187,18 +187,16 @@ class _Shape:
 
 def _check_graph(path: str | None, policy: Policy, edits: tuple[str, ...]) -> None:
     if path is not None and edits:
-        raise UsageError("--graph has the channels of the machine as it is: leave it out to see what a change does")
+        raise UsageError("--graph has channels of the unchanged machine: leave it out to see the effect of a change")
     if path is not None and policy is Policy.NCCL:
-        raise UsageError("--graph has the channels, and --policy nccl would search them: give one of them")
+        raise UsageError("--graph gives the channels, --policy nccl searches them: leave one of them out")
 
 
 def _check_ranks(plan: "Plan", gpus: tuple[str, ...], peer: Peer) -> None:
-    """Host ranks do not use GPUs, so that a change of one says nothing."""
-    told = (*gpus, *(["--p2p off"] if peer is Peer.OFF else []))
-    if plan.on_host and told:
-        raise UsageError(
-            f"{', '.join(told)}: the ranks are on host memory, which no GPU touches; leave --device cpu out"
-        )
+    """UsageError for a change of GPUs if the ranks are on the host, where it has no effect."""
+    changes = (*gpus, *(["--p2p off"] if peer is Peer.OFF else []))
+    if plan.on_host and changes:
+        raise UsageError(f"{', '.join(changes)}: no effect on ranks in host memory; leave --device cpu out")
 
 
 def _warn_of_slow_links(machine: "Machine", plan: "Plan") -> None:
@@ -210,12 +208,12 @@ def _warn_of_slow_links(machine: "Machine", plan: "Plan") -> None:
 
 
 def _nodes_of(graphs: "Graphs", nodes: int | None, path: str, *, alone: bool) -> int:
-    """How many nodes a file is for, if `nodes` does not say: with NICs, several (2). `alone`: one node needs none."""
+    """The number of nodes: `nodes`, else by the file (2 if it has NICs). `alone`: one node uses no NICs."""
     channels = (*graphs.ring.channels, *graphs.tree.channels)
     if nodes is None:
         return 2 if alone and any(channel.nets for channel in channels) else 1
     if nodes > 1 and not all(channel.nets for channel in channels):
-        raise UsageError(f"{path} has channels without NICs, for one node alone: leave --nodes {nodes} out")
+        raise UsageError(f"{path} has channels without NICs, for one node only: leave --nodes {nodes} out")
     return nodes
 
 

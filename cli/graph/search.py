@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge graph search: the channels that collectives should use."""
+"""railgauge graph search: searches the channels that collectives should use."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,10 +48,10 @@ def search(
     settings: Set = None,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML there, or JSON for *.json.")
+        str | None, typer.Option("-o", metavar="FILE", help="Write NCCL's graph XML, or JSON if FILE ends in .json.")
     ] = None,
 ) -> None:
-    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE wants them."""
+    """Search the channels that collectives should use, and write them as NCCL_GRAPH_FILE reads them."""
     from railgauge.topo.channels import graph_file
     from railgauge.topo.channels.search import search as search_graphs
     from railgauge.topo.nccl.graph.peer_status import denied_pairs
@@ -59,7 +59,7 @@ def search(
     from railgauge.topo.render.graph import graph_records
 
     if output is not None and output.lower().endswith(PICTURES):
-        raise UsageError(f"-o is {output!r}: search writes graph XML or JSON; railgauge graph show draws")
+        raise UsageError(f"-o {output}: search writes graph XML or JSON; use railgauge graph show to draw")
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     steering = read_steering(settings_in_force(machine, settings))
     system = open_system(machine, ranks, device)
@@ -84,6 +84,6 @@ def search(
 def _lines(system: "System", graphs: "Graphs", nodes: int) -> list[str]:
     from railgauge.topo.render.graph import graph_lines, rank_lines
 
-    counted = 2 if graphs.ring.channels[0].nets else nodes  # a node that NCCL cut is one of several
+    counted = 2 if graphs.ring.channels[0].nets else nodes  # NCCL may split a node into several
     ring, tree = (graph_lines(name, graph, counted) for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)))
     return [*rank_lines(system, graphs.ring), *ring, *tree]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge graph show: the channels of a machine or a graph file, and what they load its links with."""
+"""railgauge graph show: the channels of a machine or a graph file, and the load of each link."""
 
 import os
 from enum import StrEnum
@@ -43,14 +43,14 @@ class Pattern(StrEnum):
 def show(
     file: Annotated[
         str | None,
-        typer.Argument(help="A graph XML, as `graph search -o` or NCCL_GRAPH_DUMP_FILE writes it; else a search's."),
+        typer.Argument(help="A graph XML of `graph search -o` or NCCL_GRAPH_DUMP_FILE; default: search."),
     ] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     nodes: Annotated[
         int | None,
-        typer.Option("--nodes", metavar="N", min=1, help="How many nodes take part; 1, or as the file says."),
+        typer.Option("--nodes", metavar="N", min=1, help="Number of nodes; default: 1, or by the file."),
     ] = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
@@ -60,10 +60,11 @@ def show(
         Policy, typer.Option("--policy", help="Without a file: best, or nccl for what NCCL would choose.")
     ] = Policy.BEST,
     settings: Set = None,
-    pattern: Annotated[Pattern, typer.Option("--draw", help="What -o draws.")] = Pattern.RING,
+    pattern: Annotated[Pattern, typer.Option("--draw", help="The graph that -o draws.")] = Pattern.RING,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="A picture: .svg, .html or .dot, wires coloured by load.")
+        str | None,
+        typer.Option("-o", metavar="FILE", help="Write a picture (.svg, .html, .dot), links coloured by load."),
     ] = None,
 ) -> None:
     """Show channels and the load of each link, as text or drawn into the picture of the machine."""
@@ -92,8 +93,8 @@ def show(
         return
     group = group_of(system, table, count)
     if output is None:
-        seats = rank_lines(system, graphs.ring)
-        print("\n".join([*seats, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
+        places = rank_lines(system, graphs.ring)
+        print("\n".join([*places, *_lines("ring", graphs.ring, group), *_lines("tree", graphs.tree, group)]))
         return
     name = machine.host or os.path.basename(source or "this machine")
     drawn = graphs.ring if pattern is Pattern.RING else graphs.tree
@@ -109,7 +110,7 @@ def _lines(name: str, graph: Graph, group: "Group") -> list[str]:
 
 def _check_suffix(output: str | None) -> None:
     if output is not None and os.path.splitext(output)[1].lower() not in SUFFIXES:
-        raise UsageError(f"-o is {output!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+        raise UsageError(f"-o {output}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
 
 
 def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: Graph, group: "Group") -> str:

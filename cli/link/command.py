@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge link [A B]`: bandwidth and latency between ranks or GPUs, measured, checked, and judged by each other."""
+"""`railgauge link [A B]`: measures bandwidth and latency between ranks or GPUs, and compares the links."""
 
 from typing import Annotated
 
@@ -41,7 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 BYTES_TEXT = f"{HOST_BYTES}; between GPUs {GPU_BYTES}"
-RANKS, PLACE = "Ranks to start", "The place of a process that something else started"
+RANKS, PLACE = "Ranks to start", "Place of a process that another launcher started"
 
 
 @app.command(cls=RanksCommand)
@@ -62,14 +62,14 @@ def link(
     fail_on: FailOn = Level.FAIL,
     ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
     launcher: Annotated[str, option(RANKS, "--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
-    hostfile: Annotated[str, option(RANKS, "--hostfile", help="on these hosts: Open MPI's or MPICH's format")] = "",
-    hosts: Annotated[str, option(RANKS, "--hosts", help="or on these: gpu[01-04], gpu01:8,gpu02:8")] = "",
-    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: give it to all ranks")] = None,
+    hostfile: Annotated[str, option(RANKS, "--hostfile", help="the hosts: an Open MPI or MPICH hostfile")] = "",
+    hosts: Annotated[str, option(RANKS, "--hosts", help="the hosts: gpu[01-04] or gpu01:8,gpu02:8")] = "",
+    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: set it for all ranks")] = None,
     dry_run: Annotated[bool, option(RANKS, "--dry-run", help="print the commands that would start them")] = False,
     init_method: Annotated[str, option(PLACE, "--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
-    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="this process's number")] = None,
-    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="of so many processes")] = None,
-    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on this host")] = None,
+    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="number of this process")] = None,
+    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="number of processes")] = None,
+    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on its host")] = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> int:
@@ -106,13 +106,13 @@ def link(
 
 
 def pair_of(a: int | None, b: int | None) -> Pair | None:
-    """Two ranks, the lower one first; None where none is named.
+    """Two ranks, the lower one first; None if none is named.
 
     Raises:
-        UsageError: only one is named, one is negative, or they are one and the same.
+        UsageError: only one is named, one is negative, or both are the same.
     """
     if a is None:
         return None
     if b is None or a == b or min(a, b) < 0:
-        raise UsageError(f"a link is between two of them: link {a} OTHER, both counted from 0")
+        raise UsageError(f"name two different ranks or GPUs, counted from 0: link {a} OTHER")
     return min(a, b), max(a, b)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `railgauge link` measures the GPUs of this machine: whether it does, and in this process."""
+"""Measures the GPUs of this machine for `railgauge link`, in this process."""
 
 from railgauge.cli.link.output import finish
 from railgauge.cli.link.start import LinkAnswer
@@ -13,26 +13,25 @@ from railgauge.topo.errors import UsageError
 
 
 def takes_gpus(device: str, asked: Start) -> bool:
-    """Whether GPUs are measured, and not ranks on the host.
+    """Whether to measure GPUs instead of ranks on the host.
 
-    Left to itself it takes GPUs where CUDA shows some, and nothing asks for ranks: no flag, and no job that this is a
-    process of.
+    `auto` takes GPUs if CUDA shows any and nothing asks for ranks: no option, and no job that this process belongs to.
 
     Raises:
-        UsageError: there is no such device, or ranks are asked for beside GPUs. UnavailableError: there are no GPUs.
+        UsageError: unknown device, or ranks asked for together with GPUs. UnavailableError: no GPU.
     """
     check_device(device)
     place = place_of(asked)
     ranks = asked.ranks is not None or asked.launches or (place is not None and place.processes > 1)
     if ranks and device == Device.CUDA:
         raise UsageError(
-            "--device cuda: one process measures all GPUs of a machine: leave --ranks, --launcher, --hosts and places "
-            "in a job out (as mpirun, srun and torchrun give them)"
+            "--device cuda: one process measures all GPUs of a machine: leave --ranks, --launcher and --hosts out, "
+            "and do not start it by mpirun, srun or torchrun"
         )
     if ranks or resolve(device) is Device.CPU:
         return False
     if device == AUTO:
-        _remark("GPUs are measured; --device cpu --ranks N measures ranks on the host")
+        _remark("measuring GPUs; use --device cpu --ranks N to measure ranks on the host")
     return True
 
 

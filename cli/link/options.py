@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flags that `railgauge link` and `railgauge cluster link` share."""
+"""The options that `railgauge link` and `railgauge cluster link` share."""
 
 from math import inf
 from typing import Annotated
@@ -15,20 +15,20 @@ from railgauge.collectives.sizes import parse_size
 from railgauge.topo.errors import UsageError
 from railgauge.transports.fault import parse_fault
 
-WHAT, HOW, DEMANDS, ANSWER = "What", "How to measure", "Demands", "Answer"
+WHAT, HOW, DEMANDS, ANSWER = "What", "How to measure", "Requirements", "Answer"
 MOST_ITERATIONS = 1_000_000
 MOST_BYTES = 1 << 40
 HOST_BYTES, GPU_BYTES = "8M", "256M"
-BYTES_HELP = "size of the messages that bandwidth is measured with"
+BYTES_HELP = "message size for bandwidth"
 
 Bytes = Annotated[str, option(HOW, "-b", "--bytes", help=BYTES_HELP)]
-LatencyBytes = Annotated[str, option(HOW, "--latency-bytes", help="size of those that latency is measured with")]
-ITERATIONS_HELP = "timed messages; of short ones 25 times as many, between GPUs 200"
+LatencyBytes = Annotated[str, option(HOW, "--latency-bytes", help="message size for latency")]
+ITERATIONS_HELP = "timed messages (latency: 25 times as many; between GPUs 200 times)"
 Iterations = Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help=ITERATIONS_HELP)]
-Timeout = Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end it")]
-Transport = Annotated[str, option(WHAT, "--transport", help="only this: SHM, NET/IB, NET/Socket; of GPUs P2P, SHM")]
-OneAtATime = Annotated[bool, option(HOW, "--one-at-a-time", help="one pair after another: none shares anything")]
-Bisect = Annotated[bool, option(HOW, "--bisect", help="find one slow rank by halves, in place of measuring all pairs")]
+Timeout = Annotated[float, option(HOW, "-T", "--timeout", help="end after this many seconds without progress")]
+Transport = Annotated[str, option(WHAT, "--transport", help="only SHM, NET/IB or NET/Socket; between GPUs P2P or SHM")]
+OneAtATime = Annotated[bool, option(HOW, "--one-at-a-time", help="measure one pair at a time: pairs share no link")]
+Bisect = Annotated[bool, option(HOW, "--bisect", help="find one slow rank by bisection instead of measuring all pairs")]
 FaultOption = Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")]
 MinGbps = Annotated[
     float | None,
@@ -37,7 +37,7 @@ MinGbps = Annotated[
         "--min-gbps",
         "--expect-gbps",
         show_default=False,
-        help="every link reaches so many Gb/s (10^9 bits) each way; else exit status 4",
+        help="fail (exit status 4) unless every link reaches this many Gb/s (10^9 bits) in each direction",
     ),
 ]
 Output = Annotated[
@@ -59,21 +59,21 @@ def link_job(
     fault: str,
     gpus: bool = False,
 ) -> LinkJob:
-    """The flags, read and checked.
+    """Check the options and make a LinkJob of them.
 
     Raises:
-        UsageError: one is wrong, or two contradict each other.
+        UsageError: one is invalid, or two contradict each other.
     """
     check_timeout(timeout_s)
     sizes = {"-b": parse_size(size), "--latency-bytes": parse_size(latency_size)}
     for flag, value in sizes.items():
         if not 1 <= value <= MOST_BYTES:
-            raise UsageError(f"{flag} {value}: a message has from 1 byte to {MOST_BYTES >> 40} TiB")
+            raise UsageError(f"{flag} {value}: expected a message size from 1 byte to {MOST_BYTES >> 40} TiB")
     others = {"A B": pair, "--transport": transport, "--one-at-a-time": one_at_a_time, "--fault": fault}
     if bisect and (given := [name for name, value in others.items() if value]):
-        raise UsageError(f"--bisect measures rings of ranks, and no pairs: leave {', '.join(given)} out")
+        raise UsageError(f"--bisect measures rings of ranks, not pairs: leave {', '.join(given)} out")
     if gpus and (given := [name for name, value in {"--bisect": bisect, "--fault": fault}.items() if value]):
-        raise UsageError(f"{', '.join(given)}: for ranks on the host, not for GPUs: all pairs of these take seconds")
+        raise UsageError(f"{', '.join(given)}: for ranks on the host only; measuring all pairs of GPUs takes seconds")
     return LinkJob(
         device=Device.CUDA if gpus else Device.CPU,
         bytes=sizes["-b"],
@@ -92,8 +92,8 @@ def least_gb_per_s(gbps: float | None) -> float | None:
     """--min-gbps in GB/s.
 
     Raises:
-        UsageError: it is no finite number from 0.
+        UsageError: it is not a finite number, 0 or more.
     """
     if gbps is not None and not 0 <= gbps < inf:
-        raise UsageError(f"--min-gbps {gbps:g}: a bandwidth is a number of Gb/s from 0")
+        raise UsageError(f"--min-gbps {gbps:g}: expected a bandwidth in Gb/s, 0 or more")
     return None if gbps is None else gbps / 8

@@ -48,7 +48,7 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
 
 
 def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
-    """What the links were asked to reach and did not: the slowest, and how many."""
+    """The requirement that links did not meet: the slowest link, and how many are too slow."""
     if min_gb_per_s is None:
         return []
     if result.bisection:
@@ -62,8 +62,8 @@ def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
     slow = sorted(each for each in speeds if each[0] < min_gb_per_s)
     if not slow:
         return []
-    more = f", and {len(slow) - 1} more of {len(speeds)} are too slow" if len(slow) > 1 else ""
-    return [f"{slow[0][1]} has {slow[0][0] * 8:.3g} Gb/s, below the {min_gb_per_s * 8:g} Gb/s asked for{more}"]
+    more = f"; {len(slow) - 1} more of {len(speeds)} are too slow" if len(slow) > 1 else ""
+    return [f"{slow[0][1]} reaches {slow[0][0] * 8:.3g} Gb/s, below the required {min_gb_per_s * 8:g} Gb/s{more}"]
 
 
 def _print(result: LinkResult, findings: Sequence[Finding]) -> None:

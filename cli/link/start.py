@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `railgauge link` begins: it launches the ranks, or it is one of them."""
+"""Starts `railgauge link`: it launches the ranks, or it is one of them."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ SUFFIXES = (".json", ".csv")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkAnswer:
-    """What is to become of a result."""
+    """Where a result goes, and what it has to reach."""
 
     json: bool
     files: tuple[str, ...]
@@ -34,22 +34,22 @@ class LinkAnswer:
     def __post_init__(self) -> None:
         for path in self.files:
             if not path.lower().endswith(SUFFIXES):
-                raise UsageError(f"-o {path}: the name has to end in {' or '.join(SUFFIXES)}")
+                raise UsageError(f"-o {path}: use a name that ends in {' or '.join(SUFFIXES)}")
 
 
 def start(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
     """Launch the ranks or be one; return the exit status.
 
     Raises:
-        UsageError: the flags and the environment contradict each other. UnavailableError: no file can be written there.
+        UsageError: the options and the environment contradict each other. UnavailableError: a file cannot be written.
     """
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # ranks write to sockets: a lost reader has to be an error
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # ranks write to sockets: a reader that is gone has to be an error
     place = own_place(asked, 1)
     return launch(job, asked, answer) if place is None else measure_here(job, place, answer)
 
 
 def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
-    """Have the ranks started and wait for them."""
+    """Start the ranks through the launcher and wait for them."""
     plan = launch_of(asked, 1, job.timeout_s)
     if not plan.hosts:
         check_folders(answer.files)
@@ -59,7 +59,7 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
         from railgauge.cli.link.output import finish
         from railgauge.collectives.link.link_result import LinkResult
 
-        message = INTERRUPTED if interrupted else ended.message or "it failed before it had a result"
+        message = INTERRUPTED if interrupted else ended.message or "the measurement failed before it had a result"
         finish(LinkResult(job=job), RunError(message), answer)
     elif ended.message and not interrupted:
         tell(f"railgauge link: {ended.message}")
@@ -67,7 +67,7 @@ def launch(job: LinkJob, asked: Start, answer: LinkAnswer) -> int:
 
 
 def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
-    """Be this process's rank; rank 0 prints the result, another one only what rank 0 cannot say."""
+    """Run this process's rank; rank 0 prints the result, another one only what rank 0 cannot report."""
     from railgauge.cli.link.output import finish
     from railgauge.collectives.link.process import take_part
     from railgauge.transports.tcp import allow_many_files
@@ -93,7 +93,7 @@ def measure_here(job: LinkJob, place: Place, answer: LinkAnswer) -> int:
 
     try:
         status = take_part(job, place, say, report)
-    except BrokenPipeError:  # whoever read our stdout has gone
+    except BrokenPipeError:  # the reader of our stdout is gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 128 + signal.SIGPIPE
     if leads:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge cluster: all nodes at once."""
+"""railgauge log: explains what a run left behind."""

@@ -8,7 +8,7 @@ from railgauge.cli.log.hang import hang
 from railgauge.cli.machine_options import HELP_OPTIONS
 
 app = typer.Typer(
-    help="What a run has left behind, explained.",
+    help="Explain what a run left behind: logs, flight records, hangs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -18,7 +18,7 @@ app = typer.Typer(
 
 @app.callback()
 def log() -> None:
-    """What a run has left behind, explained."""
+    """Explain what a run left behind: logs, flight records, hangs."""
 
 
 app.command()(explain)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge log explain: what a run left behind, as text: NCCL's log, or a flight record of `run --record`."""
+"""railgauge log explain: explains NCCL's log, or a flight record of `run --record`."""
 
 import itertools
 import re
@@ -16,20 +16,20 @@ from railgauge.topo.files.input_file import blocks
 from railgauge.topo.findings.finding import Level
 
 MOST_BYTES = 1 << 30
-"""More than the record of 4096 ranks has."""
+"""More than the flight record of 4096 ranks."""
 RECORD = re.compile(rb'\s*\{\s*"schema"')
-ENOUGH = 64  # bytes that tell a record from a log of which each line is JSON
+ENOUGH = 64  # bytes that distinguish a record from a log whose lines are JSON
 
 
 def explain(
     files: Annotated[
-        list[str], typer.Argument(help="NCCL's logs, of one or many ranks (- is stdin), or a flight record.")
+        list[str], typer.Argument(help="NCCL's logs of one or more ranks (- is stdin), or a flight record.")
     ],
     source: From = None,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Say what NCCL chose, whether RDMA and GPUDirect RDMA are used, and what is odd; or where a run's ranks stood."""
+    """Show what NCCL chose, if it uses RDMA and GPUDirect RDMA, and what is wrong; or where a run's ranks stopped."""
     if len(files) == 1:
         first, content = _begin(files[0])
         if RECORD.match(first):
@@ -42,7 +42,7 @@ def explain(
 
 
 def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
-    """How a file begins, and all of it."""
+    """The first bytes of a file, and its whole content as blocks."""
     content = blocks(path)
     first = next(content, b"")
     while 0 < len(first) < ENOUGH and (more := next(content, b"")):
@@ -58,7 +58,7 @@ def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
     for block in content:
         data += block
         if len(data) > MOST_BYTES:
-            raise InputError(f"larger than {MOST_BYTES >> 20} MiB: no flight record", path)
+            raise InputError(f"larger than {MOST_BYTES >> 20} MiB: not a flight record", path)
     record = parse_record(data, path)
     if as_json:
         print_json(record.to_json())
@@ -81,8 +81,8 @@ def _log(
             log.read(block)
     if log.empty:
         raise InputError(
-            "no line of NCCL is in it, and it is no flight record: run the job with NCCL_DEBUG=INFO (and "
-            "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH for more); NCCL_DEBUG_FILE=nccl.%h.%p keeps it apart",
+            "neither NCCL log lines nor a flight record: run the job with NCCL_DEBUG=INFO (and "
+            "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH for more); NCCL_DEBUG_FILE=nccl.%h.%p writes it to files",
             files[0] if len(files) == 1 else f"{len(files)} files",
         )
     judged = verdict(log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge log hang: which rank a stuck job waits for, and in what, from whatever it left or says."""
+"""railgauge log hang: the rank that a hung job waits for, and in which operation, from what the job left or reports."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from railgauge.cli.output import document, print_json
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
-MOST = 12  # findings that are shown: of many groups that wait for one rank the first tell enough
+MOST = 12  # findings shown: many groups may wait for one rank, and the first ones suffice
 
 
 def hang(
@@ -25,18 +25,18 @@ def hang(
         ),
     ] = None,
     ras: Annotated[
-        str | None, typer.Option("--ras", metavar="HOST[:PORT]", help="Ask the RAS of a job that runs (port 28028).")
+        str | None, typer.Option("--ras", metavar="HOST[:PORT]", help="Query the RAS of a running job (port 28028).")
     ] = None,
     again_s: Annotated[
         float,
         typer.Option(
-            "--again", metavar="SECONDS", min=0, max=3600, help="With --ras: look twice, so long apart; 0: once."
+            "--again", metavar="SECONDS", min=0, max=3600, help="With --ras: time between two queries; 0: query once."
         ),
     ] = 3.0,
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Say which ranks are missing in which operation, and who waits for them."""
+    """Show which ranks have not entered which operation, and which ranks wait for them."""
     from railgauge.collectives.record import SCHEMA
     from railgauge.collectives.record_hang import read_record
     from railgauge.topo.jobs.hang.sources import Sources
@@ -44,7 +44,7 @@ def hang(
     from railgauge.topo.render.hang import hang_document, hang_text
 
     if not files and not ras:
-        raise UsageError("nothing to look at: give what the job left (files, folders, archives), or --ras HOST")
+        raise UsageError("no input: give what the job left (files, folders, archives), or --ras HOST")
     sources = Sources({SCHEMA: read_record})
     for path in files or ():
         sources.add(path)
@@ -66,14 +66,14 @@ def hang(
 
 
 def _ask(add_report: Callable[[bytes, str], None], where: str, again_s: float) -> None:
-    """Add what RAS says, and says again after a while: counts that move are those of a job that runs."""
+    """Query RAS once, or twice `again_s` seconds apart: if its counts change, the job runs."""
     from railgauge.topo.jobs.hang.ras_client import PORT, ask
 
     try:
         parts = urlsplit(f"//{where}")
         host, port = parts.hostname or "localhost", parts.port or PORT
     except ValueError as error:
-        raise UsageError(f"--ras {where}: {error}; HOST, HOST:PORT or [IPV6]:PORT is meant") from None
+        raise UsageError(f"--ras {where}: {error}; expected HOST, HOST:PORT or [IPV6]:PORT") from None
     for pause_s in (0.0, again_s) if again_s else (0.0,):
         time.sleep(pause_s)
         add_report(ask(host, port), f"RAS of {where}")

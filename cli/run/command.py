@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge run COLLECTIVE`: nccl-tests' flags, read into a Job; then either the ranks are launched, or this process
-is one of them. `railgauge run --list` runs nothing.
+"""`railgauge run COLLECTIVE`: reads nccl-tests' flags into a Job; then launches the ranks, or is one of them.
+`railgauge run --list` runs nothing.
 """
 
 import os
@@ -35,18 +35,18 @@ app = typer.Typer(
 )
 
 COLLECTIVES = tuple(NUMBERS)
-THERE_ARE = f"there are {', '.join(COLLECTIVES)}"
+ONE_OF = f"use one of {', '.join(COLLECTIVES)}"
 MAX_ROWS = 1_000_000
 MOST_ITERATIONS = 100_000_000
-HOW, RANKS, PLACE = "How to measure", "Ranks to start", "The place of a process that something else started"
-DEMANDS = "Fail unless (exit status 4; 1 when slower than OLD)"
-OUTPUTS = "sum, prod, min, max, avg or all; or a file for the result: .svg or .html (curves), .csv, .json"
-CHECK = "verified operations per size, and one more on random data; 0: none"
-COMPARE = "as fast as in this older result (JSON), size by size"
-REGISTER = "1 or 2: buffers that all ranks of a host map and its NICs read, with no copies; 0: each rank's own"
-COUNTERS = "the bytes passed where the plan says, by the counters of all links before and after"
-ENGINE = "railgauge, or nccl: the installed NCCL, on GPUs, in the same table"
-LIST = "run nothing: tell what runs on this machine, and what is missing where something does not"
+HOW, RANKS, PLACE = "How to measure", "Ranks to start", "Place of a process that another launcher started"
+DEMANDS = "Requirements (exit status 4 if not met; 1 if slower than OLD)"
+OUTPUTS = "sum, prod, min, max, avg or all; or a result file: .svg or .html (curves), .csv, .json"
+CHECK = "verified operations per size, plus one on random data; 0: none"
+COMPARE = "fail if a size is slower than in this older result (JSON)"
+REGISTER = "1 or 2: registered buffers, mapped by all ranks of a host and read by its NICs without copies; 0: off"
+COUNTERS = "fail unless all links carried the planned bytes, by their counters before and after"
+ENGINE = "railgauge, or nccl: the installed NCCL, GPUs only, same table"
+LIST = "run nothing: list what runs on this machine, and what is missing for the rest"
 
 
 @app.command(cls=RanksCommand)
@@ -55,11 +55,11 @@ def run(
     collective: Annotated[str, argument("What", ", ".join(COLLECTIVES))] = "",
     dtype: Annotated[str, option("What", "-d", "--datatype", help="float, half, bfloat16, int8, ... or all")] = "float",
     outputs: Annotated[list[str] | None, option("What", "-o", "--op", metavar="OP|FILE", help=OUTPUTS)] = None,
-    root: Annotated[int, option("What", "-r", "--root", min=-1, help="of collectives with one; -1: each rank")] = 0,
+    root: Annotated[int, option("What", "-r", "--root", min=-1, help="root rank; -1: each rank in turn")] = 0,
     begin: Annotated[str, option("Sizes", "-b", "--minbytes", help="smallest size")] = "32M",
     end: Annotated[str, option("Sizes", "-e", "--maxbytes", help="largest size")] = "32M",
-    step: Annotated[str, option("Sizes", "-i", "--stepbytes", help="next size: plus this")] = "1M",
-    factor: Annotated[float, option("Sizes", "-f", "--stepfactor", help="next size: times this")] = 1.0,
+    step: Annotated[str, option("Sizes", "-i", "--stepbytes", help="added to get the next size")] = "1M",
+    factor: Annotated[float, option("Sizes", "-f", "--stepfactor", help="multiplied to get the next size")] = 1.0,
     iterations: Annotated[int, option(HOW, "-n", "--iters", min=1, max=MOST_ITERATIONS, help="timed iterations")] = 20,
     warmup: Annotated[
         int, option(HOW, "-w", "--warmup_iters", min=0, max=MOST_ITERATIONS, help="untimed iterations before")
@@ -71,46 +71,49 @@ def run(
     check: Annotated[int, option(HOW, "-c", "--check", min=0, help=CHECK)] = 1,
     average: Annotated[int, option(HOW, "-a", "--average", min=0, max=3, help="0 rank 0, 1 avg, 2 min, 3 max")] = 1,
     cpu_time: Annotated[int, option(HOW, "-C", "--report_cputime", help="1: report mean CPU time, with warm-up")] = 0,
-    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="seconds without progress that end the run")] = 60.0,
+    timeout: Annotated[float, option(HOW, "-T", "--timeout", help="end after so many seconds without progress")] = 60.0,
     blocking: Annotated[
         int,
         option(
             HOW,
             "-z",
             "--blocking",
-            help="1: the host waits for each operation, and times it by its own clock (GPUs only)",
+            help="1: the host waits for each operation and times it by its own clock (GPUs only)",
         ),
     ] = 0,
-    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="GPUs only")] = 0,
+    cudagraph: Annotated[int, option(HOW, "-G", "--cudagraph", help="replays of a CUDA graph (GPUs only)")] = 0,
     register: Annotated[int, option(HOW, "-R", "--local_register", min=0, max=2, help=REGISTER)] = 0,
     device: Annotated[str, option(HOW, "--device", help="auto, cpu or cuda")] = AUTO,
     engine: Annotated[str, option(HOW, "--engine", help=ENGINE)] = Engine.RAILGAUGE,
-    graph: Annotated[str, option(HOW, "--graph", help="execute the channels of this graph.txt")] = "",
+    graph: Annotated[str, option(HOW, "--graph", help="use the channels of this graph.txt")] = "",
     fault: Annotated[str, option(HOW, "--fault", help="inject flip|stall:rank=R,channel=C,message=M,seconds=S")] = "",
     ranks: Annotated[int | None, option(RANKS, "--ranks", "-np", min=1, help="start this many ranks")] = None,
     ngpus: Annotated[int, option(RANKS, "-g", "--ngpus", min=1, help="ranks per thread of a process")] = 1,
     nthreads: Annotated[int, option(RANKS, "-t", "--nthreads", min=1, help="threads per process")] = 1,
     launcher: Annotated[str, option(RANKS, "--launcher", help=f"how to start them: {', '.join(NAMES)}")] = "",
-    hostfile: Annotated[str, option(RANKS, "--hostfile", help="on these hosts: Open MPI's or MPICH's format")] = "",
-    hosts: Annotated[str, option(RANKS, "--hosts", help="or on these: gpu[01-04], gpu01:8,gpu02:8")] = "",
-    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: give it to all ranks")] = None,
+    hostfile: Annotated[str, option(RANKS, "--hostfile", help="the hosts: an Open MPI or MPICH hostfile")] = "",
+    hosts: Annotated[str, option(RANKS, "--hosts", help="the hosts: gpu[01-04] or gpu01:8,gpu02:8")] = "",
+    variables: Annotated[list[str] | None, option(RANKS, "-x", help="NAME[=VALUE]: set it for all ranks")] = None,
     dry_run: Annotated[bool, option(RANKS, "--dry-run", help="print the commands that would start them")] = False,
     init_method: Annotated[str, option(PLACE, "--init-method", help="env://, tcp://HOST:PORT or file:///PATH")] = "",
-    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="this process's number")] = None,
-    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="of so many processes")] = None,
-    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on this host")] = None,
+    rank: Annotated[int | None, option(PLACE, "--rank", min=0, help="number of this process")] = None,
+    world_size: Annotated[int | None, option(PLACE, "--world-size", min=1, help="number of processes")] = None,
+    local_rank: Annotated[int | None, option(PLACE, "--local-rank", min=0, help="its number on its host")] = None,
     min_busbw: Annotated[
-        float | None, option(DEMANDS, "--min-busbw", show_default=False, help="least average bus bandwidth, GB/s")
+        float | None,
+        option(DEMANDS, "--min-busbw", show_default=False, help="fail below this average bus bandwidth, GB/s"),
     ] = None,
-    expect_transport: Annotated[str, option(DEMANDS, "--expect-transport", help="what all has to go via")] = "",
+    expect_transport: Annotated[
+        str, option(DEMANDS, "--expect-transport", help="fail unless all traffic uses this transport")
+    ] = "",
     counters: Annotated[bool, option(DEMANDS, "--counters", help=COUNTERS)] = False,
     compare: Annotated[str, option(DEMANDS, "--compare", metavar="OLD", help=COMPARE)] = "",
     tolerance: Annotated[
-        float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of the speed that may be lost")
+        float | None, option(DEMANDS, "--tolerance", show_default="10", help="percent of OLD's speed that may be lost")
     ] = None,
-    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document here too")] = "",
-    tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm, for later runs to choose by")] = False,
-    record: Annotated[str | None, option("Answer", "--record", help="write all ranks' last operations here")] = None,
+    output: Annotated[str, option("Answer", "-J", "--output_file", help="write the JSON document to this file")] = "",
+    tune: Annotated[bool, option(HOW, "--tune", help="time every algorithm; later runs choose the fastest")] = False,
+    record: Annotated[str | None, option("Answer", "--record", help="write a flight record of all ranks")] = None,
     as_json: Annotated[bool, option("Answer", "--json", help="print one JSON document")] = False,
     list_all: Annotated[bool, option("Answer", "--list", help=LIST)] = False,
 ) -> int:
@@ -119,23 +122,23 @@ def run(
         from railgauge.cli.run import listing
 
         if others := [word for word in ctx.obj if word not in ("--list", "--json")]:
-            raise UsageError(f"--list runs nothing, and has no use for {shlex.join(others)}")
+            raise UsageError(f"--list runs nothing: leave {shlex.join(others)} out")
         return listing.list_all(as_json=as_json)
     if collective not in COLLECTIVES:
         raise UsageError(
-            f"no collective '{collective}'; {THERE_ARE}" if collective else f"name a collective: {THERE_ARE}"
+            f"unknown collective '{collective}': {ONE_OF}" if collective else f"no collective given: {ONE_OF}"
         )
     check_timeout(timeout)
     if cycles == 0 and as_json:
-        raise UsageError("-N 0 never ends, so there is no document for --json")
+        raise UsageError("-N 0 never ends, so --json would never print: leave one of them out")
     if fault and check == 0:
-        raise UsageError("--fault comes with the first verified operation: -c has to be 1 or more")
+        raise UsageError("--fault acts on the first verified operation: -c has to be 1 or more")
     if max(iterations, warmup) * aggregate > MOST_ITERATIONS:
-        raise UsageError(f"-n or -w times -m: more than {MOST_ITERATIONS} operations for a size")
+        raise UsageError(f"-n or -w times -m: more than {MOST_ITERATIONS} operations per size")
     if tolerance is not None and not compare:
-        raise UsageError("--tolerance is of --compare: say with what to compare")
+        raise UsageError("--tolerance requires --compare")
     if record == "":
-        raise UsageError("--record wants the name of a file")
+        raise UsageError("--record needs a file name")
     check_device(device)
     chosen = parse_engine(engine)
     if chosen is Engine.NCCL:
@@ -211,7 +214,7 @@ def run(
 
 
 def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]:
-    """What there is to say about the memory that the ranks use, and about flags that mean nothing to it."""
+    """Remarks on the memory that the ranks use, and on flags without effect there."""
     from railgauge.collectives.device import why_no_gpu
 
     why = None if device == Device.CPU else why_no_gpu()
@@ -221,20 +224,20 @@ def remarks_on(device: str, register: int, of_gpus: dict[str, int]) -> list[str]
 
 
 def registered(register: int) -> list[str]:
-    """What there is to say about -R: host memory has no other kind of registration."""
-    symmetric = ", as -R 1: host memory has no symmetric kind" if register == 2 else ""
-    memory = "memory that all ranks of a host map, and registered with RDMA devices"
+    """A remark on -R: host memory has one kind of registration."""
+    symmetric = "; same as -R 1, host memory has no symmetric registration" if register == 2 else ""
+    memory = "mapped by all ranks of a host and registered with RDMA devices"
     return [f"-R {register}: buffers are {memory}{symmetric}"] if register else []
 
 
 def ignored(flags: dict[str, int]) -> list[str]:
-    """Name nccl-tests' flags that have no meaning on host memory."""
+    """A remark that names nccl-tests' flags without effect in host memory."""
     given = [name for name, value in flags.items() if value]
     return [f"{', '.join(given)}: no effect in host memory"] if given else []
 
 
 def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
-    """All sizes of the scan; an error when they would fill memory."""
+    """All sizes of the scan; UsageError if they are too many."""
     found = []
     for size in scan(begin, end, step, factor):
         found.append(size)
@@ -244,25 +247,25 @@ def sizes(begin: int, end: int, step: int, factor: float) -> tuple[int, ...]:
 
 
 def check_tune(given: Mapping[str, object], files: Sequence[ResultFile]) -> None:
-    """--tune measures algorithms, and no rows that something could be asked of or drawn from.
+    """Check what goes with --tune, which measures algorithms and gives no rows.
 
     Raises:
-        UsageError: flags that want rows, or a setting that would distort what is measured.
+        UsageError: an option needs rows, or a setting would distort the measurement.
     """
     wants_rows = [flag for flag, value in given.items() if value not in (None, "")]
     wants_rows += [f"-o {file.path}" for file in files if file.format != JSON]
     if wants_rows:
-        raise UsageError(f"--tune measures no rows for {', '.join(wants_rows)}: leave it out, or --tune")
+        raise UsageError(f"--tune gives no rows, which {', '.join(wants_rows)} needs: leave one of them out")
     from railgauge.collectives.tune import check_undistorted
 
     check_undistorted(os.environ)
 
 
 def least_busbw(flag: float | None) -> float | None:
-    """The bandwidth asked for: --min-busbw, or nccl-tests' NCCL_TESTS_MIN_BW, which allows a tenth less.
+    """The required bandwidth in GB/s: --min-busbw, or nine tenths of nccl-tests' NCCL_TESTS_MIN_BW.
 
     Raises:
-        UsageError: it is no finite number from 0.
+        UsageError: it is not a finite number, 0 or more.
     """
     if flag is not None:
         return _bandwidth("--min-busbw", flag)
@@ -277,15 +280,15 @@ def least_busbw(flag: float | None) -> float | None:
 
 def _bandwidth(name: str, value: float) -> float:
     if not 0 <= value < inf:
-        raise UsageError(f"{name} {value:g}: a bandwidth is a number of GB/s from 0")
+        raise UsageError(f"{name} {value:g}: expected a bandwidth in GB/s, 0 or more")
     return value
 
 
 def check_nccl(device: str, ours: Mapping[str, object]) -> None:
-    """Refuse what only our own engine does; `ours` has the values of such flags.
+    """Refuse host memory and options of our own engine; `ours` has the values of these.
 
     Raises:
-        UsageError: host memory, or a flag that NCCL has nothing for.
+        UsageError: one of them is given.
     """
     if device not in (AUTO, Device.CUDA):
         raise UsageError(f"--engine nccl uses GPU memory only: leave out --device {device}")

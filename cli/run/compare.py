@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge run --compare OLD`: how fast each size is next to an older result, as text below the table or as the
+"""`railgauge run --compare OLD`: compares each size with an older result, as text below the table or as the
 document railgauge/diff/1.
 """
 
@@ -16,7 +16,7 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 FACTS = ("ranks", "nodes", "device")
-"""What two results should share for their speeds to be compared."""
+"""What two results should share to be comparable."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +32,7 @@ class Older:
         return compare(self.result.rows, now.rows, self.tolerance)
 
     def document(self, now: RunDocument, found: Comparison) -> dict[str, Any]:
-        """The document railgauge/diff/1; its changes: other facts, rows that one side lacks, and what is too slow."""
+        """The document railgauge/diff/1; `changes`: facts that differ, rows that one side lacks, slower rows."""
         return output.document(
             "diff",
             now.host,
@@ -44,7 +44,7 @@ class Older:
         )
 
     def text(self, now: RunDocument, found: Comparison) -> str:
-        """Lines that nccl-tests' readers pass over: each begins with #."""
+        """The comparison as comment lines (#), which parsers of nccl-tests' output skip."""
         old = self.result
         verdict = f"{len(found.worse)} of {len(found.rows)} {'FAILED' if found.worse else 'OK'}"
         lines = [
@@ -57,11 +57,11 @@ class Older:
         return "\n".join(["#", *(f"# {line}".rstrip() for line in lines), "#"])
 
     def worst(self, found: Comparison) -> str:
-        """The verdict in a line, for stderr."""
+        """The verdict in one line, for stderr."""
         row = min(found.worse, key=lambda row: row.speed)
         return (
-            f"{len(found.worse)} of {len(found.rows)} are slower than in {self.path} by more than "
-            f"{self.tolerance * 100:.4g} %; the worst: {_subject(row)}, {row.speed:.2g} x"
+            f"{len(found.worse)} of {len(found.rows)} measurements are slower than in {self.path} by more than "
+            f"{self.tolerance * 100:.4g} %; worst: {_subject(row)}, {row.speed:.2g} x"
         )
 
 
@@ -69,11 +69,11 @@ def load(path: str, tolerance: float, collective: Collective) -> Older:
     """Read OLD.
 
     Raises:
-        InputError: it is no result. UsageError: it is one of another collective.
+        InputError: it is no result. UsageError: it is a result of another collective.
     """
     result = result_file.load(path)
     if result.collective != collective:
-        raise UsageError(f"--compare {path}: that is a result of {result.collective}, and {collective} is to run")
+        raise UsageError(f"--compare {path}: it holds a result of {result.collective}, not of {collective}")
     return Older(path=path, result=result, tolerance=tolerance)
 
 
@@ -97,11 +97,11 @@ def _measures(before: str, now: str, speed: str) -> str:
 def _line(out_of_place: Compared, in_place: Compared) -> str:
     name = out_of_place.name
     left = _columns(str(name.bytes), name.dtype, name.redop, str(name.root))
-    ways = "".join(
+    cells = "".join(
         _measures(number(way.before_us, 8), number(way.after_us, 8), f"{way.speed:.2f}")
         for way in (out_of_place, in_place)
     )
-    return left + ways + ("  slower" if out_of_place.worse or in_place.worse else "")
+    return left + cells + ("  slower" if out_of_place.worse or in_place.worse else "")
 
 
 def _subject(row: Compared) -> str:

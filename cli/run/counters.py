@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge run --counters`: bytes planned and seen as text below the table, and what is odd about them on stderr."""
+"""`railgauge run --counters`: planned and counted bytes per link below the table, findings on stderr."""
 
 import contextlib
 import sys
@@ -16,21 +16,21 @@ from railgauge.topo.render.traffic import passage_lines
 
 
 def text(passages: Sequence[Passage]) -> str:
-    """Lines that nccl-tests' readers pass over: each begins with #."""
-    lines = ["Bytes of all operations, verified ones too, and what the counters of the links saw:"]
+    """The bytes as comment lines (#), which parsers of nccl-tests' output skip."""
+    lines = ["Bytes of all operations (verified ones included): planned, and counted by the links:"]
     return "\n".join([*(f"# {line}" for line in (*lines, *passage_lines(passages))), "#"])
 
 
 def tell(passages: Sequence[Passage]) -> int:
-    """Findings but for PASS, on stderr; the exit status of rules that failed by themselves, 0 without."""
-    odd = [finding for finding in findings(passages) if finding.level is not Level.PASS]
-    if odd:
+    """Print findings (without PASS) on stderr; return the exit status of a crashed rule, else 0."""
+    found = [finding for finding in findings(passages) if finding.level is not Level.PASS]
+    if found:
         with contextlib.redirect_stdout(sys.stderr):
-            print_lines(check_lines(odd))
-    return INTERNAL if any(finding.error for finding in odd) else 0
+            print_lines(check_lines(found))
+    return INTERNAL if any(finding.error for finding in found) else 0
 
 
 def unmet(passages: Sequence[Passage]) -> list[str]:
-    """Which links did not carry what was planned, in a sentence; empty where all did, or it cannot be known."""
+    """The links that did not carry the planned bytes, in one sentence; empty if all did or counters are missing."""
     failed = [f"{one.host} {one.link} ({one.way})" for one in passages if one.level is Level.FAIL]
-    return [f"{RULE.id}: planned bytes did not pass {', '.join(failed)}"] if failed else []
+    return [f"{RULE.id}: planned bytes were not counted on {', '.join(failed)}"] if failed else []

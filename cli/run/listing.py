@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`railgauge run --list`: which collective, type and operator runs on which device over which transport of this
-machine, and what is missing where one does not; as tables, or one document (railgauge/list/1).
+"""`railgauge run --list`: which collectives, types and operators run on which devices and transports of this machine,
+and what is missing for the rest; as tables, or one document (railgauge/list/1).
 """
 
 import socket
@@ -23,7 +23,7 @@ UNUSED = Text("-", style=Ink.QUIET)
 
 
 def list_all(*, as_json: bool) -> int:
-    """Print it; the exit status is 0, whatever is missing."""
+    """Print the list; the exit status is 0, whatever is missing."""
     transports = available()
     found, reduced = supported(transports), reductions()
     if as_json:
@@ -81,7 +81,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _collectives(found: list[Support]) -> Table:
-    """Every collective over every transport: the table that PyTorch's documentation has for its back ends."""
+    """Every collective over every transport, as in PyTorch's table of back ends."""
     columns = list(dict.fromkeys((one.device, one.transport) for one in found))
     cells = {(one.collective, one.device, one.transport): NO if one.why_not else YES for one in found}
     table = _table("What runs here", "", *(f"{device}\n{transport}" for device, transport in columns))
@@ -91,7 +91,7 @@ def _collectives(found: list[Support]) -> Table:
 
 
 def _how(found: list[Support]) -> Table:
-    """By which algorithms, over the transports that work."""
+    """The algorithms of each collective on the transports that work."""
     working = [one for one in found if not one.why_not]
     columns = list(dict.fromkeys((one.device, one.transport) for one in working))
     algorithms = {(one.collective, one.device, one.transport): ", ".join(one.algorithms) for one in working}

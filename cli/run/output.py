@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `railgauge run` prints: nccl-tests' text as the rows come, or one JSON document at the end; progress on a tty;
-and the verdict on what the run was asked to reach, and on an older result beside it.
+and the verdict on its requirements and on the comparison with an older result.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RunOutput:
-    """The printer of one process; only the one with rank 0 says anything about results."""
+    """The output of one process; only rank 0's process prints results."""
 
     def __init__(self, job: Job, files: Sequence[ResultFile], *, leads: bool) -> None:
         self._job = job
@@ -36,7 +36,7 @@ class RunOutput:
         self._shows_progress = leads and job.json and sys.stderr.isatty()
 
     def say(self, text: str) -> None:
-        """Take the header or a row, as it comes."""
+        """Print the header or a row as it comes."""
         if not self._job.json:
             self._print(text)
         elif self._shows_progress and not text.startswith("#"):
@@ -53,7 +53,7 @@ class RunOutput:
         compared = self.older.compare(document) if self.older and not error else None
         unmet = [] if error else unmet_demands(self._job, document)
         if compared and not compared.rows:
-            unmet.append("nothing is compared: no row was measured before and now")
+            unmet.append("nothing to compare: no row was measured both then and now")
         document = document.with_error(described(error) if error else "; ".join(unmet) or None)
         if self._shows_progress and self._rows:
             print(file=sys.stderr)
@@ -66,14 +66,14 @@ class RunOutput:
         return 4 if unmet else status_of(error) or broken or (0 if saved and shown else 3) or worse
 
     def _tell_worse(self, compared: "Comparison | None") -> int:
-        """The exit status of a comparison, with the reason on stderr."""
+        """Return the exit status of a comparison; print the reason on stderr."""
         if not self.older or not compared or not compared.worse:
             return 0
         tell(f"railgauge run: {self.older.worst(compared)}")
         return WORSE
 
     def _print(self, text: str) -> None:
-        """Write to stdout; once its reader has gone, or its disk is full, nothing more is tried."""
+        """Write to stdout, and nothing more once its reader is gone or its disk is full."""
         try:
             print(text, flush=True)
         except OSError as error:
@@ -83,7 +83,7 @@ class RunOutput:
             raise UnavailableError(f"cannot write to stdout: {error.strerror}") from None
 
     def _show(self, document: RunDocument, compared: "Comparison | None") -> bool:
-        """Print the end of the table, or the document; whether stdout took it."""
+        """Print the end of the table, or the document; return whether stdout took it."""
         try:
             if self._job.json:
                 self._print(json_text(self._document(document, compared), indent=None))
@@ -110,7 +110,7 @@ class RunOutput:
         return nccl_tests.footer(self._job, document.rows, wrong, enough)
 
     def _save(self, document: RunDocument) -> bool:
-        """Write all files; whether every one could be written."""
+        """Write all files; return whether all could be written."""
         saved = True
         for file in self._files:
             try:
@@ -122,22 +122,22 @@ class RunOutput:
 
 
 def unmet_demands(job: Job, document: RunDocument) -> list[str]:
-    """What the run was asked to reach and did not; only what moved bytes can meet a transport asked for."""
+    """The requirements that the run did not meet. A required transport concerns only connections that moved bytes."""
     unmet = []
     average = nccl_tests.average_busbw(document.rows)
     if job.min_busbw is not None and average < job.min_busbw:
-        unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the {job.min_busbw:g} GB/s asked for")
+        unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the required {job.min_busbw:g} GB/s")
     if job.expect_transport is not None:
         ways = [(f"channel {c.channel}", c.via) for c in document.connections if c.bytes_sent != 0]
-        ways += [(f"rank {b.rank}'s board", b.via) for b in document.boards if b.bytes_shown]
+        ways += [(f"rank {b.rank}'s shared segment", b.via) for b in document.boards if b.bytes_shown]
         others = [f"{what} went via {via}" for what, via in ways if job.expect_transport not in via]
         if others or not ways:
-            found = others[0] if others else "nothing went from rank to rank"
+            found = others[0] if others else "no data moved between ranks"
             why = f": {document.why_not_ib}" if NET_IB in job.expect_transport and document.why_not_ib else ""
-            unmet.append(f"{found}, where {job.expect_transport} was asked for{why}")
+            unmet.append(f"{found}, expected {job.expect_transport}{why}")
     unmet += counters.unmet(document.passages or ())
     unmet += [
-        f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned was {c.planned}"
+        f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned: {c.planned}"
         for c in document.connections
         if c.planned not in (None, c.via)
     ]

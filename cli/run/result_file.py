@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a run's result goes: files, -o FILE in the format of its suffix and -J FILE as JSON; and the older result that
-it is held against.
+"""Where a run's result goes (-o FILE in the format of its suffix, -J FILE as JSON), and the older result that it is
+compared with.
 """
 
 import os
@@ -20,7 +20,7 @@ SUFFIXES = (".svg", ".html", ".csv", JSON)
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A path, and the suffix that stands for what is written there."""
+    """A path and the suffix that selects its format."""
 
     path: str
     format: str
@@ -28,7 +28,7 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What is to become of a result."""
+    """Where a result goes, and what it is compared with."""
 
     files: tuple[ResultFile, ...] = ()
     record: str | None = None
@@ -36,32 +36,32 @@ class Answer:
     compare: str | None = None
     """--compare: the path of the older result."""
     tolerance: float = 0.0
-    """The share of its speed that may be lost."""
+    """The share of the older speed that may be lost, from 0 to less than 1."""
 
     @property
     def paths(self) -> list[str]:
-        """All that is to be written."""
+        """All files to write."""
         return [*(file.path for file in self.files), *([self.record] if self.record else [])]
 
 
 def parse_tolerance(percent: float) -> float:
-    """Read --tolerance, as a share.
+    """Read --tolerance (percent) as a share.
 
     Raises:
-        UsageError: not from 0 to less than 100.
+        UsageError: it is not from 0 to less than 100.
     """
     if not 0 <= percent < 100:
-        raise UsageError(f"--tolerance {percent:g}: it is in percent, from 0 to less than 100")
+        raise UsageError(f"--tolerance {percent:g}: expected a percentage from 0 to less than 100")
     return percent / 100
 
 
 def parse_outputs(values: Sequence[str], json_path: str) -> tuple[str, tuple[ResultFile, ...]]:
-    """Read -o, which is nccl-tests' operator or a file by its suffix and may be given for each, and -J.
+    """Read -J and -o; -o is nccl-tests' operator or a file, told apart by the suffix, and may be given for each.
 
     The last operator counts, `sum` without one.
 
     Raises:
-        UsageError: a name with a suffix that is no format.
+        UsageError: a file name whose suffix is no known format.
     """
     redop, files = "sum", []
     for value in values:
@@ -69,14 +69,14 @@ def parse_outputs(values: Sequence[str], json_path: str) -> tuple[str, tuple[Res
         if suffix in SUFFIXES:
             files.append(ResultFile(value, suffix))
         elif suffix or os.sep in value:
-            raise UsageError(f"-o {value}: neither an operator nor a file that ends in {', '.join(SUFFIXES)}")
+            raise UsageError(f"-o {value}: neither an operator nor a file name that ends in {', '.join(SUFFIXES)}")
         else:
             redop = value
     return redop, (*files, *([ResultFile(json_path, JSON)] if json_path else []))
 
 
 def write(file: ResultFile, document: "RunDocument", before: "RunDocument | None") -> None:
-    """Write a result; pictures have an older one beside it. UnavailableError when that fails."""
+    """Write a result, in pictures beside an older one. UnavailableError if that fails."""
     write_text(file.path, _text(file.format, document, before))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How `railgauge run` begins: it launches the ranks, or it is one process of a job that something else launched.
+"""Starts `railgauge run`: it launches the ranks, or it is itself one process of a launched job.
 
-A launching process loads nothing of the engine, so that its ranks start sooner.
+A launching process loads no part of the engine, so that its ranks start sooner.
 """
 
 import os
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str]]) -> int:
-    """Launch the ranks or be some of them; return the exit status. Rank 0's process gives the `answer` and says the
-    `remarks`.
+    """Launch the ranks or be some of them; return the exit status. Rank 0's process prints the
+    `answer` and the `remarks`.
 
     Raises:
-        UsageError: the flags and the environment contradict each other.
+        UsageError: the options and the environment contradict each other.
     """
     place = own_place(asked, job.ranks_per_process)
     if place is None:
@@ -39,7 +39,7 @@ def start(job: Job, asked: Start, answer: Answer, remarks: Callable[[], list[str
 
 
 def launch(job: Job, asked: Start, answer: Answer) -> int:
-    """Have the ranks started and wait for them."""
+    """Start the ranks through the launcher and wait for them."""
     plan = launch_of(asked, job.ranks_per_process, job.timeout_s)
     if not plan.hosts:
         check_folders(answer.paths)
@@ -63,7 +63,7 @@ def launch(job: Job, asked: Start, answer: Answer) -> int:
 
 
 def run_here(job: Job, place: Place, answer: Answer) -> int:
-    """Be this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot say."""
+    """Run this process's ranks; rank 0's process prints the result, another one only what rank 0 cannot report."""
     from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.device import leave_hung_gpu
     from railgauge.collectives.run import Finished, run_process
@@ -105,11 +105,11 @@ def run_here(job: Job, place: Place, answer: Answer) -> int:
 
 
 def older_result(job: Job, answer: Answer) -> "Older | None":
-    """What the result is to be compared with; that and a tuning file are looked at before anything runs.
+    """The result to compare with; reads it and a tuning file before anything runs.
 
     Raises:
-        InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: no file can be
-        written there.
+        InputError: one of them is damaged. UsageError: OLD is of another collective. UnavailableError: the tuning file
+        cannot be written.
     """
     from railgauge.collectives.tuning_file import prepare_tuning, tuning_file
 
@@ -123,7 +123,7 @@ def older_result(job: Job, answer: Answer) -> "Older | None":
 
 
 def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
-    """End before anything ran; the exit status."""
+    """End before anything ran; return the exit status."""
     from railgauge.cli.run.output import RunOutput
     from railgauge.collectives.document import RunDocument
 
@@ -132,7 +132,7 @@ def fail(job: Job, answer: Answer, ranks: int, error: Error) -> int:
 
 
 def save_times(place: "TuningPlace", timed: "Sequence[Timed]") -> None:
-    """Put what was measured into the tuning file, beside what it has of other collectives and places."""
+    """Write the measured times to the tuning file; keep its times of other collectives and places."""
     from railgauge.collectives import tuning_file
 
     path = tuning_file.tuning_file(os.environ)

@@ -24,11 +24,11 @@ def bind(
     rank: Annotated[
         int | None, typer.Option("--rank", metavar="R", min=0, help="Rank on this node; else the launcher's variable.")
     ] = None,
-    memory: Annotated[bool, typer.Option("--mem", help="Prefer the memory of the GPU's NUMA node, too.")] = False,
-    one_gpu: Annotated[bool, typer.Option("--one-gpu", help="CMD sees its GPU alone (CUDA_VISIBLE_DEVICES).")] = False,
+    memory: Annotated[bool, typer.Option("--mem", help="Also prefer the memory of the GPU's NUMA node.")] = False,
+    one_gpu: Annotated[bool, typer.Option("--one-gpu", help="Show CMD only its GPU (CUDA_VISIBLE_DEVICES).")] = False,
     source: From = None,
     topo_file: TopoFile = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the binding; run nothing.")] = False,
 ) -> None:
     """Run CMD on the CPUs next to its rank's GPU; the exit status is CMD's."""
     from railgauge.topo.facts.local_rank import local_rank
@@ -36,7 +36,7 @@ def bind(
     from railgauge.transports.placement import bind_cpus, prefer_memory, widen
 
     local = rank if rank is not None else local_rank(os.environ)
-    before = widen()  # a launcher's own binding is what this one replaces
+    before = widen()  # replaces the binding of a launcher
     setting = os.environ.get(VISIBLE)
     everything = {name: value for name, value in os.environ.items() if name != VISIBLE}
     machine = open_machine(source, topo_file=topo_file, environment=everything)
@@ -46,7 +46,7 @@ def bind(
         return
     got = bind_cpus(binding.cpus or before)
     if not got.issuperset(binding.cpus):
-        tell(f"railgauge: rank {local}: only CPUs {listed(sorted(got))} of these are there")
+        tell(f"railgauge: rank {local}: only CPUs {listed(sorted(got))} of these are available")
     if memory and binding.numa is not None:
         prefer_memory(binding.numa)
     if one_gpu:
@@ -58,9 +58,9 @@ def bind(
 
 
 def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "Binding":
-    """The binding of a rank: of the GPU of its number among those that it sees, or of the only one.
+    """The binding of a rank: to the GPU with its number among the visible ones, or to the only GPU.
 
-    `setting`: CUDA_VISIBLE_DEVICES, None where it hides none.
+    `setting`: CUDA_VISIBLE_DEVICES, None if it hides none.
     """
     from railgauge.topo.channels.binding import bindings
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
@@ -70,16 +70,16 @@ def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "B
     system = build_system(machine.topology)
     gpus = visible_gpus(machine, system, setting)
     if not gpus:
-        raise UnavailableError("there is no GPU to bind to: --from or --topo-file name a machine that has some")
+        raise UnavailableError("no GPU to bind to: use --from or --topo-file to name a machine with GPUs")
     if local >= len(gpus) > 1:
-        raise UsageError(f"rank {local} on this node has no GPU: {len(gpus)} are visible")
+        raise UsageError(f"rank {local} on this node has no GPU: only {len(gpus)} are visible")
     threads = thread_siblings(machine.reader, (cpu for node in machine.topology.numa for cpu in node.cpus))
     bound = bindings(machine.topology, gpus, siblings=threads, denied=denied_pairs(system, machine.reader))
     return bound[local if len(bound) > 1 else 0]
 
 
 def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "tuple[Node, ...]":
-    """The GPUs that CUDA shows this process, in its order."""
+    """The GPUs visible to this process, in CUDA's order."""
     from railgauge.topo.facts.sources.nvml import read_gpus
     from railgauge.topo.nccl.settings.visible_devices import visible
 
@@ -92,7 +92,7 @@ def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "
 
 
 def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
-    """The GPUs of a file by number; it tells no UUIDs."""
+    """The GPUs of a topology file by number, without UUIDs."""
     from railgauge.topo.facts.sources.nvml import Gpu
 
     numbered = sorted((gpu.dev or 0, gpu.bus_id or "") for gpu in system.gpus)
@@ -102,10 +102,10 @@ def _as_numbered(system: "System") -> "tuple[Gpu, ...]":
 
 
 def described(binding: "Binding", local: int) -> str:
-    """What a rank is bound to, in a line."""
+    """The binding of a rank, in one line."""
     from railgauge.topo.values.spans import listed
 
     if not binding.cpus:
-        return f"rank {local}: GPU{binding.gpu.dev}, not bound: the machine does not tell which CPUs are next to it"
-    where = "" if binding.numa is None else f" of NUMA node {binding.numa}"
+        return f"rank {local}: GPU{binding.gpu.dev}, not bound: its CPU affinity is unknown"
+    where = "" if binding.numa is None else f" of NUMA{binding.numa}"
     return f"rank {local}: GPU{binding.gpu.dev}, CPUs {listed(binding.cpus)}{where}"

@@ -22,11 +22,11 @@ def capture(
             "--redact-key",
             metavar="TEXT",
             envvar="RAILGAUGE_REDACT_KEY",
-            help="The same pseudonyms in all captures made with this key; redacts too.",
+            help="Use the same pseudonyms in all captures with this key; implies --redact.",
         ),
     ] = None,
 ) -> None:
-    """Keep the raw reads of this machine in one small archive that replays anywhere with --from."""
+    """Save the raw reads of this machine in one small archive; --from replays it anywhere."""
     from railgauge.topo.facts.capture import dumps
     from railgauge.topo.machine import record
 
@@ -44,14 +44,14 @@ def capture(
 
 
 def archive_suffix(path: str) -> str:
-    """The format that a file's name asks for; a stream (/dev/stdout) is sent .tar.zst. UsageError for others."""
+    """The format by a file's name; a stream (/dev/stdout) gets .tar.zst. UsageError for other names."""
     from railgauge.topo.files.compression import WRITERS
 
     suffix = next((suffix for suffix in WRITERS if path.endswith(suffix)), None)
     if suffix is None and _is_terminal(path):
-        raise UsageError(f"-o {path} is a terminal, and an archive is no text: give a file or a pipe")
+        raise UsageError(f"-o {path} is a terminal, but an archive is binary: name a file or a pipe")
     if suffix is None and not path.startswith("/dev/"):
-        raise UsageError(f"-o {path}: give a name that ends in {' or '.join(WRITERS)}")
+        raise UsageError(f"-o {path}: use a name that ends in {' or '.join(WRITERS)}")
     return suffix or ".tar.zst"
 
 

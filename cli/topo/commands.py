@@ -15,7 +15,7 @@ from railgauge.cli.topo.pick import pick
 from railgauge.cli.topo.show import show
 
 app = typer.Typer(
-    help="Scan this machine; show and explain its topology.",
+    help="Scan this machine, show and explain its topology.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -21,7 +21,7 @@ def diff(
     b: Annotated[str, typer.Argument(metavar="B", help=SIDE)],
     as_json: Json = False,
 ) -> None:
-    """Say what changed from A to B; the exit status is 0 when nothing did, 1 when something did."""
+    """Show what changed from A to B; exit status 0 if nothing did, 1 if something did."""
     from railgauge.topo.compare import diff as differences
 
     before, after = (load_machine(source_of(side), environment={}) for side in (a, b))
@@ -44,9 +44,9 @@ def _described(machine: Machine) -> "Described":
 
 
 def _warn(*sides: tuple[str, Machine]) -> None:
-    """Say on stderr what could not be learnt about one side only, and that a file tells less than a machine."""
+    """Warn on stderr of what could not be read on one side only, and that a topology file has fewer facts."""
     shared = set.intersection(*(set(machine.warnings) for _, machine in sides))
     for source, machine in sides:
         if machine.reader is None:
-            print_warnings((f"{source}: a topology file, so only what such files tell is compared",))
+            print_warnings((f"{source} is a topology file: only what such files contain is compared",))
         print_warnings(tuple(f"{source}: {warning}" for warning in machine.warnings if warning not in shared))

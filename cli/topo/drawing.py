@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `topo show` prints: the tree, the matrix, and how nvidia-smi's differs; in colour on a terminal (NO_COLOR)."""
+"""Prints `topo show`: the tree, the matrix, the differences from nvidia-smi's; in colour on a terminal (NO_COLOR)."""
 
 import typer
 from rich.text import Text
@@ -11,22 +11,21 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.graph.model import System
-from railgauge.topo.nvlink_faults import short_of_nvlinks
-from railgauge.topo.pci_wires import pci_wires
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.names import nvlinks_text
+from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
 from railgauge.topo.xml.topology import Topology
 
-WIDEST = 10_000  # characters of a line: a matrix that is cut to the terminal cannot be read
+WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
 
 def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
-    """One tree a CPU."""
+    """Print one tree per CPU."""
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name} if inventory else {}
-    known = Known(wires=pci_wires(topology, inventory), models=models, shortages=short_of_nvlinks(system, inventory))
+    known = Known(links=node_links(system, topology, inventory), models=models)
     out = console(WIDEST)
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
@@ -46,7 +45,7 @@ def _text(branch: Branch) -> Text:
 
 
 def print_matrix(system: System, topology: Topology, inventory: Inventory | None) -> None:
-    """The matrix with its legends."""
+    """Print the matrix with its legends."""
     out, drawn = console(WIDEST), matrix(system, topology, inventory)
     widths = [max(len(row[i]) for row in drawn.rows) + 2 for i in range(len(drawn.rows[0]))]
     for row in drawn.rows:
@@ -65,10 +64,10 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
 
 
 def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
-    """Where nvidia-smi's matrix in a file differs, and why; ends with exit status 1 when it does."""
+    """Print where nvidia-smi's matrix in a file differs, and why; exit with 1 if it does."""
     text = read_bytes(path, LARGEST)
     if len(text) > LARGEST:
-        raise InputError(f"larger than {LARGEST >> 20} MiB: give the output of nvidia-smi topo -m", path)
+        raise InputError(f"larger than {LARGEST >> 20} MiB: expected the output of nvidia-smi topo -m", path)
     theirs = loads(text.decode("utf-8", "replace"), path)
     found = differences(theirs, matrix(system, topology, inventory))
     out = console(WIDEST)
@@ -76,7 +75,7 @@ def print_differences(path: str, system: System, topology: Topology, inventory: 
         out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style=Ink.HEADING)
         out.print(f"  {one.why}")
     if found and not theirs.nics and any(column.startswith("NIC") for column in theirs.columns):
-        out.print("(without its NIC legend nvidia-smi's NIC0 is taken for NIC0 here, and so on)")
+        out.print("(nvidia-smi's output has no NIC legend: its NIC0 is assumed to be NIC0 here, and so on)")
     if found:
         raise typer.Exit(1)
-    out.print(f"the same in all {len(theirs.cells)} cells")
+    out.print(f"no difference in {len(theirs.cells)} cells")

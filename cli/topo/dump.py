@@ -14,7 +14,7 @@ def dump(
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")] = None,
 ) -> None:
     """Write the machine as NCCL's topology XML, as NCCL_TOPO_DUMP_FILE would."""
     from railgauge.topo.xml import topology_file

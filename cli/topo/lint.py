@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge topo lint: what is wrong in a topology file."""
+"""railgauge topo lint: finds the errors of a topology file."""
 
 import os
 from typing import Annotated
@@ -15,7 +15,7 @@ from railgauge.topo.machine import Machine, load_machine
 
 
 def lint(
-    file: Annotated[str, typer.Argument(help="A topology XML, as NCCL_TOPO_FILE names it.")],
+    file: Annotated[str, typer.Argument(help="A topology XML, as for NCCL_TOPO_FILE.")],
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="X", help="The machine it is for: live (this one), a capture, @fixture or XML."),
@@ -23,7 +23,7 @@ def lint(
     as_json: Json = False,
     fail_on: FailOn = Level.FAIL,
 ) -> None:
-    """Find what is wrong in a topology file, by itself and against the machine it is for."""
+    """Find the errors of a topology file, by itself and against the machine it is for."""
     from railgauge.topo.findings.topology_file.elements import read
     from railgauge.topo.findings.topology_file.rules import lint as findings_of
     from railgauge.topo.render.findings import record
@@ -38,7 +38,7 @@ def lint(
 
 
 def _machine(source: str | None) -> Machine | None:
-    """The machine beside the file, this one as it is without NCCL_TOPO_FILE: that may name the very file."""
+    """The machine to compare with, read without NCCL_TOPO_FILE, which may name the same file."""
     if source is None:
         return None
     machine = load_machine(source_of(source), environment={**os.environ, SETTING: ""})

@@ -18,18 +18,18 @@ SIDE = "a capture, @fixture, topology XML, or live (this machine)."
 
 def make(
     host: Annotated[str, typer.Option("--host", metavar="X", help=f"The host: {SIDE}")],
-    guest: Annotated[str, typer.Option("--guest", metavar="X", help=f"The guest: {SIDE}")],
+    guest: Annotated[str, typer.Option("--guest", metavar="X", help=f"The VM: {SIDE}")],
     pairs: Annotated[
         list[str] | None,
-        typer.Option("--match", metavar="GUEST=HOST", help="This device of the guest is that of the host; repeatable."),
+        typer.Option("--match", metavar="VM=HOST", help="A device of the VM and that of the host; repeatable."),
     ] = None,
     cpu_map: Annotated[
         list[str] | None,
-        typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the guest on a NUMA node of the host."),
+        typer.Option("--cpu-map", metavar="NODE=CORES", help="Cores of the VM on a NUMA node of the host."),
     ] = None,
-    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout.")] = None,
+    output: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout.")] = None,
 ) -> None:
-    """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the guest's bus ids."""
+    """Make the NCCL_TOPO_FILE of a virtual machine: the host's PCI tree with the VM's bus ids."""
     from railgauge.topo.machine import load_machine
     from railgauge.topo.vm.make import make as made_of
     from railgauge.topo.vm.remarks import remarks
@@ -44,12 +44,12 @@ def make(
 
 
 def _trial(made: "Made", guest: "Machine") -> tuple[str, ...]:
-    """What the linter and NCCL's rules make of the file over the guest."""
+    """Check the file with the linter, and with NCCL's rules on the VM."""
     from railgauge.topo.vm.trial import faults, reach, tried
 
     found = tuple(f"{fault.level}: {fault.id}: {fault.message}" for fault in faults(made))
     if guest.reader is None:
-        return (*found, "the guest is a topology file, over which a file cannot be tried")
+        return (*found, "--guest is a topology file: give a capture of the VM to try the result on it")
     before, after = reach(guest.topology), reach(tried(made, guest.reader))
     return (*found, f"paths between GPUs and NICs: {_text(before)} -> {_text(after)}") if before else found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge topo paths: how the ends reach each other."""
+"""railgauge topo paths: the paths between GPUs, NICs, CPUs and NVSwitches."""
 
 from typing import Annotated
 
@@ -30,29 +30,29 @@ def paths(
     a: Annotated[
         str | None, typer.Argument(help="GPU0, NIC2, CPU0, NVS, mlx5_0, a bus id or an id such as GPU/0-1b000.")
     ] = None,
-    b: Annotated[str | None, typer.Argument(help="The same for the other end.")] = None,
+    b: Annotated[str | None, typer.Argument(help="The other end, named likewise.")] = None,
     source: From = None,
     save: SaveCapture = None,
     gpus: Gpus = None,
     topo_file: TopoFile = None,
     ranks: Ranks = None,
     device: DeviceOption = Device.AUTO,
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry: paths are within a node.")] = 1,
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Accepted for symmetry; paths stay within a node.")] = 1,
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     settings: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Show how the ends reach each other: type, hops and bandwidth, as NCCL sees it; between two, explain it."""
+    """Show all paths as NCCL sees them: type, hops, bandwidth; explain the one between A and B."""
     from railgauge.topo.nccl.graph.ends import find_end
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_tells_peers
+    from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_reports_peers
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
     from railgauge.topo.render.paths import describe, entry, explained
 
     if a and not b:
-        raise UsageError("give both ends, or none for all pairs")
+        raise UsageError("give both A and B, or neither for all pairs")
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     levels = read_levels(settings_in_force(machine, settings, MEANING))
     system = open_system(machine, ranks, device)
@@ -60,7 +60,10 @@ def paths(
     if a and b:
         ports = port_numbers(machine)
         explanation = explain(
-            system, table, *(find_end(system, end, ports).id for end in (a, b)), asked=nvml_tells_peers(machine.reader)
+            system,
+            table,
+            *(find_end(system, end, ports).id for end in (a, b)),
+            asked=nvml_reports_peers(machine.reader),
         )
         if not as_json:
             print(describe(explanation))
@@ -76,7 +79,7 @@ def paths(
 
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
-    """The ports of each RDMA device as the kernel numbers them; none for a topology file, which does not tell."""
+    """The ports of each RDMA device as the kernel numbers them; none for a topology file."""
     from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
 
     devices = read_rdma(machine.reader, gids=False) if machine.reader else ()

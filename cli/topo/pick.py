@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge topo pick: the best GPUs for a job on a shared machine, and what to bind its ranks to."""
+"""railgauge topo pick: the best GPUs for a job on a shared machine, and the binding of its ranks."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How the pick is written."""
+    """The output formats of a pick."""
 
     TEXT = "text"
     ENV = "env"
@@ -45,9 +45,9 @@ NEEDS_CPUS = (Format.RANKFILE, Format.SLURM, Format.NUMACTL)
 
 
 def pick(
-    count: Annotated[int, typer.Option("-n", metavar="N", help="How many GPUs the job needs on this node.")],
+    count: Annotated[int, typer.Option("-n", metavar="N", help="Number of GPUs the job needs on this node.")],
     busy: Annotated[
-        str | None, typer.Option("--busy", metavar="LIST", help="GPUs that are taken: GPU3,GPU5, indices or bus ids.")
+        str | None, typer.Option("--busy", metavar="LIST", help="GPUs in use: GPU3,GPU5, indices or bus ids.")
     ] = None,
     source: From = None,
     save: SaveCapture = None,
@@ -62,7 +62,7 @@ def pick(
     ] = Format.TEXT,
     as_json: Json = False,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write there instead of stdout; JSON for *.json.")
+        str | None, typer.Option("-o", metavar="FILE", help="Write to FILE instead of stdout; JSON for *.json.")
     ] = None,
 ) -> None:
     """Pick the best GPUs for a job on a shared machine, and the CPUs, memory and NICs of each rank."""
@@ -97,28 +97,28 @@ def pick(
 
 
 def busy_gpus(system: "System", names: str | None) -> list["Node"]:
-    """The GPUs that a list names; UsageError for what is no GPU."""
+    """The GPUs of a list; UsageError for anything else."""
     from railgauge.topo.nccl.graph.ends import find_end
 
     parts = [part.strip() for part in (names or "").split(",") if part.strip()]
     found = [find_end(system, f"GPU{part}" if part.isdecimal() else part) for part in parts]
     for part, node in zip(parts, found, strict=True):
         if node.kind != "GPU":
-            raise UsageError(f"--busy names {part}, which is {node.id} and no GPU")
+            raise UsageError(f"--busy {part}: {node.name or node.id} is not a GPU")
     return found
 
 
 def written(
     form: Format, found: "Pick", bound: "Sequence[Binding]", machine: Machine, system: "System", nodes: int
 ) -> str:
-    """The pick in that format; UnavailableError where it needs CPUs that nobody knows."""
+    """The pick in that format; UnavailableError if it needs CPUs and these are unknown."""
     from railgauge.topo.render import binding
     from railgauge.topo.render.pick import pick_document, pick_lines
 
     unknown = binding.unknown(bound)
     if form in NEEDS_CPUS and unknown:
         raise UnavailableError(
-            f"--format {form} needs the CPUs next to {' '.join(unknown)}, and the machine does not tell them: "
+            f"--format {form} needs the CPU affinity of {' '.join(unknown)}, which is unknown: "
             "give a topology file with <cpu affinity> by --topo-file, or use --format env"
         )
     match form:

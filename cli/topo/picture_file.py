@@ -20,15 +20,15 @@ SUFFIXES = (".svg", ".dot", ".json", ".html")
 
 
 def check_suffix(path: str) -> str:
-    """The suffix of a file; UsageError when it stands for no format."""
+    """The suffix of a file; UsageError if it is no known format."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"-o is {path!r}: its suffix is the format, one of {', '.join(SUFFIXES)}")
+        raise UsageError(f"-o {path}: the suffix selects the format; use one of {', '.join(SUFFIXES)}")
     return suffix
 
 
 def write_picture(path: str, source: str | None, machine: Machine, system: System, inventory: Inventory | None) -> None:
-    """Write the machine in the format of the suffix; `source` is its name where it has none of its own."""
+    """Write the machine in the format of the suffix; `source` names a machine without a host name."""
     suffix = check_suffix(path)
     if suffix == ".json":
         write_text(path, json_text(topology_document(machine, system, inventory)) + "\n")

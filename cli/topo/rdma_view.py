@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `topo show --view rdma` prints: RDMA ports, in colour on a terminal, or as one JSON document."""
+"""Prints `topo show --view rdma`: RDMA ports, in colour on a terminal, or as one JSON document."""
 
 import os
 
@@ -14,14 +14,14 @@ from railgauge.topo.render.rdma import rdma_document, rdma_lines
 
 
 def settings_of_devices() -> dict[str, str]:
-    """The environment without NCCL_TOPO_FILE: no topology file has a part in this view, not even a bad one."""
+    """The environment without NCCL_TOPO_FILE: this view ignores topology files, invalid ones too."""
     return {name: value for name, value in os.environ.items() if name != SETTING}
 
 
 def print_rdma(machine: Machine, *, as_json: bool = False) -> None:
-    """The RDMA devices of a machine or a capture; UsageError for a topology file, which has none."""
+    """Print the RDMA devices of a machine or a capture; UsageError for a topology file, which has none."""
     if machine.reader is None:
-        raise UsageError("--view rdma needs a machine or a capture: a topology file does not hold RDMA devices")
+        raise UsageError("--view rdma needs a machine or a capture: a topology file has no RDMA devices")
     survey = survey_rdma(machine.reader, machine.environment)
     print_warnings(_unreadable(machine, machine.reader, survey))
     if as_json:
@@ -31,8 +31,8 @@ def print_rdma(machine: Machine, *, as_json: bool = False) -> None:
 
 
 def _unreadable(machine: Machine, reader: Reader, survey: RdmaSurvey) -> tuple[str, ...]:
-    """What could not be read of RDMA devices, and why; without what is said of the machine already."""
+    """Warnings about RDMA devices that could not be read, without those that the machine already gave."""
     lines = [f"{path} is not readable: {why}" for path, why in sorted(reader.problems.items()) if "infiniband" in path]
     if survey.unknown and not any(survey.unknown in warning for warning in machine.warnings):
-        lines.append(f"MTU, limits and DMA-BUF of RDMA devices are not known: {survey.unknown}")
+        lines.append(f"MTU, limits and DMA-BUF of RDMA devices are unknown: {survey.unknown}")
     return tuple(line for line in lines if line not in machine.warnings)

@@ -38,7 +38,7 @@ Against = Annotated[
     typer.Option("--against", metavar="FILE", help="Output of nvidia-smi topo -m: where and why the matrix differs."),
 ]
 Output = Annotated[
-    str | None, typer.Option("-o", metavar="FILE", help="A picture instead: .svg, .dot, .html, or .json for the data.")
+    str | None, typer.Option("-o", metavar="FILE", help="Write a picture: .svg, .dot or .html; or .json for the data.")
 ]
 
 
@@ -54,7 +54,7 @@ def show(
     device: DeviceOption = Device.AUTO,
     as_json: Json = False,
 ) -> None:
-    """Draw the machine."""
+    """Draw the machine as a tree, a matrix or a picture."""
     from railgauge.cli.topo.drawing import print_differences, print_matrix, print_tree
     from railgauge.cli.topo.picture_file import check_suffix, topology_document, write_picture
     from railgauge.cli.topo.rdma_view import print_rdma, settings_of_devices
@@ -81,12 +81,12 @@ def show(
 
 
 def _check(view: View, against: str | None, output: str | None, topo_file: str | None, *, as_json: bool) -> None:
-    """UsageError for flags that contradict each other."""
+    """UsageError for options that contradict each other."""
     if against and view is not View.MATRIX:
         raise UsageError("--against compares the matrix: add --view matrix")
     if output is not None and (view is not View.TREE or as_json):
         raise UsageError("-o draws the whole machine in the format of its suffix: leave --view and --json out")
     if topo_file and view is View.RDMA:
-        raise UsageError("--topo-file says nothing about RDMA devices: leave it out")
+        raise UsageError("--topo-file has no effect on RDMA devices: leave it out")
     if as_json and view is View.MATRIX:
-        raise UsageError("--json has no matrix: leave --view out for nodes and links, or see topo paths --json")
+        raise UsageError("--json has no matrix: leave --view out for nodes and links, or use topo paths --json")

@@ -150,8 +150,8 @@ def test_what_login_scripts_print_is_cut_off_and_said(ssh, tmp_path):
     assert len({path.read_bytes() for path in kept.glob("*.xml")}) == 1
     assert sorted(path.name for path in kept.glob("*.zst")) == ["loud1.tar.zst", "loud2.tar.zst", "up3.tar.zst"]
     assert "3 nodes read, 1 not" in done.stdout
-    assert "loud[1-2]: a login script prints where commands are run; that was cut off" in done.stderr
-    assert "ends4  the command was not run: does a login script end the shell?" in done.stdout
+    assert "loud[1-2]: a login script prints to stdout; its output was removed" in done.stderr
+    assert "ends4  the command did not run: does a login script exit the shell?" in done.stdout
 
 
 def test_topology_files_are_gathered_too(ssh, tmp_path):
@@ -192,7 +192,7 @@ def test_without_any_readable_file_the_input_is_bad(tmp_path):
         (("-w", "a;id"), 2, "is no host"),
         (("--from", "/nonexistent"), 5, "No such file"),
         (("--hostfile", "/nonexistent"), 5, "/nonexistent"),
-        (("-w", "a", "-o", "/proc/nowhere"), 3, "cannot make the folder"),
+        (("-w", "a", "-o", "/proc/nowhere"), 3, "cannot create the folder"),
         (("-w", "a", "--timeout", "inf"), 2, "--timeout"),
         (("-w", "a", "--timeout", "nan"), 2, "--timeout"),
     ],

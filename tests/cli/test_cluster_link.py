@@ -36,7 +36,7 @@ def test_the_nodes_of_an_allocation():
         (("-w", "a"), "between two nodes, and one is named"),
         (("a", "-w", "a,b"), "cluster link a OTHER"),
         (("a", "a", "-w", "a,b"), "cluster link a OTHER"),
-        (("a", "c", "-w", "a,b"), "c is none of the 2 nodes"),
+        (("a", "c", "-w", "a,b"), "c is not one of the 2 nodes"),
         (("-w", "a,b", "--bisect", "--transport", "SHM"), "leave --transport out"),
         (("-w", "a,b", "-o", "x.html"), "has to end in"),
     ],

@@ -23,7 +23,7 @@ from railgauge.topo.facts.sources.host_identity import HOSTNAME
 from railgauge.topo.machine import load_machine
 from railgauge.topo.values.printable import CONTROL
 
-FORGED = "FORGED: nothing found"
+FORGED = "FORGED: no findings"
 HOSTILE = (
     "x\x1b]52;c;ZXZpbA==\x07\x1b[8m\x1b[2J\x9b31m\u202egpj\u2066\u200b\x00\x7f\r\x85\u2028\u2029\ud83d\x08"
     f"\n{FORGED}\n</title></style><script>alert(1)</script><img src=x onerror=alert(1)>"

@@ -70,5 +70,5 @@ def test_every_collective_is_in_the_table_with_its_arguments():
 
 
 def test_every_type_is_in_the_table():
-    table = DOCS[DOCS.index("| name in tables") : DOCS.index("An array has to be")]
+    table = DOCS[DOCS.index("| name in tables") : DOCS.index("An array must be")]
     assert all(re.search(rf"\b{dtype.label}\b", table) for dtype in Dtype)

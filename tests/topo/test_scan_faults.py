@@ -15,7 +15,7 @@ GARBAGE = ("", "\x00\x1b[2J", "-1", "9" * 400, "0x", "a" * 300, 'x"/><y', "é\ud
 
 
 SHARED = ("/proc", "/sys/devices/system")
-PLACES = ("numa_node", "/net", "/device", "/subsystem")
+PLACES = ("numa_node", "/net", "/device", "/subsystem", "/max_link_speed", "/max_link_width")  # both ends' limit a link
 
 
 class FaultyReader:

@@ -154,7 +154,7 @@ def test_data_is_right_where_one_port_takes_shorter_packets(rails):
 
 def test_a_transport_that_was_asked_for_and_not_taken_fails_the_run(rails):
     assert rails[0].status("wrong_name") == FAILED
-    assert "where NET/IB was asked for: rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5" in rails[0].err("wrong_name")
+    assert "expected NET/IB: rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5" in rails[0].err("wrong_name")
 
 
 def test_a_network_that_was_forced_and_is_not_there_ends_the_run(rails):

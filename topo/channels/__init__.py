@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels over a System: the search of rings and trees, and the records it answers with."""
+"""Channels over a System: the search of rings and trees, and the records of its answers."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best channels found (topo/native/best_channels.h), as graphs: never less than NCCL's own.
 
-Where nothing carries more than NCCL's channels they are the answer, so that what differs from NCCL does so for a gain.
+If nothing carries more than NCCL's channels, they are the answer: every difference from NCCL is a gain.
 """
 
 import time
@@ -19,15 +19,15 @@ from railgauge.topo.channels.nccl import DIGITS, nccl_graphs
 from railgauge.topo.channels.wiring import Wiring
 from railgauge.topo.nccl.graph.model import PATH_TYPES, NodeKind
 
-FREELY, IN_PAIRS = 1, 2  # crossNic of a graph whose channels leave by other NICs than they came in by
+FREELY, IN_PAIRS = 1, 2  # crossNic of a graph whose channels leave by other NICs than they enter by
 Row = tuple[list[int], int, int]  # a channel of the native searches: GPUs in order, NIC in, NIC out, by number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """What there is to choose from: NCCL's graph (`theirs`: its GB/s, 0 where links cannot carry it), and the best.
+    """The candidates: NCCL's graph (`theirs`: its GB/s, 0 if links cannot carry it), and the best one.
 
-    `load`: the greatest share of its capacity that a link carries of NCCL's channels.
+    `load`: the highest load of a link by NCCL's channels, as a share of its capacity.
     """
 
     nccl: Graph
@@ -40,7 +40,7 @@ class Candidates:
 def best_graphs(wiring: Wiring, nodes: int, cross_nic: int) -> Graphs:
     """Ring and tree of one of `nodes` equal nodes; `cross_nic` is NCCL_CROSS_NIC.
 
-    UnavailableError where no channel passes all ranks.
+    UnavailableError if no channel can visit all ranks.
     """
     if wiring.ranks[0].kind is NodeKind.HOST:
         return _host_graphs(wiring, cross_nic)
@@ -74,7 +74,7 @@ def _host_graphs(wiring: Wiring, cross_nic: int) -> Graphs:
 
 
 def _alone(wiring: Wiring) -> Graphs:
-    """One host rank by itself: what its cores copy."""
+    """One host rank alone: the copy speed of its cores."""
     limits = limits_of(wiring)
     ring = Graph(
         pattern=RING,
@@ -114,7 +114,7 @@ def _ring(wiring: Wiring, ring: Candidates, tree: Candidates, nodes: int, cross_
 
 
 def _tree(wiring: Wiring, tree: Candidates, nodes: int, cross_nic: int, count: int) -> Graph:
-    """As many channels as the ring has where they carry no less than NCCL's tree, which it is if it carries as much."""
+    """The tree with the ring's channels if it carries no less than NCCL's, which is taken if it carries as much."""
     found = tree.found.by_count
     if total(found, count) < tree.theirs * (1 - EQUAL) or count not in found:
         count = choose(found, most_carrying(found, limits_of(wiring)), like=len(tree.nccl.channels))
@@ -185,9 +185,9 @@ def _crossing(pattern: int, cross_nic: int) -> int:
 
 
 def _speed_inside(wiring: Wiring, pattern: int, rows: list[Row], outside: float) -> float:
-    """What the steps of a tree within the node may have beyond those to the NICs, as NCCL raises it (`bwIntra`)."""
+    """The speed of a tree's steps within the node, which NCCL raises above that of the NICs (`bwIntra`)."""
     most = min(_native.topo.speed_inside(wiring.native, pattern, rows, outside), limits_of(wiring).top_gb_per_s)
-    most = min(most, 2 * outside)  # NCCL raises it no further, and goes by it when it chooses between ring and tree
+    most = min(most, 2 * outside)  # NCCL's upper limit, and its figure to choose between ring and tree
     return max(outside, int(most * 1000) / 1000)
 
 

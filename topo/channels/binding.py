@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each rank of a job should be bound to: the cores and the memory next to its GPU, and the NICs that it uses.
+"""The binding of each rank of a job: cores and memory next to its GPU, and its NICs.
 
-The cores of a NUMA node are shared out among all GPUs of the machine next to it, whether they are in the job or not: a
-GPU's cores are the same in every job, and those of two jobs never overlap. Only where a cpuset leaves a job some of a
-node's cores, those are its own, and are shared out among its GPUs.
+The cores of a NUMA node are divided among all GPUs of the machine next to it, in the job or not: a GPU's cores are the
+same in every job, and jobs never overlap. Only if a cpuset restricts a job to some of a node's cores are these divided
+among its own GPUs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ from railgauge.topo.xml.topology import Topology
 
 NO_SIBLINGS: Mapping[int, Core] = {}
 NO_LEVELS = Levels()
-UNPLACED = -1  # the numaid of devices of which the firmware tells no NUMA node
+UNPLACED = -1  # the numaid of devices without a NUMA node in the firmware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """A rank's GPU and what is near it. `cpus` ascend; empty, and `cores` and `numa` too, where nobody knows them.
+    """A rank's GPU and its affinity. `cpus` ascend; `cpus`, `cores` and `numa` are empty if unknown.
 
-    `cores`: the same by hwloc's logical number. `nets`: the NICs that NCCL takes for this GPU in this job.
+    `cores`: the same by hwloc's logical number. `nets`: the NICs that NCCL uses for this GPU in this job.
     """
 
     rank: int
@@ -97,7 +97,7 @@ def _seats(
     siblings: Mapping[int, Core],
     allowed: frozenset[int] | None,
 ) -> dict[str, tuple[int | None, tuple[Core, ...]]]:
-    """The NUMA node and the cores of each GPU of a job: an equal share of those that it and others are next to."""
+    """The NUMA node and the cores of each GPU of a job: an equal share of the node's cores."""
     homes = {gpu.id: local_cpu(table, gpu) for gpu in system.gpus}
     sets = {key: cpu.cpus if cpu else () for key, cpu in homes.items()}
     ours = {gpu.id for gpu in job}
@@ -112,6 +112,6 @@ def _seats(
 
 
 def _numa_nodes(system: System, topology: Topology) -> set[tuple[int, ...]]:
-    """The CPUs of each NUMA node that has any."""
+    """The CPUs of each NUMA node with CPUs."""
     listed = {node.cpus for node in topology.numa} or {cpu.cpus for cpu in system.kind(NodeKind.CPU)}
     return {cpus for cpus in listed | {cpu.cpus for cpu in system.kind(NodeKind.CPU)} if cpus}

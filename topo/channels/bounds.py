@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bound's weights say, in words: the links that limit, and the GPUs that they part."""
+"""A bound's weights in words: the links that limit, and the GPUs that they separate."""
 
 from railgauge import _native
 from railgauge.topo.channels.graph import Bound
@@ -7,8 +7,8 @@ from railgauge.topo.channels.wiring import Wiring
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node
 from railgauge.topo.values.spans import listed
 
-COUNTS = 1e-3  # a link that makes up less of a bound than this is not worth a word
-NAMED = 3  # links: with more the rest is counted
+COUNTS = 1e-3  # links with a smaller share of the bound are not named
+NAMED = 3  # links named; the rest is counted
 DIGITS = 9
 PARTS = 2
 
@@ -67,7 +67,7 @@ def _rank_id(node_id: str) -> str:
 
 
 def _parted(wiring: Wiring, links: list[Link]) -> list[list[Node]]:
-    """Groups of ranks that reach each other without these links."""
+    """Groups of ranks that are connected without these links."""
     limits = {number for number, link in enumerate(wiring.links) if link in links}
     count = len(wiring.ranks)
     free = [

@@ -11,8 +11,8 @@ Core = tuple[int, ...]
 def cores_of(cpus: Sequence[int], siblings: Mapping[int, Core]) -> tuple[Core, ...]:
     """The CPUs of a NUMA node (ascending) by core, in order of the first thread.
 
-    Where the machine does not tell siblings, runs of the same length, as in 0-55,112-167, are taken for the first and
-    the second threads of the same cores, which is how Linux numbers those of x86.
+    Without known siblings, runs of equal length, as in 0-55,112-167, are taken for the first and second threads of the
+    same cores, which is how Linux numbers them on x86.
     """
     if all(cpu in siblings for cpu in cpus):
         return tuple(sorted({siblings[cpu] for cpu in cpus}))
@@ -23,7 +23,7 @@ def cores_of(cpus: Sequence[int], siblings: Mapping[int, Core]) -> tuple[Core, .
 
 
 def share(cores: Sequence[Core], part: int, parts: int) -> tuple[Core, ...]:
-    """The cores of one of several equal parts; all of them where there are fewer cores than parts."""
+    """The cores of one of several equal parts; all of them if there are fewer cores than parts."""
     if len(cores) < parts:
         return tuple(cores)
     return tuple(cores[part * len(cores) // parts : (part + 1) * len(cores) // parts])
@@ -32,8 +32,8 @@ def share(cores: Sequence[Core], part: int, parts: int) -> tuple[Core, ...]:
 def logical_numbers(nodes: Sequence[tuple[Core, ...]]) -> dict[Core, int]:
     """Number each core as hwloc does (logically), as Open MPI's rankfiles do: by NUMA node, then by first thread.
 
-    Where some CPUs of the machine are in none of the nodes, a core's number is its first thread's, which is the same
-    wherever Linux numbers the first threads of all cores before the second ones.
+    If some CPUs are in no NUMA node, a core's number is its first thread's, which is the same if Linux numbers the
+    first threads of all cores before the second ones.
     """
     ordered = [core for cores in sorted(nodes) for core in cores]
     threads = {thread for core in ordered for thread in core}

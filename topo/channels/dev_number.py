@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names a GPU or NIC in a channel and in a graph file."""
+"""The number of a GPU or NIC in a channel and in a graph file."""
 
 from railgauge.topo.nccl.graph.model import Node
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the best channels are not NCCL's, in a sentence: what of NCCL's search kept it from them."""
+"""One sentence: why the best channels are not NCCL's, and why its search does not find them."""
 
 from railgauge import _native
 from railgauge.topo.channels.graph import Graph
@@ -10,7 +10,7 @@ EQUAL = 1e-3
 
 
 def difference(wiring: Wiring, nccl: Graph, best: Graph, load: float) -> str:
-    """One sentence. `load`: the greatest share of its capacity that a link carries of NCCL's channels."""
+    """One sentence. `load`: the highest load of a link by NCCL's channels, as a share of its capacity."""
     theirs, ours = _speed(nccl), _speed(best)
     return (
         f"NCCL uses {len(nccl.channels)} x {theirs:g} GB/s: {_reason(wiring, nccl, best, load)}; {_found(best, ours)}"
@@ -22,18 +22,18 @@ def _reason(wiring: Wiring, nccl: Graph, best: Graph, load: float) -> str:
     if speed <= GAVE_UP * (1 + EQUAL):
         return "it found no channels at any speed of its table and gave up"
     if load > 1 + EQUAL:
-        return f"these load a link with {load:.3g} times what it has"
+        return f"these load a link to {load:.3g} times its bandwidth"
     if count != len(best.channels) and count * speed >= len(best.channels) * _speed(best) * (1 - EQUAL):
-        return "ring and tree run on one number of channels, and this is the one at which they carry most"
+        return "ring and tree use the same number of channels, and this one carries the most"
     if count * speed / load >= len(best.channels) * _speed(best) * (1 - EQUAL):
         return f"the same channels carry {speed / load:.4g} each, but its table of speeds has {_next(wiring, speed)}"
     if best.cross_nic and not nccl.cross_nic:
-        return "it lets each leave by the NIC it came in by"
+        return "each leaves by the NIC it enters by"
     if wiring.native.switched:
-        return "with an NVSwitch it tries each GPU's neighbours by number alone, at the speeds of its table"
+        return "with an NVSwitch it tries neighbouring GPU numbers only, at the speeds of its table"
     if nccl.same_channels and not best.same_channels and count > 1:
         return "it repeats one order of the GPUs"
-    return f"it takes channels one after the other at a speed of its table ({_next(wiring, speed)})"
+    return f"it adds channels one by one at a speed of its table ({_next(wiring, speed)})"
 
 
 def _found(best: Graph, speed: float) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 class Edge:
     """From rank `source` to rank `target` of the whole job.
 
-    `nets`: the NIC that it leaves by and the one that it comes in by, by dev number; None within a node. `leaves_rail`:
-    those are of different rails (`Member.rail`).
+    `nets`: the NIC that it leaves by and the one that it enters by, by dev number; None within a node. `leaves_rail`:
+    these are on different rails (`Member.rail`).
     """
 
     source: int
@@ -18,6 +18,6 @@ class Edge:
     leaves_rail: bool = False
 
     def reversed(self) -> "Edge":
-        """The step back, by the same NICs."""
+        """The reverse step, by the same NICs."""
         nets = self.nets and (self.nets[1], self.nets[0])
         return Edge(source=self.target, target=self.source, nets=nets, leaves_rail=self.leaves_rail)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which channels run, of those that were found: NCCL's doublings and limits (`ncclTopoPostset`, src/graph/connect.cc).
+"""The channels that run, of those found: NCCL's doublings and limits (`ncclTopoPostset`, src/graph/connect.cc).
 
-Every channel runs twice, once with each tree of the pair; GPUs since sm 90 that are fast within a node and leave it
-twice as often again; NCCL_MAX_NCHANNELS cuts, and NCCL_MIN_NCHANNELS repeats from the first one on.
+Every channel runs twice, once with each tree of the pair; on GPUs from sm 90 on, fast channels within a node that leave
+it run twice as often again; NCCL_MAX_NCHANNELS cuts, and NCCL_MIN_NCHANNELS repeats from the first one on.
 """
 
 from railgauge.topo.nccl.settings.steering import NCCL_CHANNELS, Steering

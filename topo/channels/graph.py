@@ -11,7 +11,7 @@ MAX_CHANNELS = 32  # the most that NCCL's ring and tree use
 
 
 class Policy(StrEnum):
-    """Whose channels a search answers with: the best there are, or those that NCCL would choose."""
+    """Which channels a search returns: the best found, or NCCL's choice."""
 
     BEST = "best"
     NCCL = "nccl"
@@ -21,7 +21,7 @@ class Policy(StrEnum):
 class Bound:
     """No set of channels carries more than `gb_per_s`; `why` names what limits.
 
-    The proof: `weights` gives links [from, to, weight >= 0] such that any channel there could be weighs at least 1, and
+    The proof: `weights` gives links [from, to, weight >= 0] such that every possible channel weighs at least 1, and
     weight x capacity adds up to the bound.
     """
 
@@ -42,8 +42,8 @@ class Channel:
 class Graph:
     """Channels of one pattern, all of one speed.
 
-    Speeds are GB/s a channel, types are path types, latency_inter is in us. `bound` is None where none was computed,
-    `difference` says in a sentence why these are not NCCL's channels, where they are not.
+    Speeds are GB/s per channel, types are path types, latency_inter is in us. `bound` is None if not computed,
+    `difference` says in a sentence why these are not NCCL's channels, if they differ.
     """
 
     pattern: int
@@ -69,7 +69,7 @@ class Graph:
 class Graphs:
     """Ring and tree of a node. `others` keeps further graphs of a file (NVLS, CollNet) as they were.
 
-    None stands for none.
+    None if there are none.
     """
 
     ring: Graph

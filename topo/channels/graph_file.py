@@ -2,9 +2,9 @@
 """graph.txt: NCCL's graph XML, version 1 (NCCL_GRAPH_DUMP_FILE writes it, NCCL_GRAPH_FILE reads it).
 
 Format: `ncclTopoGetXmlFromGraph` and `ncclTopoGetGraphFromXml` of NCCL's src/graph/search.cc. A <gpu> or <net> is named
-by its dev number with the number of its host in the highest byte, as `%#lx`. Host ranks stand where GPUs would, by
-their rank. The `rank` that NCCL 2.30 writes beside dev is left out, as by NCCL before: it wins over dev, so that a file
-with it serves one node of a job alone.
+by its dev number with the number of its host in the highest byte, as `%#lx`. Host ranks take the place of GPUs, by
+rank. The `rank` that NCCL 2.30 writes beside dev is omitted, as by older NCCL: it overrides dev, so that a file with it
+works on one node of a job only.
 """
 
 import re
@@ -30,8 +30,18 @@ from railgauge.topo.xml.text import parse, read_file, write
 
 VERSION = "1"  # NCCL_GRAPH_XML_VERSION
 RING_ID, TREE_ID = 0, 1
-EMPTY = ((4, COLLNET_DIRECT), (2, TREE), (3, NVLS))  # id and pattern of the graphs that NCCL dumps although it has none
-LOADED_TYPES = ("LOC", "NVL", "NVB", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")  # kvDictLinkType: all that NCCL loads
+EMPTY = ((4, COLLNET_DIRECT), (2, TREE), (3, NVLS))  # id and pattern of graphs that NCCL dumps although they are empty
+LOADED_TYPES = (
+    "LOC",
+    "NVL",
+    "NVB",
+    "PIX",
+    "PXB",
+    "P2C",
+    "PXN",
+    "PHB",
+    "SYS",
+)  # kvDictLinkType: the types that NCCL loads
 DEV = re.compile(r"\s*(?:0[xX])?0*([0-9a-fA-F]+)\s*")
 MOST_DIGITS = 16  # of 64 bits
 TREES = (BALANCED_TREE, SPLIT_TREE, TREE)
@@ -47,7 +57,7 @@ def dumps(graphs: Graphs, system: System) -> str:
 def load(path: str, system: System, ranks: Sequence[Node] | None = None) -> Graphs:
     """Read a graph file for that System; InputError with path and line when it is unreadable or does not fit.
 
-    `ranks`: those that each channel visits, where NCCL takes the System's parts for nodes; else all.
+    `ranks`: those that each channel visits if NCCL splits the System into nodes; else all.
     """
     return _Reading(system, path, ranks).graphs(read_file(path, "graphs"))
 
@@ -99,13 +109,13 @@ def _channel(channel: Channel, system: System) -> Element:
 
 
 def _loaded(path_type: str) -> str:
-    """The type, or the nearest further one that NCCL loads: it refuses C2C, NET and DIS, and writes none of them."""
+    """The type, or the nearest further one that NCCL loads: it rejects C2C, NET and DIS, and writes none of them."""
     further = PATH_TYPES[PATH_TYPES.index(path_type) :]
     return next((one for one in further if one in LOADED_TYPES), LOADED_TYPES[-1])
 
 
 def dev_of(element: Element, path: str | None) -> int:
-    """The dev of a <gpu> or <net>: hexadecimal with or without 0x, as NCCL reads it; InputError when it is none."""
+    """The dev of a <gpu> or <net>: hexadecimal with or without 0x, as NCCL reads it; InputError for other text."""
     text = element.require("dev", path)
     found = DEV.fullmatch(text)
     if found is None:
@@ -131,10 +141,10 @@ class _Reading:
     def graphs(self, root: Element) -> Graphs:
         """Ring and tree; a file without a tree gets one on the ring's channels."""
         if root.get("version") != VERSION:
-            raise InputError(f"graph version is {root.get('version')!r}, wanted {VERSION!r}", self._path, root.line)
+            raise InputError(f"graph version is {root.get('version')!r}, expected {VERSION!r}", self._path, root.line)
         found = {graph.integer("id", self._path): graph for graph in root.all("graph")}
         if RING_ID not in found:
-            raise InputError('holds no ring (<graph id="0">)', self._path, root.line)
+            raise InputError('has no ring (<graph id="0">)', self._path, root.line)
         ring = self._graph(found[RING_ID], self._pattern(found[RING_ID], (RING,)))
         own = found.get(TREE_ID)
         tree = self._graph(own or found[RING_ID], self._pattern(own, TREES) if own else BALANCED_TREE)
@@ -146,7 +156,7 @@ class _Reading:
         pattern = graph.integer("pattern", self._path, known[0])
         if pattern not in known:
             wanted = " or ".join(map(str, known))
-            raise InputError(f"pattern is {pattern}, wanted {wanted} for this graph", self._path, graph.line)
+            raise InputError(f"pattern is {pattern}, expected {wanted} for this graph", self._path, graph.line)
         return pattern
 
     def _graph(self, graph: Element, pattern: int) -> Graph:
@@ -155,9 +165,11 @@ class _Reading:
         if not channels:
             raise InputError("the graph has no channel", self._path, graph.line)
         if count != len(channels):
-            raise InputError(f"nchannels is {count}, but there are {len(channels)}", self._path, graph.line)
+            raise InputError(
+                f"nchannels is {count}, but the graph has {len(channels)} channels", self._path, graph.line
+            )
         if count > MAX_CHANNELS:
-            raise InputError(f"holds {count} channels: NCCL has room for {MAX_CHANNELS}", self._path, graph.line)
+            raise InputError(f"has {count} channels: NCCL has at most {MAX_CHANNELS}", self._path, graph.line)
         return Graph(
             pattern=pattern,
             cross_nic=graph.integer("crossnic", self._path, 0),
@@ -196,10 +208,12 @@ class _Reading:
             ranks.append(rank)
         missing = sorted(set(self._ranks.values()) - set(ranks))
         if missing:
-            raise InputError(f"the channel lacks rank {', '.join(map(str, missing))}", self._path, channel.line)
+            raise InputError(f"the channel has no rank {', '.join(map(str, missing))}", self._path, channel.line)
         nets = [self._known(net, self._nets) for net in channel.all("net")]
         if len(nets) not in (0, 2):
-            raise InputError(f"the channel has {len(nets)} <net>, wanted none or in and out", self._path, channel.line)
+            raise InputError(
+                f"the channel has {len(nets)} <net>, expected none or in and out", self._path, channel.line
+            )
         return Channel(ranks=tuple(ranks), nets=tuple(nets))
 
     def _known(self, element: Element, numbers: dict[int, int]) -> int:
@@ -207,6 +221,6 @@ class _Reading:
         if dev not in numbers:
             known = ", ".join(f"{number:#x}" for number in sorted(numbers)) or "none"
             raise InputError(
-                f"<{element.name}> dev {dev:#x} is not of this machine ({known})", self._path, element.line
+                f"<{element.name}> dev {dev:#x} is not on this machine ({known})", self._path, element.line
             )
         return numbers[dev]

@@ -10,9 +10,9 @@ from railgauge.topo.nccl.paths.paths import Paths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """`ranks` in the System's order, on the ways of `table`.
+    """`ranks` in the System's order, on the paths of `table`.
 
-    `leaves`: channels come in and leave by NICs, as one of several nodes or as the part of one that NCCL cut off
+    `leaves`: channels enter and leave by NICs, as one of several nodes or as a part of a node that NCCL split
     (`ncclTopoTrimSystem`, src/graph/topo.cc).
     """
 
@@ -25,7 +25,7 @@ class Group:
 def group_of(system: System, table: Paths, nodes: int) -> Group:
     """The group of one of `nodes` equal nodes; UnavailableError for a System without ranks."""
     if not system.ranks:
-        raise UnavailableError("there is no GPU to plan for: --ranks N --device cpu plans ranks on host memory")
+        raise UnavailableError("no GPU to plan for: use --ranks N --device cpu to plan ranks in host memory")
     host = system.ranks[0].kind is NodeKind.HOST
     ranks = system.ranks if host else tuple(gpu for gpu in system.gpus if gpu.id in table.kept)
     return Group(system=system, table=table, ranks=ranks, leaves=nodes > 1 or len(ranks) < len(system.ranks))

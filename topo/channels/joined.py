@@ -13,7 +13,7 @@ from railgauge.topo.channels.graph import Graph, Graphs
 from railgauge.topo.channels.joined_nics import SharedNic, shared_nics
 from railgauge.topo.channels.joined_ring import JoinedRing, join_ring
 from railgauge.topo.channels.joined_tree import JoinedTree, join_trees
-from railgauge.topo.channels.member import Member, seated
+from railgauge.topo.channels.member import Member, placed
 from railgauge.topo.nccl.graph.model import PATH_TYPES, System
 from railgauge.topo.nccl.settings.steering import Steering
 
@@ -22,9 +22,9 @@ DEFAULTS = Steering()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreed:
-    """What all nodes can do with one pattern: the least speeds (GB/s a channel), the furthest path types.
+    """What all nodes support for one pattern: the lowest speeds (GB/s per channel), the furthest path types.
 
-    cross_nic is the greatest; same_channels is 1 only where it is on every node.
+    cross_nic is the highest; same_channels is 1 only if it is on every node.
     """
 
     cross_nic: int
@@ -35,7 +35,7 @@ class Agreed:
     gb_per_s_inter: float
 
     def speed(self, nodes: int) -> float:
-        """GB/s of a channel over so many nodes."""
+        """GB/s of a channel over that number of nodes."""
         return self.gb_per_s_intra if nodes == 1 else min(self.gb_per_s_intra, self.gb_per_s_inter)
 
 
@@ -61,7 +61,7 @@ class Joined:
 
     @property
     def gb_per_s(self) -> float:
-        """GB/s of all rings together; where a NIC is overfull, all wait for those that share it."""
+        """GB/s of all rings together; if a NIC is overloaded, all wait for the rings that share it."""
         speed = self.ring.speed(len(self.members))
         return len(self.rings) * speed / max([1.0, *(nic.share for nic in self.shared_nics)])
 
@@ -73,9 +73,9 @@ class Joined:
 def join(nodes: Iterable[tuple[str, System, Graphs]], steering: Steering = DEFAULTS) -> Joined:
     """Join nodes, each with a name, its System and its own graphs; its ranks follow those of the node before.
 
-    UsageError where the channels of a node do not hold all its ranks, or have no NIC although there are several nodes.
+    UsageError if the channels of a node lack some of its ranks, or have no NIC with several nodes.
     """
-    members = seated(nodes)
+    members = placed(nodes)
     rings, trees = [member.graphs.ring for member in members], [member.graphs.tree for member in members]
     channels = min(len(graph.channels) for graph in (*rings, *trees))
     ring = _agreed(rings)

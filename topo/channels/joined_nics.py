@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NICs by which more joined rings leave or enter a node than channels of its own do.
+"""NICs with more joined rings than the node's own channels give them.
 
-Where channels cross NICs in pairs (crossNic 2) every second node takes the ranks of a pair's other channel, but the
-NICs of its own number (`ncclTopoPostset` and `ncclTopoGetNetDev` of NCCL): a pair whose ranks and NICs do not mirror
-then leaves or enters twice by one of them.
+If channels cross NICs in pairs (crossNic 2), every second node uses the ranks of the pair's other channel, but the NICs
+of its own number (`ncclTopoPostset` and `ncclTopoGetNetDev` of NCCL): a pair whose ranks and NICs do not mirror each
+other then uses one NIC twice.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from railgauge.topo.nccl.graph.model import LinkKind, NodeKind, System
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedNic:
-    """So many `rings` leave a node by a NIC, or come in, and load its wire with `share` of what it has (1: full)."""
+    """The number of `rings` that leave or enter a node by a NIC, and its load (`share`, 1: full)."""
 
     node: int
     dev: int
@@ -28,7 +28,7 @@ class SharedNic:
 
 
 def shared_nics(members: Sequence[Member], rings: Sequence[JoinedRing], gb_per_s: float) -> tuple[SharedNic, ...]:
-    """The NICs that have more rings, of some GB/s each, than their node's own channels gave them; the fullest first."""
+    """The NICs with more rings than their node's own channels give them, fullest first; GB/s per ring."""
     node_of = [place for place, member in enumerate(members) for _ in range(member.size)]
     used: Counter[tuple[int, int, bool]] = Counter()
     for edge in (edge for ring in rings for edge in ring.edges):
@@ -48,13 +48,13 @@ def shared_nics(members: Sequence[Member], rings: Sequence[JoinedRing], gb_per_s
 
 
 def _own(member: Member, count: int) -> Counter[tuple[int, bool]]:
-    """How many of a node's first channels come in by each NIC, and leave by it."""
+    """How many of a node's first channels enter by each NIC, and leave by it."""
     nets = [channel.nets for channel in member.graphs.ring.channels[:count] if channel.nets]
     return Counter([(pair[0], False) for pair in nets] + [(pair[-1], True) for pair in nets])
 
 
 def _wires(system: System) -> dict[int, float]:
-    """What the wire of each NIC carries, by dev number."""
+    """The bandwidth of each NIC in GB/s, by dev number."""
     return {
         dev_number(node): link.gb_per_s
         for link in system.links

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A channel's ring over all nodes: each node's ranks in its own order, the last of one to the first of the next.
 
-`connectRings` of NCCL's src/graph/connect.cc. Where a node crosses NICs only if that is better (crossNic 2), its
-channels come in pairs that enter where the other leaves, and every second node takes them the other way around
+`connectRings` of NCCL's src/graph/connect.cc. If a node crosses NICs only where that is better (crossNic 2),
+its channels come in pairs that enter where the other leaves, and every second node swaps them
 (`ncclTopoPostset`): so a ring stays on its rail.
 """
 
@@ -17,14 +17,14 @@ from railgauge.topo.nccl.settings.steering import CROSS_IF_BETTER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedRing:
-    """All ranks in ring order, from the first node's on, and the step that leaves each; none for one rank alone."""
+    """All ranks in ring order, from the first node on, and the step that leaves each; none for one rank alone."""
 
     ranks: tuple[int, ...]
     edges: tuple[Edge, ...]
 
 
 def join_ring(members: tuple[Member, ...], number: int, channels: int) -> JoinedRing:
-    """The ring of channel `number`, of `channels` that all nodes have."""
+    """The ring of channel `number`, of `channels` on every node."""
     parts = [(member, member.ranks(_channel(member, place, number, channels))) for place, member in enumerate(members)]
     ranks = tuple(rank for _, part in parts for rank in part)
     return JoinedRing(ranks=ranks, edges=tuple(_edges(parts, number)) if len(ranks) > 1 else ())

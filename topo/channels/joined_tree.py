@@ -60,7 +60,7 @@ def _ranks(member: Member, number: int) -> tuple[int, ...]:
 
 
 def _arms(member: Member, number: int) -> tuple[int, int]:
-    """The ranks of a node below which its lower and its higher child node hang."""
+    """The ranks of a node that are parents of its lower and its higher child node."""
     ranks, pattern = _ranks(member, number), member.graphs.tree.pattern
     if len(ranks) == 1 or pattern == TREE:
         return ranks[0], ranks[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the channels of a graph load each link with, and which of their steps have no way.
+"""The load of each link by the channels of a graph, and the steps without a path.
 
-A ring goes around, or from its NIC in to its NIC out; a tree runs down its chain, and what comes in goes out again from
+A ring goes around, or from its NIC in to its NIC out; a tree runs down its chain, and incoming data leaves again from
 the first rank (tree), the second (split tree) or half from each (balanced tree): `ncclTopoSearchRecGpu` of NCCL's
 src/graph/search.cc.
 """
@@ -23,20 +23,20 @@ ROUNDING = 1e-3  # GB/s a channel: NCCL's search rounds to thousandths (SUB_ROUN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkLoad:
-    """A link and the GB/s that channels put on it."""
+    """A link and its load by channels, in GB/s."""
 
     link: Link
     gb_per_s: float
 
     @property
     def share(self) -> float:
-        """Of what it carries; 1 is full."""
+        """The load as a share of the bandwidth; 1 is full."""
         return self.gb_per_s / self.link.gb_per_s if self.link.gb_per_s else float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A way from one end to another that carries some GB/s."""
+    """A step from one end to another with its GB/s."""
 
     source: Node
     target: Node
@@ -44,19 +44,19 @@ class Step:
 
 
 def loads(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
-    """What the channels of a graph put on links, the fullest first."""
+    """The loads of links by the channels of a graph, fullest first."""
     every = (step for channel in graph.channels for step in steps(group, graph, channel))
     return carried(group.system, group.table, every)
 
 
 def overloaded(group: Group, graph: Graph) -> tuple[LinkLoad, ...]:
-    """The links on which the channels of a graph put more than they carry, the fullest first."""
+    """The links that the channels of a graph overload, fullest first."""
     slack = ROUNDING * len(graph.channels)
     return tuple(load for load in loads(group, graph) if load.gb_per_s > load.link.gb_per_s + slack)
 
 
 def alike(loads: Iterable[LinkLoad]) -> list[list[LinkLoad]]:
-    """The loads by kind of link, load and capacity: those that differ by their ends alone together."""
+    """The loads grouped by kind of link, load and capacity: links that differ in their ends only are together."""
     groups: dict[tuple[LinkKind, float, float], list[LinkLoad]] = {}
     for load in loads:
         key = (load.link.kind, round(load.gb_per_s, 3), round(load.link.gb_per_s, 3))
@@ -65,7 +65,7 @@ def alike(loads: Iterable[LinkLoad]) -> list[list[LinkLoad]]:
 
 
 def carried(system: System, table: Paths, steps: Iterable[Step]) -> tuple[LinkLoad, ...]:
-    """What steps put on links, the fullest first; a step without a way puts nothing anywhere."""
+    """The loads of links by steps, fullest first; a step without a path loads nothing."""
     total: dict[Link, float] = {}
     for step in steps:
         path = table.get(step.source.id, step.target.id)
@@ -77,7 +77,7 @@ def carried(system: System, table: Paths, steps: Iterable[Step]) -> tuple[LinkLo
 
 
 def _on_ports(system: System, total: dict[Link, float]) -> dict[Link, float]:
-    """What the wires of NICs carry: those of one port share what it has (`ncclTopoSearchRecNet`)."""
+    """The bandwidth of NICs; NICs on one port share it (`ncclTopoSearchRecNet`)."""
     ports: dict[tuple[int | None, int | None, bool], list[Link]] = {}
     for link in system.links:
         if link.kind is LinkKind.NET:
@@ -88,12 +88,12 @@ def _on_ports(system: System, total: dict[Link, float]) -> dict[Link, float]:
 
 
 def is_open(group: Group, step: Step) -> bool:
-    """Whether there is no way for a step."""
+    """Whether a step has no path."""
     return group.table.get(step.source.id, step.target.id).type == "DIS"
 
 
 def steps(group: Group, graph: Graph, channel: Channel) -> Iterator[Step]:
-    """The steps of a channel between ranks, and from and to NICs where channels leave the group and it has some."""
+    """The steps of a channel between ranks, and from and to NICs if channels leave the group and it has NICs."""
     ranks = [group.system.ranks[rank] for rank in channel.ranks]
     for a, b in pairwise(ranks):
         yield Step(source=a, target=b, gb_per_s=graph.gb_per_s_intra)
@@ -108,7 +108,7 @@ def steps(group: Group, graph: Graph, channel: Channel) -> Iterator[Step]:
 
 
 def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
-    """The ranks from which a channel leaves the node, and what share of it."""
+    """The ranks from which a channel leaves the node, and the share of each."""
     if len(ranks) == 1 or pattern == TREE:
         return [(ranks[0], 1.0)]
     if pattern == BALANCED_TREE:
@@ -117,7 +117,7 @@ def _leaving(pattern: int, ranks: list[Node]) -> list[tuple[Node, float]]:
 
 
 def named(group: Sequence[LinkLoad]) -> str:
-    """The kind of links alike, the first few of them, and how many more there are."""
+    """The kind of equal links, the first few of them, and the number of the rest."""
     names = ", ".join(f"{load.link.source} -> {load.link.target}" for load in group[:MOST_NAMED])
     more = f", and {len(group) - MOST_NAMED} more" if len(group) > MOST_NAMED else ""
     return f"{group[0].link.kind} {names}{more}"

@@ -26,7 +26,7 @@ class Member:
 
     @property
     def size(self) -> int:
-        """How many ranks it has."""
+        """The number of its ranks."""
         return len(self.system.ranks)
 
     def ranks(self, channel: Channel) -> tuple[int, ...]:
@@ -34,7 +34,7 @@ class Member:
         return tuple(self.first_rank + rank for rank in channel.ranks)
 
     def nic(self, graph: Graph, number: int, rank: int) -> int:
-        """The NIC by which a rank of the job leaves or comes in on a channel.
+        """The NIC by which a rank of the job leaves or enters on a channel.
 
         That is the channel's first NIC for its first rank and its last one for any other (`ncclTopoGetNetDev`).
         """
@@ -49,10 +49,10 @@ class Member:
         return self._used.index(dev)
 
 
-def seated(nodes: Iterable[tuple[str, System, Graphs]]) -> tuple[Member, ...]:
-    """The members of a job, their ranks one node's after the other's.
+def placed(nodes: Iterable[tuple[str, System, Graphs]]) -> tuple[Member, ...]:
+    """The members of a job; ranks are numbered node by node.
 
-    UsageError where a node's channels do not hold all its ranks, or have no NIC although there are several nodes.
+    UsageError if a node's channels lack some of its ranks, or have no NIC with several nodes.
     """
     members: list[Member] = []
     for name, system, graphs in nodes:
@@ -67,11 +67,11 @@ def _check(member: Member, *, several: bool) -> None:
     for channel in (*member.graphs.ring.channels, *member.graphs.tree.channels):
         if sorted(channel.ranks) != list(range(member.size)):
             raise UsageError(
-                f"{member.name}: its channels hold {len(channel.ranks)} of its {member.size} ranks, since NCCL takes "
-                "its parts for nodes of their own: give a topology of each part as a node"
+                f"{member.name}: its channels have {len(channel.ranks)} of its {member.size} ranks, because NCCL "
+                "splits the node: give a topology file of each part as a node"
             )
         if several and not channel.nets:
-            raise UsageError(f"{member.name}: its channels have no NICs: search them as one of several nodes")
+            raise UsageError(f"{member.name}: its channels have no NICs: search them with --nodes 2 or more")
 
 
 def edge(members: tuple[Member, Member], graphs: tuple[Graph, Graph], number: int, ends: tuple[int, int]) -> Edge:

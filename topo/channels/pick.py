@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best GPUs for a job on a shared machine.
 
-Of all subsets of the free GPUs: the most ring bandwidth, then the nearest NICs, then the least harm to the rest: most
-ring bandwidth left, and the fewest other GPUs that share a NIC or a NUMA node with the job.
+Of all subsets of the free GPUs: the most ring bandwidth, then the nearest NICs, then the best rest: most ring
+bandwidth left, and the fewest other GPUs that share a NIC or a NUMA node with the job.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
-from railgauge.topo.channels.gpu_kinship import Kinship
+from railgauge.topo.channels.gpu_affinity import GpuAffinity
 from railgauge.topo.channels.ring_limit import ring_limit
 from railgauge.topo.channels.search import search
 from railgauge.topo.errors import UnavailableError, UsageError
@@ -21,17 +21,17 @@ from railgauge.topo.nccl.paths.paths import Paths, paths
 from railgauge.topo.nccl.settings.steering import Steering
 from railgauge.topo.xml.topology import Topology
 
-SEARCHES = 16  # subsets whose channels are searched; of more subsets, one of each kind is looked at
+SEARCHES = 16  # subsets whose channels are searched; of more subsets, one of each kind is
 MOST_SUBSETS = 20_000  # 8 of 16 are 12,870; 20 of 72 would be 10 ** 17
-DIGITS = 3  # of a speed that count
+DIGITS = 3  # significant digits of a speed
 DEFAULTS = Steering()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A subset of the free GPUs, by number, and what speaks for it.
+    """A subset of the free GPUs, by number, and its merits.
 
-    `ring_gb_per_s` of all its ring channels (None: one GPU has no ring), `limit_gb_per_s` what no channels exceed,
+    `ring_gb_per_s` of all its ring channels (None: one GPU has no ring), `limit_gb_per_s` the upper bound,
     `net_types` the path types to each GPU's nearest NIC, `left` the GPUs that stay free, `left_limit_gb_per_s` the
     limit on a ring over those, `shared` how many pairs of a GPU in it and another share a NIC or a NUMA node.
     """
@@ -49,8 +49,8 @@ class Choice:
 class Pick:
     """The best choice, and the next best of those that were searched.
 
-    `left_ring_gb_per_s`: the rings over the GPUs that stay free, None for fewer than two. `subsets` there are in all,
-    and so many were `searched`.
+    `left_ring_gb_per_s`: the rings over the GPUs that stay free, None for fewer than two. `subsets`: number in all,
+    `searched`: number searched.
     """
 
     best: Choice
@@ -72,7 +72,7 @@ def pick(
 ) -> Pick:
     """The best `count` GPUs of a machine besides the `busy` ones, for a job of one of `nodes` equal nodes.
 
-    UsageError when fewer are free, or the file holds several hosts; UnavailableError without GPUs or a way between.
+    UsageError if fewer are free, or the file has several hosts; UnavailableError without GPUs or a path between them.
     """
     picking = _Picking(topology, nodes, steering, p2p, denied)
     free = picking.free(count, {gpu.id for gpu in busy})
@@ -100,7 +100,7 @@ def _merit(choice: Choice) -> tuple[float, ...]:
 
 
 def _promise(choice: Choice) -> tuple[float, ...]:
-    """What a choice could be at best: less than another's merit means that it is still in the race."""
+    """The best merit a choice can have; while it is less than another's merit, the choice may still win."""
     return _key(choice, choice.limit_gb_per_s)
 
 
@@ -112,7 +112,7 @@ def _key(choice: Choice, ring: float | None) -> tuple[float, ...]:
 
 
 def _rank(gb_per_s: float | None) -> float:
-    """A speed to DIGITS, so that those which differ by the rounding of a channel's speed alone are equal."""
+    """A speed rounded to DIGITS, so that rounding of a channel's speed makes no difference."""
     return 0.0 if gb_per_s is None else float(f"{gb_per_s:.{DIGITS}g}")
 
 
@@ -122,7 +122,7 @@ def same(one: float | None, other: float | None) -> bool:
 
 
 class _Picking:
-    """The machine, and what its subsets come to."""
+    """The machine, and the merits of its subsets."""
 
     def __init__(
         self, topology: Topology, nodes: int, steering: Steering, p2p: bool, denied: frozenset[tuple[str, str]]
@@ -132,7 +132,7 @@ class _Picking:
         system = build_system(topology)
         self._gpus = system.gpus
         self._at = {gpu.id: 1 << i for i, gpu in enumerate(self._gpus)}
-        self._kinship = Kinship(system, self._paths(system))
+        self._affinity = GpuAffinity(system, self._paths(system))
 
     def _paths(self, system: System) -> Paths:
         return paths(system, p2p=self._p2p, levels=self._steering.levels, denied=self._denied)
@@ -140,27 +140,27 @@ class _Picking:
     def free(self, count: int, busy: set[str]) -> tuple[Node, ...]:
         """The GPUs to choose from, by number."""
         if not self._gpus:
-            raise UnavailableError("there is no GPU to pick from on this machine: --from names another one")
+            raise UnavailableError("no GPU to pick from on this machine: use --from to name another one")
         if len({gpu.system for gpu in self._gpus}) > 1:
-            raise UsageError("the file holds GPUs of several hosts; pick chooses on one: name a file of that host")
+            raise UsageError("the file has GPUs of several hosts, but pick works on one: give a file of that host")
         free = tuple(sorted((gpu for gpu in self._gpus if gpu.id not in busy), key=lambda gpu: gpu.dev or 0))
         if not 1 <= count <= len(free):
             names = " ".join(f"GPU{gpu.dev}" for gpu in free) or "none"
-            raise UsageError(f"-n is {count}, but {len(free)} of {len(self._gpus)} GPUs are free: {names}")
+            raise UsageError(f"-n {count}: only {len(free)} of {len(self._gpus)} GPUs are free: {names}")
         if comb(len(free), count) > MOST_SUBSETS:
             raise UsageError(
-                f"{len(free)} GPUs have more than {MOST_SUBSETS} subsets of {count}: leave some out by --busy"
+                f"{len(free)} GPUs have more than {MOST_SUBSETS} subsets of {count}: exclude some with --busy"
             )
         return free
 
     def candidates(self, free: tuple[Node, ...], count: int) -> list[Choice]:
-        """All subsets; when they are more than can be searched, the first of each kind."""
+        """All subsets; if they are too many to search, the first of each kind."""
         subsets = list(combinations(free, count))
         whole = self._bits(free)
         if len(subsets) > SEARCHES:
             kinds: dict[object, tuple[Node, ...]] = {}
             for subset in subsets:
-                kinds.setdefault(self._kinship.kind(self._bits(subset), whole), subset)
+                kinds.setdefault(self._affinity.kind(self._bits(subset), whole), subset)
             subsets = list(kinds.values())
         return [self._candidate(subset, free) for subset in subsets]
 
@@ -170,10 +170,10 @@ class _Picking:
             gpus=gpus,
             ring_gb_per_s=None,
             limit_gb_per_s=self._limit(gpus, self._nodes),
-            net_types=tuple(kind for gpu in gpus if (kind := self._kinship.net_type(gpu))),
+            net_types=tuple(kind for gpu in gpus if (kind := self._affinity.net_type(gpu))),
             left=left,
             left_limit_gb_per_s=self._limit(left, 1),
-            shared=self._kinship.shared(self._bits(gpus)),
+            shared=self._affinity.shared(self._bits(gpus)),
         )
 
     def _limit(self, gpus: Sequence[Node], nodes: int) -> float | None:
@@ -184,11 +184,11 @@ class _Picking:
         return ring_limit(system, self._paths(system), nodes)
 
     def searched(self, choice: Choice) -> Choice:
-        """The choice with its rings searched; 0 GB/s where there are none."""
+        """The choice with its rings searched; 0 GB/s without rings."""
         return replace(choice, ring_gb_per_s=self.ring_or_none(choice.gpus, self._nodes))
 
     def ring_or_none(self, gpus: Sequence[Node], nodes: int) -> float | None:
-        """GB/s of the rings over some GPUs; 0 where there are none, None for one GPU alone."""
+        """GB/s of the rings over some GPUs; 0 without rings, None for one GPU alone."""
         if len(gpus) + nodes <= 2:
             return None
         try:
@@ -197,7 +197,7 @@ class _Picking:
             return 0.0
 
     def ring(self, gpus: Sequence[Node], nodes: int | None = None) -> float:
-        """GB/s of the rings over some GPUs; UnavailableError, saying why, where there are none."""
+        """GB/s of the rings over some GPUs; UnavailableError with the reason without rings."""
         system = build_system(with_gpus(self._topology, gpus))
         asked = nodes or self._nodes
         found = search(system, nodes=asked, steering=self._steering, p2p=self._p2p, denied=self._denied).ring

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quick limit on the rings over the GPUs of a System, to tell which of many machines deserve a search.
+"""A quick limit on the rings over the GPUs of a System, to decide which of many subsets deserve a search.
 
 Every ring leaves and enters each GPU, and crosses each cut between the GPUs. Only cuts of a single link are tried; the
 search itself proves tighter bounds.
@@ -17,7 +17,7 @@ UNLIMITED = float("inf")
 
 
 class Way(NamedTuple):
-    """A route: its first and last wire (None where it has none), and the GB/s that a ring could have on each link."""
+    """A route: its first and last link (None without one), and the GB/s that a ring could have on each link."""
 
     first: Link | None
     last: Link | None
@@ -58,7 +58,7 @@ def _way(system: System, table: Paths, source: Node, target: Node) -> Way:
 
 
 def _carried(ways: Iterable[Way]) -> tuple[float, float]:
-    """GB/s that ways carry together by their first wires, and by their last: ways share a wire."""
+    """GB/s of all routes together, by their first links and by their last: routes share links."""
     both = list(ways)
     return _through((way.first, way) for way in both), _through((way.last, way) for way in both)
 
@@ -89,7 +89,7 @@ def _cut(everything: frozenset[str], inside: Ways, *, alone: bool) -> float:
 
 
 def _crossings(inside: Ways) -> dict[Link, tuple[float, dict[str, set[str]]]]:
-    """For each link the most that a ring could have of it, and the GPUs to which each source goes over it."""
+    """For each link the most GB/s that a ring could have on it, and the GPUs that each source reaches over it."""
     crossed: dict[Link, tuple[float, dict[str, set[str]]]] = {}
     for (a, b), way in inside.items():
         for link, speed in way.room.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search of a node's graphs, ring and tree: the best there are, or those that NCCL would choose."""
+"""The search of a node's graphs, ring and tree: the best found, or NCCL's choice."""
 
 from railgauge.topo.channels.best import best_graphs
 from railgauge.topo.channels.graph import Graphs, Policy
@@ -12,7 +12,7 @@ from railgauge.topo.nccl.settings.steering import Steering
 
 DEFAULTS = Steering()
 MOST_GPUS = 144
-"""Twice the GPUs of an NVL72 domain, the largest there is: the time of a search goes with the square, and more."""
+"""Twice the GPUs of an NVL72 domain, the largest one: the search time grows with the square or faster."""
 
 
 def search(
@@ -26,13 +26,13 @@ def search(
 ) -> Graphs:
     """The graphs of one of `nodes` equal nodes. `p2p` False: no peer access between GPUs; `denied`: not for those.
 
-    UnavailableError without ranks, a way between them, or a NIC to leave by, and for more GPUs than any domain has.
+    UnavailableError without ranks, a path between them or a NIC to leave by, and for more than MOST_GPUS GPUs.
     """
     if len(system.gpus) > MOST_GPUS:
-        raise UnavailableError(f"{len(system.gpus)} GPUs: channels are searched for on machines of up to {MOST_GPUS}")
+        raise UnavailableError(f"{len(system.gpus)} GPUs: the search supports up to {MOST_GPUS} per machine")
     wiring = wire_up(system, paths(system, p2p=p2p, levels=steering.levels, denied=denied), nodes)
     if nodes > 1 and not wiring.nets:
-        raise UnavailableError("this machine has no NIC: it cannot be one of several nodes")
+        raise UnavailableError("no NIC: this machine cannot be one of several nodes")
     if policy is Policy.NCCL:
         return nccl_graphs(wiring, steering.cross_nic)
     return best_graphs(wiring, nodes, steering.cross_nic)

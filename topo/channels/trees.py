@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two binary trees over nodes that NCCL 2.30 joins trees by (`ncclGetBtree`, `ncclGetDtree` of src/graph/trees.cc).
 
-In each tree leaves and inner nodes take turns. The second is the first, mirrored for an even number of nodes and
-shifted by one for an odd one, so that each node is inner in at most one of them, but for node 0 of an odd number.
+In each tree leaves and inner nodes alternate. The second is the first, mirrored for an even number of nodes and
+shifted by one for an odd one, so that each node is inner in at most one of them, except node 0 of an odd number.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a node stands in a tree: its parent, None for the root, and its lower and higher child, None without.
+    """The place of a node in a tree: its parent (None for the root), its lower and higher child (None without one).
 
     Lower and higher than itself in number, before the tree is mirrored or shifted: NCCL's child types 0 and 1.
     """
@@ -22,7 +22,7 @@ class Place:
 
 
 def binary_tree(count: int, node: int) -> Place:
-    """The place of `node` in the tree over `count` nodes; the root is 0, and only its higher child is there."""
+    """The place of `node` in the tree over `count` nodes; the root is 0 and has only a higher child."""
     bit = _lowest_bit(count, node)
     if node == 0:
         return Place(parent=None, lower=None, higher=bit >> 1 if count > 1 else None)
@@ -43,7 +43,7 @@ def _lowest_bit(count: int, node: int) -> int:
 
 
 def _within(count: int, node: int, step: int) -> int | None:
-    """The nearest of node + step, node + step/2, ... that there is."""
+    """The nearest existing node of node + step, node + step/2, ..."""
     while step and node + step >= count:
         step >>= 1
     return node + step if step else None

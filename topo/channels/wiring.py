@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the native searches go over (topo/native/wiring.h): the ends, the links, and what each step takes from them."""
+"""Input of the native searches (topo/native/wiring.h): the ends, the links, and the load of each step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from railgauge.topo.nccl.paths.overhead import REVERSE_SHARE, in_small_packets, 
 from railgauge.topo.nccl.paths.path_search import DIS
 from railgauge.topo.nccl.paths.paths import Path, Paths
 
-REVERSE = (0.0, REVERSE_SHARE, 1.0)  # what the native `Reverse` numbers
+REVERSE = (0.0, REVERSE_SHARE, 1.0)  # numbered as in the native `Reverse`
 KIND = {name: number for number, name in enumerate(PATH_TYPES)}
 LinkKey: TypeAlias = tuple[str, str, LinkKind]
-Hop: TypeAlias = tuple[int, int, int]  # link, the link back or -1, what it costs there
+Hop: TypeAlias = tuple[int, int, int]  # link, reverse link or -1, its cost there
 Step: TypeAlias = tuple[int, float, bool, list[Hop]]  # type, GB/s, in small packets, hops
 NetRow: TypeAlias = tuple[int, int, float, float, int, list[int]]  # asic, port, GB/s, us, its GPU, near GPUs
 NO_STEP: Step = (DIS, 0.0, False, [])
@@ -114,7 +114,7 @@ def _pci_links(system: System, rank: Node, numbers: Mapping[LinkKey, int]) -> tu
 
 
 def _way_out(system: System, card: Node) -> float:
-    """All NVLinks of a card together, or its PCI link where that is faster (`getTotalBw`)."""
+    """All NVLinks of a card together, or its PCI link if that is faster (`getTotalBw`)."""
     links = system.links_of(card.id)
     nvlinks = sum(link.gb_per_s for link in links if link.kind is LinkKind.NVL)
     return max([nvlinks, *(link.gb_per_s for link in links if link.kind is LinkKind.PCI)])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two machines, and what an edit of one would change."""
+"""Differences between two machines, and the effect of an edit of one."""

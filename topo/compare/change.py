@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One fact that differs, and the sentence for it; before and after are None where it was absent or unreadable.
+    """One fact that differs, and its sentence; before and after are None if absent or unreadable.
 
     subject: a bus id, "0000:3b:00.0 port 1", "interface eth0", "NUMA node 0", "host", or two ends of a path.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed between two machines, or one machine at two times, in words a person uses; pure, on records.
+"""Changes between two machines, or one machine at two times, in words; pure functions on records.
 
-Things are matched by bus id, else by name, and their facts compared; a change is told once, at the thing that it is
-about. Path types are only told where no change of a thing on the way explains them (path_changes.py).
+Devices are matched by bus id, else by name, and their attributes compared; a change is reported once, at its device.
+Path types are reported only if no change of a device on the path explains them (path_changes.py).
 """
 
 from collections import Counter
@@ -26,35 +26,35 @@ WORDS = {
     "place": "{before} -> {after}",
     "NVLinks": "{before} -> {after} NVLinks",
 }
-SAME_LINK = ("width", "speed", "max width", "max speed")  # both ends of a link tell these
+SAME_LINK = ("width", "speed", "max width", "max speed")  # both ends of a link have these
 INHERITED = ("NUMA node",)
-IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # told only when the other is not
-GDR = ("GDR module", "driver", "open kernel modules", "kernel")  # of the host, and a reason for other paths to NICs
+IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # reported only if the other is not
+GDR = ("GDR module", "driver", "open kernel modules", "kernel")  # of the host; a change may change paths to NICs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """One side: the topology, and the inventory where there is more than a topology file."""
+    """One side: the topology, and the inventory unless it is a topology file."""
 
     topology: Topology
     inventory: Inventory | None = None
 
 
 def diff(before: Described, after: Described, *, same_host: bool = True) -> tuple[Change, ...]:
-    """All changes, by thing. Where one side is a topology file, only what such a file tells is compared.
+    """All changes, by device. If one side is a topology file, only attributes of such files are compared.
 
-    `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, since two machines (or two captures under
-    pseudonyms of different keys) always differ in them.
+    `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, because two machines (or two captures redacted
+    with different keys) always differ in them.
     """
     changes = sheet_changes(*_sheets(before, after), same_host=same_host)
     return (*changes, *path_changes(before.topology, after.topology, touched(changes)))
 
 
 def sheet_changes(old: Iterable[Item], new: Iterable[Item], *, same_host: bool) -> tuple[Change, ...]:
-    """The changes between two sheets, by thing, each told once."""
+    """The changes between the attributes of two machines, by device, each reported once."""
     old, new = tuple(old), tuple(new)
     changes = [change for pair in _pairs(old, new) for change in _changes(*pair, same_host)]
-    return tuple(_told_once(changes, {item.id: item.parent for item in (*old, *new)}))
+    return tuple(_once(changes, {item.id: item.parent for item in (*old, *new)}))
 
 
 def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
@@ -67,7 +67,7 @@ def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tupl
 
 
 def _pairs(old: Iterable[Item], new: Iterable[Item]) -> Iterator[tuple[Item | None, Item | None]]:
-    """Each thing before with itself after: by id, else by its surest name; None where there is none."""
+    """Each device before with itself after: by id, else by its surest name; None without one."""
     here, there = _by_key(old), _by_key(new)
     strays = {key: item for key, item in there.items() if key not in here}
     for key, item in here.items():
@@ -77,7 +77,7 @@ def _pairs(old: Iterable[Item], new: Iterable[Item]) -> Iterator[tuple[Item | No
 
 
 def _by_key(items: Iterable[Item]) -> dict[Key, Item]:
-    """Items by kind, id and, since a file may hold several hosts, which of those with that id it is."""
+    """Devices by kind, id and, because a file may have several hosts, the place among those with that id."""
     found: dict[Key, Item] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for item in items:
@@ -95,7 +95,7 @@ def _changes(item: Item | None, other: Item | None, same_host: bool) -> Iterator
     if item is None or other is None:
         yield from (_presence(one, item is not None) for one in (item, other) if one)
         return
-    if item.id != other.id and item.label != other.label:  # a port moves with its device, which tells it
+    if item.id != other.id and item.label != other.label:  # a port moves with its device, which reports it
         message = f"{item.label} moved: it is now {other.label}"
         yield Change(subject=item.id, what="id", before=item.id, after=other.id, message=message)
     differing = {what for what in item.facts if item.facts[what] != other.facts.get(what, item.facts[what])}
@@ -109,7 +109,7 @@ def _changes(item: Item | None, other: Item | None, same_host: bool) -> Iterator
 
 
 def _is_implied(old: Facts, new: Facts, what: str, differing: set[str]) -> bool:
-    """Whether another fact tells it: one that always does, or what a link runs at when it changed as its limit did."""
+    """Whether another change implies this one: by IMPLIED, or a link's limit that changed like its current value."""
     now = what.removeprefix("max ")
     same = now != what and now in differing and (old[now], new[now]) == (old[what], new[what])
     return same or IMPLIED.get(what) in differing
@@ -127,16 +127,16 @@ def _change(item: Item, what: str, before: str | None, after: str | None) -> Cha
     return Change(subject=item.id, what=what, before=before, after=after, message=message)
 
 
-def _told_once(changes: list[Change], parents: dict[str, str | None]) -> list[Change]:
-    """Without what both ends of a link tell, at the upper end, and what a port and all below it tell, below it."""
-    told = {(change.subject, change.what, change.before, change.after) for change in changes}
-    below = {(parents.get(subject), *rest) for subject, *rest in told}
+def _once(changes: list[Change], parents: dict[str, str | None]) -> list[Change]:
+    """Without repeats: a link's change stays at its lower end, and that of a port and all below it at the port."""
+    reported = {(change.subject, change.what, change.before, change.after) for change in changes}
+    below = {(parents.get(subject), *rest) for subject, *rest in reported}
 
     def is_repeated(change: Change) -> bool:
         fact = (change.what, change.before, change.after)
         if change.what in SAME_LINK:
             return (change.subject, *fact) in below
-        return change.what in INHERITED and (parents.get(change.subject), *fact) in told
+        return change.what in INHERITED and (parents.get(change.subject), *fact) in reported
 
     return [change for change in changes if not is_repeated(change)]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sheet of an inventory: every PCI function, GPU, NIC, port and interface with its facts in words (sheet.py).
+"""The attributes of an inventory: every PCI function, GPU, NIC, port and interface.
 
-Left out is what changes by itself: the speed of a link to a GPU, which falls when the GPU rests, and virtual
-functions, of which only the number is told.
+Volatile ones are left out: the link speed of a GPU, which drops when it is idle, and virtual functions, of which only
+the number is kept.
 """
 
 import posixpath
@@ -25,7 +25,7 @@ SETTINGS = "settings"
 
 
 def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, ...]:
-    """All that an inventory tells, and the host's NUMA nodes."""
+    """The attributes of all devices of an inventory, and of the host's NUMA nodes."""
     functions = [function for function in inventory.pci if function.physfn is None]
     virtual = Counter(function.physfn for function in inventory.pci)
     resting = {bus_id for f in functions if (f.pci_class or "").startswith(DISPLAY) for bus_id in f.path[-2:]}
@@ -40,7 +40,7 @@ def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, 
 
 
 def of_settings(settings: Iterable[Setting]) -> Item:
-    """NCCL's settings as one thing: a machine's where it is one of many alike, a shell's where two are compared."""
+    """NCCL's settings as one entry: for a machine of a cluster, or for the shells of two that are compared."""
     facts: Facts = {one.name: _setting(one) for one in settings}
     return Item(kind=SETTINGS, id=SETTINGS, label="", facts=facts)
 
@@ -152,7 +152,7 @@ def _port(port: RdmaPort) -> Facts:
 
 
 def _gid(gid: Gid) -> str:
-    """Index and RoCE version, which is what NCCL chooses by: "3 v2"."""
+    """Index and RoCE version, by which NCCL chooses: "3 v2"."""
     return f"{gid.index} v{gid.roce_version}" if gid.roce_version else str(gid.index)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path types that differ between two machines though nothing on either path does."""
+"""Path types that differ between two machines although no device on the path does."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -16,7 +16,7 @@ ENDS = (NodeKind.GPU, NodeKind.NET)
 def path_changes(before: Topology, after: Topology, touched: frozenset[str]) -> Iterator[Change]:
     """The pairs of GPUs and NICs on both sides whose path has another type; `touched` are subjects of other changes.
 
-    A pair is left out when one of those is on its path, before or after.
+    A pair is left out if one of those is on its path, before or after.
     """
     old, new = _Side(before), _Side(after)
     for a, b in combinations([label for label in old.ends if label in new.ends], 2):
@@ -28,7 +28,7 @@ def path_changes(before: Topology, after: Topology, touched: frozenset[str]) -> 
 
 
 class _Side:
-    """The paths of one machine, its GPUs and NICs by what a person calls them."""
+    """The paths of one machine, with its GPUs and NICs by name."""
 
     def __init__(self, topology: Topology) -> None:
         self.system: System = build_system(topology)
@@ -40,7 +40,7 @@ class _Side:
         return self._paths.get(self.ends[a].id, self.ends[b].id)
 
     def subjects(self, start: str, path: Path) -> set[str]:
-        """What a Change would call the things on a path."""
+        """The subjects that a Change uses for the devices on a path."""
         nodes = [self.ends[start], *(self.system.node(node) for node in path.via)]
         return {subject for node in nodes for subject in _subjects(node)}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine as a flat sheet of things with facts in words, so that two machines can be laid side by side (diff.py).
+"""The devices of a machine with their attributes as text, so that two machines can be compared (diff.py).
 
-This file makes the sheet of a topology; inventory_sheet.py that of an inventory, which knows much more.
+Here from a topology; the attributes of an inventory, which has many more, are made beside.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,17 +16,17 @@ from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology
 
 Facts = dict[str, str | None]
-"""What is known, by name; a name that is not there was not asked for, None could not be read."""
+"""Attributes by name; a missing name was not read, None could not be read."""
 KINDS = ((DISPLAY, "display"), (NETWORK, "NIC"), (PCI_BRIDGE, "PCI bridge"), (NVME, "NVMe drive"))
 NVIDIA_KINDS = ((DISPLAY, "GPU"), (OTHER_BRIDGE, "NVSwitch"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing: `kind` and `id` (a bus id, "interface eth0", ...) find it on the other sheet; a person reads `label`.
+    """One device: `kind` and `id` (a bus id, "interface eth0", ...) find it on the other machine; `label` is its name.
 
-    `names` find it again under another id, the surest first. `identity` tells which individual it is (UUID, GUID,
-    addresses), which is of interest on the same host only. `parent` is the id of the PCI port above.
+    `names` find it again under another id, surest first. `identity` identifies the individual device (UUID, GUID,
+    addresses), which matters on the same host only. `parent` is the id of the PCI port above.
     """
 
     kind: str
@@ -39,8 +39,8 @@ class Item:
 
 
 def kind_of(pci_class: str | None, vendor: str | None) -> str:
-    """What a person calls a PCI function of that class: GPU, NIC, NVSwitch, PCI bridge, ..."""
-    kinds = (*NVIDIA_KINDS, *KINDS) if vendor in (NVIDIA, None) else KINDS  # NCCL's older files name no vendor
+    """The kind of a PCI function by its class: GPU, NIC, NVSwitch, PCI bridge, ..."""
+    kinds = (*NVIDIA_KINDS, *KINDS) if vendor in (NVIDIA, None) else KINDS  # NCCL's older files have no vendor
     return next((kind for start, kind in kinds if (pci_class or "").startswith(start)), "PCI device")
 
 
@@ -50,7 +50,7 @@ def pci_label(kind: str, name: str, bus_id: str) -> str:
 
 
 def of_topology(topology: Topology) -> tuple[Item, ...]:
-    """All that NCCL's XML tells."""
+    """The devices of NCCL's XML."""
     items: list[Item] = []
     for cpu in topology.cpus:
         number = cpu.get("numaid") or "-1"
@@ -63,7 +63,7 @@ def of_topology(topology: Topology) -> tuple[Item, ...]:
 
 def numa_item(number: object, facts: Facts) -> Item:
     """A NUMA node."""
-    return Item(kind="NUMA node", id=f"NUMA node {number}", label=f"NUMA node {number}", facts=facts)
+    return Item(kind="NUMA node", id=f"NUMA node {number}", label=f"NUMA{number}", facts=facts)
 
 
 def _cores(mask: str | None) -> str | None:
@@ -120,7 +120,7 @@ def _net(net: Element) -> Item:
 
 
 def nvlink_peers(links: Mapping[str, object]) -> str:
-    """Where NVLinks lead: "0000:07:00.0 (5), 0000:08:00.0 (4)"."""
+    """The peers of NVLinks: "0000:07:00.0 (5), 0000:08:00.0 (4)"."""
     return ", ".join(f"{target} ({count})" for target, count in sorted(links.items())) or "none"
 
 

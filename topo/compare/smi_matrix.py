@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of `nvidia-smi topo -m`, as people paste it: with tabs, blanks or some of them lost, colours, rows missing.
+"""Reads pasted text of `nvidia-smi topo -m`: with tabs, blanks or some of them lost, colours, rows missing.
 
-The format is described nowhere but by its own legend. Older drivers name NIC columns by device (mlx5_0), newer ones by
-number with a NIC legend below; affinity columns came one by one.
+The format is documented by its own legend only. Older drivers name NIC columns by device (mlx5_0), newer ones by
+number with a NIC legend below; affinity columns were added one by one.
 """
 
 import re
@@ -13,7 +13,7 @@ from railgauge.topo.errors import InputError
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LETTERS = r"(?:NV\d{1,2}|SYS|NODE|PHB|PXB|PIX|C2C|N/A|X)"
 CELLS = re.compile(rf"{LETTERS}+")
-NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have joined
+NUMBERED = re.compile(r"((?:GPU|NIC|mlx\d_)\d+)+")  # names that a lost tab may have merged
 NIC_LINE = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
 AFFINITY_WORDS = ("CPU", "NUMA", "GPU", "Affinity", "ID")
 LARGEST = 1 << 20  # characters
@@ -23,7 +23,7 @@ LARGEST = 1 << 20  # characters
 class SmiMatrix:
     """Letters by (row, column), affinities by row as (CPU, NUMA, GPU NUMA ID), device names by NIC column.
 
-    An affinity that was not printed is ""; rows and cells that were not pasted are absent.
+    A missing affinity is ""; rows and cells that were not pasted are absent.
     """
 
     columns: tuple[str, ...]
@@ -33,11 +33,11 @@ class SmiMatrix:
 
 
 def loads(text: str, name: str | None = None) -> SmiMatrix:
-    """Read it; InputError when there is no matrix in the text."""
+    """Read the matrix; InputError if the text has none."""
     lines = [COLOUR.sub("", line).rstrip() for line in text[:LARGEST].splitlines()]
     start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
     if start is None:
-        raise InputError("holds no line with the columns GPU0 ...: give the output of nvidia-smi topo -m", name)
+        raise InputError("no header line GPU0 ...: expected the output of nvidia-smi topo -m", name)
     columns = _columns(lines[start])
     cells: dict[tuple[str, str], str] = {}
     affinities = {}
@@ -49,7 +49,7 @@ def loads(text: str, name: str | None = None) -> SmiMatrix:
             cells |= {(row, column): letter for column, letter in zip(columns, letters, strict=False)}
             affinities[row] = rest
     if not cells:
-        raise InputError(f"holds columns but no row of {columns[0]}: nothing can be compared", name, start + 1)
+        raise InputError(f"has a header line but no row of {columns[0]}: nothing to compare", name, start + 1)
     nics = {found[1]: found[2] for line in lines[start + 1 :] if (found := NIC_LINE.match(line))}
     return SmiMatrix(columns=columns, cells=cells, affinities=affinities, nics=nics)
 
@@ -72,7 +72,7 @@ def _names(word: str) -> list[str]:
 def _row(
     line: str, columns: tuple[str, ...], name: str | None, number: int
 ) -> tuple[str | None, list[str], tuple[str, str, str]]:
-    """(row, letters, affinities) of a line, (None, ...) when it is no row."""
+    """(row, letters, affinities) of a line, (None, ...) if it is not a row."""
     words = line.split()
     if len(words) < 2 or words[0] not in columns or not CELLS.fullmatch(words[1]):
         return None, [], ("", "", "")

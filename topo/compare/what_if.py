@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What if: edits of a machine. Each is a pure function of a Topology, named as on the command line.
+"""Edits of a machine: pure functions of a Topology, named as on the command line.
 
 NIC2.width=8   GPU3.speed=16 GT/s   0000:17:00.0.width=8   NIC1.rate=200 (Gb/s)   NIC1.gdr=0   GPU3.nvlinks=16
 drop: NIC1   GPU7   nvlink:GPU3-GPU5 (all NVLinks between them)   nvlink:GPU3 (one of its links to the NVSwitches)
@@ -27,17 +27,17 @@ NVLINK = "nvlink:"
 
 
 def edited(topology: Topology, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> Topology:
-    """The topology after all edits, the sets first; UsageError for a name or value that there is not."""
+    """The topology after all edits, the sets first; UsageError for an unknown name or invalid value."""
     for text in sets:
         topology = changed(topology, text)
-    names = build_system(topology)  # before anything goes, so that names stay what they were
+    names = build_system(topology)  # before any drop, so that names do not change
     for text in drops:
         topology = without(topology, names, text)
     return topology
 
 
 def on_gpus(topology: Topology, sets: Iterable[str] = (), drops: Iterable[str] = ()) -> tuple[str, ...]:
-    """The edits among these that are about a GPU or its NVLinks; UsageError for a name that there is not."""
+    """The edits that concern a GPU or its NVLinks; UsageError for an unknown name."""
     system = build_system(topology)
     named = [(f"--set {text}", text.partition("=")[0].rpartition(".")[0]) for text in sets]
     named += [(f"--drop {text}", text.removeprefix(NVLINK).partition("-")[0]) for text in drops]
@@ -53,7 +53,7 @@ def changed(topology: Topology, text: str) -> Topology:
     target, equals, value = text.partition("=")
     name, dot, key = target.rpartition(".")
     if not (equals and dot) or key not in PROPERTIES:
-        raise UsageError(f"--set {text!r}: give NAME.PROPERTY=VALUE, PROPERTY one of {', '.join(PROPERTIES)}")
+        raise UsageError(f"--set {text!r}: expected NAME.PROPERTY=VALUE with PROPERTY one of {', '.join(PROPERTIES)}")
     root = thaw(topology.root)
     put = {"width": _put_width, "speed": _put_speed, "rate": _put_rate, "gdr": _put_gdr, "nvlinks": _put_nvlinks}[key]
     put(_find(root, build_system(topology), name), value, text)
@@ -61,7 +61,7 @@ def changed(topology: Topology, text: str) -> Topology:
 
 
 def without(topology: Topology, names: System, text: str) -> Topology:
-    """The topology without a NIC, a GPU or NVLinks; `names` is the System that the names are of."""
+    """The topology without a NIC, a GPU or NVLinks; `names` is the System that defines the names."""
     root = thaw(topology.root)
     if text.startswith(NVLINK):
         ends = text.removeprefix(NVLINK).split("-")
@@ -99,7 +99,7 @@ def _element(root: Tree, node: Node) -> Tree:
             return one
     name = "/".join(names_of(node)) or node.id
     if node.kind in (NodeKind.GPU, NodeKind.NET):
-        raise UsageError(f"{name} was dropped already")
+        raise UsageError(f"{name} is dropped already")
     raise UsageError(f"{name} cannot be edited: only GPUs, NICs and PCI switches can")
 
 
@@ -107,13 +107,13 @@ def _device(one: Tree, text: str) -> Tree:
     """The PCI device that an element is on."""
     found = one if one.name == "pci" else next((above for above in one.above() if above.name == "pci"), None)
     if found is None:
-        raise UsageError(f"--set {text!r}: it is on no PCI device, so it has no link")
+        raise UsageError(f"--set {text!r}: it is not on a PCI device, so it has no link")
     return found
 
 
 def _put_width(one: Tree, value: str, text: str) -> None:
     if value not in map(str, WIDTHS):
-        raise UsageError(f"--set {text!r}: lanes are {', '.join(map(str, WIDTHS))}")
+        raise UsageError(f"--set {text!r}: expected a width of {', '.join(map(str, WIDTHS))} lanes")
     _device(one, text).put("link_width", value)
 
 
@@ -122,19 +122,19 @@ def _put_speed(one: Tree, value: str, text: str) -> None:
     rate = GENERATIONS.get(value.strip().lower()) or (f"{float(found['rate']):.1f}" if found else "")
     if rate not in GENERATIONS.values():
         speeds = ", ".join(f"{rate} GT/s ({name})" for name, rate in GENERATIONS.items())
-        raise UsageError(f"--set {text!r}: speeds are {speeds}")
+        raise UsageError(f"--set {text!r}: expected a speed of {speeds}")
     _device(one, text).put("link_speed", f"{rate} GT/s PCIe")
 
 
 def _put_rate(one: Tree, value: str, text: str) -> None:
     if one.name != "net" or not re.fullmatch(r"[0-9]{1,6}", value) or not 1 <= int(value) <= MOST_GBPS:
-        raise UsageError(f"--set {text!r}: rate is a NIC's, in Gb/s from 1 to {MOST_GBPS}")
+        raise UsageError(f"--set {text!r}: rate needs a NIC and a value in Gb/s from 1 to {MOST_GBPS}")
     one.put("speed", str(int(value) * 1000))
 
 
 def _put_gdr(one: Tree, value: str, text: str) -> None:
     if one.name == "pci" or value not in ("0", "1"):
-        raise UsageError(f"--set {text!r}: gdr is a NIC's or a GPU's, 0 or 1")
+        raise UsageError(f"--set {text!r}: gdr needs a NIC or a GPU and the value 0 or 1")
     one.put("gdr", value)
 
 
@@ -142,14 +142,16 @@ def _put_nvlinks(one: Tree, value: str, text: str) -> None:
     links = _to_switch(one)
     most = sum(_count(link) for link in links)
     if not links or not value.isdecimal() or not int(value) <= most:
-        raise UsageError(f"--set {text!r}: nvlinks are those of a GPU to NVSwitches, at most the {most} that it has")
+        raise UsageError(f"--set {text!r}: nvlinks needs a GPU with NVSwitches and a value up to its {most} links")
     for _ in range(most - int(value)):
         _take_one(one)
 
 
 def _drop_device(root: Tree, one: Tree, text: str) -> None:
     if one.name == "pci":
-        raise UsageError(f"--drop {text}: a GPU, a NIC or NVLinks can go; set the width of a switch instead")
+        raise UsageError(
+            f"--drop {text}: only a GPU, a NIC or NVLinks can be dropped; set the width of a switch instead"
+        )
     if one.name == "gpu":
         bus_id = one.parent.get("busid") if one.parent else None
         for gpu in [found for found in root.walk() if found.name == "gpu"]:
@@ -169,14 +171,14 @@ def _drop_nvlinks(root: Tree, system: System, ends: list[str], text: str) -> Non
     elif _to_switch(gpus[0]):
         _take_one(gpus[0])
     else:
-        raise UsageError(f"--drop {text}: it has no NVLink to a switch; name both ends, as in nvlink:GPU3-GPU5")
+        raise UsageError(f"--drop {text}: it has no NVLink to a switch; name both ends, e.g. nvlink:GPU3-GPU5")
 
 
 def _drop_between(one: Tree, other: Tree, text: str) -> None:
     ends = [(one, _device(other, text).get("busid")), (other, _device(one, text).get("busid"))]
     found = [(gpu, link) for gpu, target in ends for link in gpu.all("nvlink") if link.get("target") == target]
     if not found:
-        switched = " of their own: both are on the NVSwitches, and nvlink:GPU takes one link of a GPU" * bool(
+        switched = " of their own: both are on NVSwitches; nvlink:GPU drops one link of a GPU" * bool(
             _to_switch(one) and _to_switch(other)
         )
         raise UsageError(f"--drop {text}: they have no NVLink between them{switched}")
@@ -189,7 +191,7 @@ def _to_switch(gpu: Tree) -> list[Tree]:
 
 
 def _take_one(gpu: Tree) -> None:
-    """Take one link to a switch away, from the bundle with the most."""
+    """Remove one link to a switch, from the largest bundle."""
     link = max(_to_switch(gpu), key=_count)
     link.put("count", str(_count(link) - 1))
     if _count(link) == 0:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is there: a reader of the machine or of a capture, and one record a source. Nothing here decides."""
+"""The facts of a machine: a reader of the machine or of a capture, and one record per source. Nothing here decides."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from and written to files, whole and within limits."""
+"""Reading and writing of files, whole and within limits."""

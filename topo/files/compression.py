@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives packed and unpacked: .tar.zst and .tar.gz written; zstd, gzip, bzip2, xz and plain tar read.
 
-What a file is tells its first bytes, not its name. Reading stops at MAX_TOTAL bytes, so no bomb gets far.
+The first bytes decide the format, not the name. Reading stops at MAX_TOTAL bytes, as a guard against bombs.
 """
 
 import io
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from railgauge.topo.errors import InputError
 
 MAX_TOTAL = 64 << 20
-MAX_XZ_MEMORY = 128 << 20  # xz -9 wants 65 MiB; a file may ask for 4 GiB
+MAX_XZ_MEMORY = 128 << 20  # xz -9 needs 65 MiB; a file may demand 4 GiB
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257  # POSIX 1003.1, "ustar Interchange Format"
 
 
 def pack(data: bytes, suffix: str) -> bytes:
-    """Compress as the suffix says; KeyError for one that is not in WRITERS. The same data gives the same bytes."""
+    """Compress in the format of the suffix; KeyError for one not in WRITERS. The same data gives the same bytes."""
     return WRITERS[suffix](data)
 
 
@@ -28,13 +28,13 @@ def unpack(data: bytes, path: str) -> bytes:
     """The tar archive inside, checksums checked; InputError when it is damaged, empty or larger than MAX_TOTAL."""
     reader = _reader(data)
     if reader is None:
-        raise InputError("neither zstd, gzip, bzip2, xz nor tar: not a capture", path)
+        raise InputError("not a capture: neither zstd, gzip, bzip2, xz nor tar", path)
     try:
         tar = reader(data)
-    except Exception as error:  # each library has an exception of its own
+    except Exception as error:  # each library has its own exception
         raise InputError(f"not a readable archive: {error}", path) from error
-    if not tar:  # zstd's library takes a cut off block for an end
-        raise InputError("cut off or empty: nothing can be unpacked", path)
+    if not tar:  # zstd's library takes a truncated block for the end
+        raise InputError("truncated or empty archive", path)
     if len(tar) > MAX_TOTAL:
         raise InputError(f"unpacks to more than {MAX_TOTAL >> 20} MiB", path)
     return tar
@@ -82,7 +82,7 @@ def _read_xz(data: bytes) -> bytes:
     stream = lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY)
     tar = stream.decompress(data, MAX_TOTAL + 1)
     if not stream.eof and len(tar) <= MAX_TOTAL:
-        raise EOFError("it ends before its end mark")
+        raise EOFError("truncated: no end mark")
     return tar
 
 

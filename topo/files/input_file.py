@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an input once, so that a pipe is as good as a file; none is waited for, or read, for ever."""
+"""Reads an input once, file or pipe, with limits on time and size."""
 
 import contextlib
 import os
@@ -11,16 +11,16 @@ from functools import partial
 
 from railgauge.topo.errors import InputError
 
-WRITER_S = 10.0  # how long a named pipe may stay without anybody who writes to it
-SILENT_S = 60.0  # how long the one who does may say nothing; the pipes of a shell's command may wait for its end
+WRITER_S = 10.0  # how long to wait for a writer of a named pipe
+SILENT_S = 60.0  # how long the writer may be silent; a shell's <(COMMAND) may write only at its end
 STDIN = "-"
 BLOCK = 1 << 18
 MOST = 16 << 30
-"""Bytes of a log: more than jobs of a thousand ranks write in weeks."""
+"""Most bytes of a log: more than a job of a thousand ranks writes in weeks."""
 MOST_OF_DEVICE = 1 << 20
-"""Bytes of a device such as /dev/zero, which has no end, before it is given up."""
+"""Most bytes of a device; /dev/zero has no end."""
 OPEN_FILES = "/proc/"
-"""Where the names of what is open already lead, such as /dev/stdin and a shell's <(COMMAND)."""
+"""Folders of open descriptors: /dev/stdin and a shell's <(COMMAND) lead there."""
 
 
 def read_bytes(path: str, most: int) -> bytes:
@@ -36,12 +36,12 @@ def read_bytes(path: str, most: int) -> bytes:
 
 
 def blocks(path: str) -> Iterator[bytes]:
-    """The bytes of a file or pipe, or of stdin for `-`, a block at a time; InputError when it is unreadable, or when
-    there are more than of any log.
+    """The bytes of a file or pipe, or of stdin for `-`, a block at a time; InputError when it is unreadable or
+    larger than any log.
     """
     with _readable(path):
         found = iter(partial(sys.stdin.buffer.read, BLOCK), b"") if path == STDIN else _opened(path)
-        yield from _up_to(MOST, found, f"larger than {MOST >> 30} GiB: give a part of it", path)
+        yield from _up_to(MOST, found, f"larger than {MOST >> 30} GiB: pass a part of it", path)
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def _readable(path: str) -> Iterator[None]:
 
 
 def _up_to(most: int, found: Iterator[bytes], why: str, path: str) -> Iterator[bytes]:
-    """The blocks; InputError once they are more than so many bytes."""
+    """The blocks; InputError once they exceed the limit in bytes."""
     for block in found:
         most -= len(block)
         if most < 0:
@@ -64,7 +64,7 @@ def _up_to(most: int, found: Iterator[bytes], why: str, path: str) -> Iterator[b
 
 
 def _opened(path: str) -> Generator[bytes, None, None]:
-    """The blocks of a file. Opened without waiting: a pipe that nobody writes to would keep a plain open for ever."""
+    """The blocks of a file. Opened without blocking: a plain open of a pipe without a writer would hang."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -74,20 +74,20 @@ def _opened(path: str) -> Generator[bytes, None, None]:
         os.set_blocking(descriptor, True)
         most = MOST_OF_DEVICE if stat.S_ISCHR(mode) else sys.maxsize
         found = iter(partial(os.read, descriptor, BLOCK), b"")
-        yield from _up_to(most, found, f"a device that gives more than {most >> 20} MiB: no file", path)
+        yield from _up_to(most, found, f"a device with more than {most >> 20} MiB, not a file", path)
     finally:
         os.close(descriptor)
 
 
 def _of_pipe(pipe: int, path: str) -> Iterator[bytes]:
-    """What comes through a pipe; InputError when nobody opens it, or its writer is silent for too long."""
+    """The content of a pipe; InputError if nobody opens it, or its writer is silent for too long."""
     first = _first_byte(pipe, path)
     if first:
         yield first
     patience = None if os.path.realpath(path).startswith(OPEN_FILES) else SILENT_S
     while True:
         if not select.select([pipe], [], [], patience)[0]:
-            raise InputError(f"a pipe through which nothing came for {SILENT_S:g} s", path)
+            raise InputError(f"no data from the pipe for {SILENT_S:g} s", path)
         try:
             block = os.read(pipe, BLOCK)
         except BlockingIOError:  # another reader of the pipe was faster
@@ -98,13 +98,13 @@ def _of_pipe(pipe: int, path: str) -> Iterator[bytes]:
 
 
 def _first_byte(pipe: int, path: str) -> bytes:
-    """What was read while it was waited for a writer: nothing or one byte; InputError when none came."""
+    """Wait for a writer; return what was read meanwhile (nothing or one byte). InputError if none came."""
     if select.select([pipe], [], [], WRITER_S)[0]:
         return b""
     try:
         first = os.read(pipe, 1)
-    except BlockingIOError:  # there is one, who has not written yet
+    except BlockingIOError:  # a writer, which has not written yet
         return b""
     if not first:
-        raise InputError(f"a pipe to which nobody wrote for {WRITER_S:g} s", path)
+        raise InputError(f"no writer opened the pipe within {WRITER_S:g} s", path)
     return first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON as the standard has it: Python's reader also takes NaN, Infinity and 1e999, which no document may repeat."""
+"""Standard JSON: Python's reader also accepts NaN, Infinity and 1e999, which JSON does not have."""
 
 import json
 import math
@@ -10,17 +10,17 @@ def json_value(data: bytes | str) -> Any:
     """The value in a JSON text.
 
     Raises:
-        ValueError: it is none, or has a number that is not finite. RecursionError: it is nested too deeply.
+        ValueError: it is not JSON, or has a number that is not finite. RecursionError: it is nested too deeply.
     """
     return json.loads(data, parse_constant=_no_number, parse_float=_finite)
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"{text[:20]} is no number that can be held")
+        raise ValueError(f"{text[:20]} is not a finite number")
     return value

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes an output whole or not at all; the one writer of all files that railgauge makes.
+"""Writes an output whole or not at all; all files that railgauge makes are written here.
 
-A file is replaced at one moment by a new one beside it, with the mode and the owner of the old one, so that a full
-disk or an interrupt leaves the old one as it was. A pipe, a device or an open stream is written to as it is.
+A new file atomically replaces the old one and takes its mode and owner, so that a full disk or an interrupt leaves the
+old one unchanged. A pipe, a device or an open stream is written to directly.
 """
 
 import contextlib
@@ -17,21 +17,21 @@ import time
 from railgauge.topo.errors import UnavailableError
 
 STREAM = re.compile(r"/dev/(?P<name>stdout|stderr)|(?:/dev|/proc/(?:self|(?P<process>\d+)))/fd/(?P<number>\d+)")
-"""Names of what is open already, here or in another process: never to be replaced."""
+"""Names of open descriptors, here or in another process: never replaced."""
 NAMED = {"stdout": 1, "stderr": 2}
 READER_S = 10.0
-"""How long a named pipe may stay without anybody who reads it."""
+"""How long to wait for a reader of a named pipe."""
 MAX_LINKS = 40
-"""As many as the kernel follows."""
+"""Links followed, as in the kernel."""
 NEW_FILE = 0o666
 """The mode of a new file, less the umask."""
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file; UnavailableError, with the reason, when that fails.
+    """Write a file; UnavailableError with the reason if that fails.
 
-    A link stays and its target is replaced. One that another user left in a folder where everybody may make files is
-    not followed, and such a user's file there not written, as the kernel has it (proc_sys_fs(5): protected_symlinks,
+    A link stays, and its target is replaced. In a folder writable by everybody, a link of another user is not followed
+    and a file of another user is not written, as in the kernel (proc_sys_fs(5): protected_symlinks,
     protected_regular).
     """
     try:
@@ -54,7 +54,7 @@ def _write(path: str, data: bytes) -> None:
         return
     if stat.S_ISREG(there.st_mode):
         _refuse_foreign(real, there, "file")
-        os.close(os.open(real, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC))  # whether we may is the kernel's to say
+        os.close(os.open(real, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC))  # the kernel decides on permission
         _replace(real, data, there)
     else:
         _pour(_opened(real, is_pipe=stat.S_ISFIFO(there.st_mode)), data)
@@ -79,33 +79,33 @@ def _followed(path: str) -> str:
             continue
         links += 1
         if links > MAX_LINKS:
-            raise OSError("too many links, or a loop of them")
+            raise OSError("too many symbolic links, or a loop")
         _refuse_foreign(here, os.lstat(here), "link")
         target = os.readlink(here)
         todo.extend(reversed(target.split("/")))
         done = "" if target.startswith("/") else done
     if path.endswith("/"):
-        raise IsADirectoryError(0, "it is the name of a folder")
+        raise IsADirectoryError(0, "it names a folder")
     return done or "/"
 
 
 def _refuse_foreign(path: str, found: os.stat_result, what: str) -> None:
-    """OSError for what another user put into a folder where everybody may make files."""
+    """OSError for a file or link of another user in a folder writable by everybody."""
     folder = os.stat(os.path.dirname(path) or "/")
     shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
     if shared and found.st_uid not in (os.geteuid(), folder.st_uid):
-        raise OSError(f"{path} is a {what} of another user (uid {found.st_uid}) in a folder that all may write to")
+        raise OSError(f"{path} is a {what} of another user (uid {found.st_uid}) in a world-writable folder")
 
 
 def _of_stream(stream: re.Match[str]) -> int:
-    """A descriptor of a stream; one of this process by its number, for a socket cannot be opened by its name."""
+    """A descriptor of a stream; one of this process by number, because a socket cannot be opened by name."""
     if stream["process"]:
         return os.open(stream[0], os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC)
     return os.dup(NAMED[stream["name"]] if stream["name"] else int(stream["number"]))
 
 
 def _opened(path: str, *, is_pipe: bool) -> int:
-    """A descriptor of something that is no file. A pipe that nobody reads would keep a plain open for ever."""
+    """A descriptor of a pipe or device, opened without blocking: a pipe without a reader would hang."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC
     if not is_pipe:
         return os.open(path, flags)
@@ -117,15 +117,15 @@ def _opened(path: str, *, is_pipe: bool) -> int:
             if error.errno != errno.ENXIO:
                 raise
             if time.monotonic() > end:
-                raise OSError(f"a pipe that nobody read for {READER_S:g} s") from None
-            time.sleep(0.01)  # the kernel tells no writer when a reader comes
+                raise OSError(f"no reader opened the pipe within {READER_S:g} s") from None
+            time.sleep(0.01)  # the kernel does not notify a writer of a new reader
         else:
             os.set_blocking(descriptor, True)
             return descriptor
 
 
 def _pour(descriptor: int, data: bytes) -> None:
-    """Write to what is open; behind what this process printed before."""
+    """Write to an open descriptor, after what this process printed before."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     with open(descriptor, "wb") as file:
@@ -149,12 +149,12 @@ def _replace(path: str, data: bytes, old: os.stat_result | None) -> None:
 
 
 def _take_after(descriptor: int, old: os.stat_result) -> None:
-    """Give a new file the owner, the group and the mode of the old one; OSError where only root may."""
+    """Give a new file the owner, the group and the mode of the old one; OSError if only root may."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         try:
             os.fchown(descriptor, old.st_uid, old.st_gid)
         except PermissionError:
             owner = f"uid {old.st_uid}, gid {old.st_gid}"
-            raise OSError(f"it belongs to {owner}, which only root can keep: remove it first") from None
+            raise OSError(f"it belongs to {owner}, and only root can keep that owner: remove it first") from None
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & 0o777)

@@ -8,12 +8,12 @@ these turn them into times. docs/how-it-works/predict.md has the error on the li
 
 from railgauge.topo.nccl.settings.algorithm import Protocol
 
-LAUNCH_US = 0.5  # an operation of one GPU, beyond NCCL's base latency
+LAUNCH_US = 0.5  # per operation of one GPU, beyond NCCL's base latency
 LAUNCH_NEXT_US = 3.7  # each further GPU that the same thread launches on (8 x A100: 26 us for 7)
-STEP_SCALE = {Protocol.LL: 1.05, Protocol.LL128: 1.2, Protocol.SIMPLE: 1.25}  # over NCCL's latencies
-EFFICIENCY = {Protocol.LL: 1.0, Protocol.LL128: 0.97, Protocol.SIMPLE: 0.97}  # of NCCL's bandwidths
-# What one running channel passes where few do. Between 2 H200 14 passed 253 GB/s, between 4 of them 16 passed 319, of
-# which EFFICIENCY has its part; other GPUs are assumed alike.
+STEP_SCALE = {Protocol.LL: 1.05, Protocol.LL128: 1.2, Protocol.SIMPLE: 1.25}  # factor on NCCL's latencies
+EFFICIENCY = {Protocol.LL: 1.0, Protocol.LL128: 0.97, Protocol.SIMPLE: 0.97}  # factor on NCCL's bandwidths
+# Throughput of one channel if few run. Between 2 H200 14 passed 253 GB/s, between 4 of them 16 passed 319, of
+# which EFFICIENCY is a part; other GPUs are assumed equal.
 CHANNEL_GB_PER_S = 19.5
 PAIR_EFFICIENCY = 0.935  # of a GPU's links in an all-to-all (8 x A100, 8 GiB: 224 of 240 GB/s)
 PAIR_US = 8.4  # before the first message of an exchange in pairs: NCCL's Simple base latency

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switches between nodes: how far a message goes, and what of the traffic has to share the spines.
+"""The switches between nodes: how far a message travels, and how much traffic shares the spines.
 
-Two levels (leaf and spine) as long as their ports suffice, then a third. Half of a leaf's ports go to NICs where
-nothing is oversubscribed; with oversubscription R, R of R + 1. Nodes are numbered leaf by leaf, so that neighbours
+Two levels (leaf and spine) while their ports suffice, then a third. Half of a leaf's ports go to NICs without
+oversubscription; with oversubscription R, R of R + 1. Nodes are numbered leaf by leaf, so that neighbours
 share one.
 
-    rail      each NIC index of a node has leaves of its own (rails): as many nodes below a leaf as it has ports
+    rail      each NIC index of a node has its own leaves (rails): as many nodes per leaf as it has ports
     fat-tree  all NICs of a node are on one leaf
     flat      one switch for all
 """
@@ -39,11 +39,11 @@ class Fabric:
 
     def __post_init__(self) -> None:
         if not 1 <= self.oversubscription <= self.radix - 1:
-            raise UsageError(f"--oversubscription {self.oversubscription:g}: it has to be from 1 to the radix less 1")
+            raise UsageError(f"--oversubscription {self.oversubscription:g}: out of range 1..radix - 1")
         if not 0 <= self.hop_us <= 1e3:
-            raise UsageError(f"--hop-latency {self.hop_us:g}: it has to be from 0 to 1000 us")
+            raise UsageError(f"--hop-latency {self.hop_us:g}: out of range 0..1000 us")
         if not 4 <= self.radix <= 4096:
-            raise UsageError(f"--radix {self.radix}: a switch has from 4 to 4096 ports")
+            raise UsageError(f"--radix {self.radix}: out of range 4..4096 ports")
 
     def nodes_per_leaf(self, nics: int, nodes: int) -> int:
         """How many nodes of `nics` NICs have their (rail's) NICs on one leaf."""
@@ -61,11 +61,11 @@ class Fabric:
         return 2 if leaves <= self.radix else 3
 
     def far_us(self, nics: int, nodes: int) -> float:
-        """What a message over the top adds to one through a single switch."""
+        """The latency in us that a message over the top level adds to one through a single switch."""
         return 2 * (self.levels(nics, nodes) - 1) * self.hop_us
 
     def spine_share(self, upward: float) -> float:
-        """What of its speed traffic keeps when `upward` (0 to 1) of what enters a leaf goes on to the spines."""
+        """The share of its speed that traffic keeps if the share `upward` of what enters a leaf goes to the spines."""
         return min(1.0, 1.0 / (self.oversubscription * upward)) if upward > 0 else 1.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a prediction: for each size the time, the bandwidths, what runs, and what limits."""
+"""The rows of a prediction: for each size the time, bandwidths, algorithm, and bottleneck."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: 
     allow nothing.
     """
     if plan.ranks < 2:
-        raise UnavailableError("one rank alone exchanges nothing: --nodes 2, or a machine with more ranks")
+        raise UnavailableError("one rank alone exchanges nothing: use --nodes 2, or a machine with more ranks")
     row = model(Limits(Passing(plan), collective), collective, allowed)
     return Forecast(plan=plan, collective=collective, rows=tuple(row(size) for size in sizes))
 
@@ -93,13 +93,13 @@ def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
 
 
 def _chosen(plan: Plan, collective: Collective, size: int, allowed: Allowed) -> tuple[Algorithm, Protocol]:
-    """What NCCL takes."""
+    """NCCL's choice."""
     if collective.in_pairs:
         return Algorithm.DIRECT, Protocol.SIMPLE
     choice = choose(plan, collective, size, allowed)
     if choice is None:
         raise UsageError(
-            f"NCCL_ALGO and NCCL_PROTO leave {collective} nothing that is modelled: "
+            f"NCCL_ALGO and NCCL_PROTO allow nothing that is modelled for {collective}: "
             "ring (and tree for all_reduce), with LL, LL128 or Simple"
         )
     return choice.algorithm, choice.protocol

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits: the steps one after the other (latency); the protocol, the fullest link or the spines (bandwidth)."""
+"""The bottleneck: sequential steps (latency); the protocol, the fullest link or the spines (bandwidth)."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ from railgauge.topo.predict.passing import Passing
 from railgauge.topo.predict.plan import Plan
 
 LATENCY, BANDWIDTH = "latency", "bandwidth"
-LINKS_FROM = 0.75  # a protocol that passes less than this of the channels' speed limits, not the links
+LINKS_FROM = 0.75  # below this share of the channels' speed the protocol limits, not the links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """`by` latency or bandwidth; `what` in words; the limiting link where bandwidth limits and it is one of a node.
+    """`by` latency or bandwidth; `what` in words; the limiting link, if it is a link of a node.
 
-    `device`: the end of that link to look at; spines; channels where few run; the protocol where that passes less.
+    `device`: the device at that link, or spines, channels (if few run), or the protocol.
     """
 
     by: str
@@ -61,7 +61,7 @@ class Limits:
         if protocol is not Protocol.LL and behind_spines < min(passing.planned(algorithm), full.gb_per_s):
             return _spines(plan)
         if found < LINKS_FROM * links:
-            words = f"{algorithm} with {protocol} passes {found:.3g} GB/s over channels of {links:.3g}"
+            words = f"{algorithm} with {protocol} reaches {found:.3g} of the channels' {links:.3g} GB/s"
             return Limit(by=BANDWIDTH, what=words, device=str(protocol))
         return _link(plan.system, full)
 
@@ -76,18 +76,18 @@ class Limits:
 
 
 def _channels(plan: Plan, gb_per_s: float) -> Limit:
-    what = f"{channels_most(plan)} channels, all that NCCL_MAX_NCHANNELS leaves, pass {gb_per_s:.3g} GB/s at most"
+    what = f"NCCL_MAX_NCHANNELS allows {channels_most(plan)} channels, at most {gb_per_s:.3g} GB/s"
     return Limit(by=BANDWIDTH, what=what, device="channels")
 
 
 def _spines(plan: Plan) -> Limit:
-    what = f"leaves have {plan.fabric.oversubscription:g} times the bandwidth to nodes that they have to spines"
+    what = f"leaf switches are oversubscribed {plan.fabric.oversubscription:g}:1 towards the spines"
     return Limit(by=BANDWIDTH, what=what, device="spines")
 
 
 def _link(system: System, found: Fullest) -> Limit:
     link = found.links[0]
-    alike = f" (and {len(found.links) - 1} like it)" if len(found.links) > 1 else ""
+    alike = f" (and {len(found.links) - 1} equal links)" if len(found.links) > 1 else ""
     assumed = ", assumed" if link.assumed else ""
     ends = [name_of(system, system.node(end)) for end in (link.source, link.target)]
     what = f"{ends[0]} -> {ends[1]}: {link.gb_per_s:g} GB/s [{link.origin}{assumed}]{alike}"
@@ -95,7 +95,7 @@ def _link(system: System, found: Fullest) -> Limit:
 
 
 def _device(system: System, link: Link) -> str:
-    """The end that people would look at: the GPU, the NIC or the rank."""
+    """The device at a link to name: the GPU, the NIC or the rank."""
     ends = [system.node(end) for end in (link.source, link.target)]
     known = (NodeKind.GPU, NodeKind.DEV, NodeKind.NIC, NodeKind.HOST)
     chosen = next((end for end in ends if end.kind in known), None)
@@ -103,7 +103,7 @@ def _device(system: System, link: Link) -> str:
 
 
 def name_of(system: System, node: Node) -> str:
-    """A node by the name that `topo paths` gives it, its id where there is none; a GPU's card by that of the GPU."""
+    """A node by its name in `topo paths`, else its id; a GPU's card by the name of the GPU."""
     if node.kind in (NodeKind.DEV, NodeKind.NIC):
         ends = (system.node(link.target) for link in system.links_of(node.id))
         node = next((end for end in ends if end.kind in (NodeKind.GPU, NodeKind.NET)), node)
@@ -131,4 +131,4 @@ def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
 
 def in_turn(steps: int) -> str:
     """So many steps, as what limits."""
-    return f"{steps} steps one after the other" if steps > 1 else "one step"
+    return f"{steps} sequential steps" if steps > 1 else "one step"

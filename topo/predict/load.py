@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How full the links of a node are: of its channels, and of messages in pairs."""
+"""The load of a node's links by its channels, and by messages in pairs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,21 +15,21 @@ ALIKE = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fullest:
-    """The links that carry most for what they have (`links`, all alike), and how much: load over capacity."""
+    """The most loaded links (`links`, all equal), and their load as a share of capacity."""
 
     links: tuple[Link, ...]
     share: float
 
     @property
     def gb_per_s(self) -> float:
-        """What they let pass, of something that loads them with `share` for each GB/s."""
+        """The GB/s that they pass of traffic with load `share` per GB/s."""
         return 1 / self.share if self.share else float("inf")
 
 
 def of_channels(plan: Plan, algorithm: Algorithm) -> Fullest:
-    """The fullest links of a node when all channels together pass on 1 GB/s, each as much as the others.
+    """The fullest links of a node if all channels together pass 1 GB/s, evenly.
 
-    A ring passes it on once. A tree sends all that is reduced up and down again, half each: its edges carry both ways.
+    A ring passes it once. A tree sends all reduced data up and down again, half each: its edges carry both directions.
     """
     return of_steps(plan, _tree_steps(plan) if algorithm is Algorithm.TREE else _ring_steps(plan))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a collective of GPUs: latency by NCCL's model, transfer by what the channels pass; both calibrated."""
+"""The time of a collective of GPUs: latency by NCCL's model, transfer by the channels; both calibrated."""
 
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.topo.predict import calibration
@@ -25,5 +25,5 @@ def cost(passing: Passing, collective: Collective, size: int, algorithm: Algorit
 
 
 def launch_us(plan: Plan) -> float:
-    """What the start of an operation costs; a thread that drives several GPUs starts them one after the other."""
+    """The start-up time of an operation; a thread that drives several GPUs starts them one by one."""
     return calibration.LAUNCH_US + calibration.LAUNCH_NEXT_US * (plan.per_thread - 1)

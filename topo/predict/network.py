@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fabric between the nodes makes of channels: which of them go over the spines, and how long that takes."""
+"""The effect of the fabric on channels: which of them cross the spines, and the time that takes."""
 
 from railgauge.topo.channels.graph import Graph
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
@@ -10,8 +10,8 @@ from railgauge.topo.predict.plan import Plan
 def upward(plan: Plan, algorithm: Algorithm) -> float:
     """The share of a leaf's traffic that goes on to the spines.
 
-    A ring in node order leaves a leaf once for all its nodes; a binary tree's upper edges do so about twice. On rails a
-    channel that comes in by one NIC and leaves by another crosses at every node, unless `keeps_rails`.
+    A ring in node order leaves a leaf once for all its nodes; a binary tree's upper edges do so about twice. With rails
+    a channel that enters by one NIC and leaves by another crosses at every node, unless `keeps_rails`.
     """
     below = plan.nodes_per_leaf
     near = 0.0 if plan.nodes <= below else min(1.0, (2 if algorithm is Algorithm.TREE else 1) / below)
@@ -22,7 +22,7 @@ def upward(plan: Plan, algorithm: Algorithm) -> float:
 
 
 def keeps_rails(graph: Graph) -> bool:
-    """Whether two channels each are mirrored: NCCL changes them on every other node, so that each hop stays on its rail
+    """Whether channels are mirrored in pairs: NCCL swaps them on every other node, so that each hop stays on its rail
     (crossNic 2; `ncclTopoPostset`, src/graph/connect.cc).
     """
     nets = [channel.nets for channel in graph.channels]
@@ -34,12 +34,12 @@ def keeps_rails(graph: Graph) -> bool:
 
 
 def spine_share(plan: Plan, algorithm: Algorithm) -> float:
-    """What of their speed channels keep behind the spines."""
+    """The share of their speed that channels keep across the spines."""
     return plan.fabric.spine_share(upward(plan, algorithm)) if plan.nodes > 1 else 1.0
 
 
 def far_us(plan: Plan, collective: Collective, algorithm: Algorithm) -> float:
-    """What the switches above the leaves add to the steps that go over them."""
+    """The latency in us that switches above the leaves add to steps across them."""
     leaves = -(-plan.nodes // plan.nodes_per_leaf)
     if leaves == 1:
         return 0.0

@@ -3,7 +3,7 @@
 NICs.
 
 NCCL has no model of these. Each GPU sends and receives by its own NICs, those of its rail (messages to other rails
-change over within the node: PXN), so that on rails only those beyond a leaf's nodes go over the spines.
+change rail within the node: PXN), so that with rails only messages beyond a leaf's nodes cross the spines.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from railgauge.topo.predict.plan import Plan
 def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
     """The time when each rank sends `size` bytes: to all in equal parts (all-to-all), or to the next rank.
 
-    Of gather and scatter, when the root, the first rank, receives or sends `size` bytes in equal parts.
+    For gather and scatter: the root, the first rank, receives or sends `size` bytes in equal parts.
     """
     peers = 1 if collective is Collective.SEND_RECV else plan.ranks - 1
     start = calibration.PAIR_US + launch_us(plan)
@@ -35,7 +35,7 @@ def pair_cost(plan: Plan, collective: Collective, size: int) -> Cost:
 
 
 def within(plan: Plan, collective: Collective) -> Fullest:
-    """The fullest links of a node for 1 GB/s that each rank sends, by way of the node's own wires."""
+    """The fullest links of a node for 1 GB/s that each rank sends, over the node's own links."""
     ranks = plan.system.ranks
     if collective is Collective.ALL_TO_ALL:
         return of_steps(plan, (Step(source=a, target=b, gb_per_s=1 / plan.ranks) for a, b in permutations(ranks, 2)))
@@ -48,7 +48,7 @@ def within(plan: Plan, collective: Collective) -> Fullest:
 
 
 def between(plan: Plan, collective: Collective) -> Fullest:
-    """The fullest links for 1 GB/s that each rank sends, by way of the NICs."""
+    """The fullest links for 1 GB/s that each rank sends, over the NICs."""
     return of_steps(plan, () if plan.nodes == 1 else _over_nics(plan, collective))
 
 
@@ -67,7 +67,7 @@ def _over_nics(plan: Plan, collective: Collective) -> Iterator[Step]:
 
 
 def _own_nics(plan: Plan, ranks: Iterable[Node]) -> Iterator[tuple[Node, Node, float]]:
-    """Each rank with its NICs, and what share of its traffic each takes."""
+    """Each rank with its NICs, and the share of its traffic on each."""
     for rank in ranks:
         nets = plan.table.local_nets(rank) if rank.id in plan.table.kept else [_nearest(plan, rank)]
         yield from ((rank, net, 1 / len(nets)) for net in nets)
@@ -78,10 +78,10 @@ def _nearest(plan: Plan, rank: Node) -> Node:
 
 
 def spine_share(plan: Plan, collective: Collective) -> float:
-    """What the spines leave of the speed between nodes."""
+    """The share of the speed between nodes that the spines leave."""
     return plan.fabric.spine_share(upward(plan)) if collective is Collective.ALL_TO_ALL else 1.0
 
 
 def upward(plan: Plan) -> float:
-    """The share of what leaves a node that goes over the spines."""
+    """The share of a node's outgoing traffic that crosses the spines."""
     return max(0, plan.nodes - plan.nodes_per_leaf) / max(1, plan.nodes - 1)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all channels pass on together, GB/s: no more than they were planned for, than few
-that run can, and than links let pass.
+"""The throughput of all channels together, GB/s: limited by the plan, by the number that runs, and by the links.
 
-Of a tree that is twice what it reduces, as NCCL counts, since all goes up and down. NCCL's own figures
-(nccl_model.py) serve to choose: they grow with the number of channels, which no wire does.
+For a tree it is twice the reduced data, as NCCL counts, because all data goes up and down. NCCL's own figures
+(nccl_model.py) are for its choice: they grow with the number of channels, which links do not.
 """
 
 from functools import cache
@@ -22,7 +21,7 @@ LL, LL128, SIMPLE = Protocol.LL, Protocol.LL128, Protocol.SIMPLE
 
 
 class Passing:
-    """What the channels of a plan pass; the load of links is worked out once for each algorithm."""
+    """The throughput of a plan's channels; the load of links is computed once per algorithm."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -40,9 +39,9 @@ class Passing:
         return min(planned, self.running, self.fullest(algorithm).gb_per_s)
 
     def planned(self, algorithm: Algorithm, spines: float = 1.0) -> float:
-        """What the channels were planned for, behind spines that leave them a share of their speed between nodes.
+        """The planned throughput, with spines that leave a share of the speed between nodes.
 
-        A tree over two nodes (or parts of one) crosses once what its GPUs pass on twice.
+        A tree over two nodes (or parts of one) crosses once what its GPUs pass twice.
         """
         graph = self.plan.graph(algorithm)
         once = 2 if algorithm is TREE and self.plan.parts <= 2 else 1
@@ -53,7 +52,7 @@ class Passing:
 
     @property
     def running(self) -> float:
-        """What the channels pass that NCCL_MAX_NCHANNELS leaves; no limit where it leaves all."""
+        """The throughput of the channels that NCCL_MAX_NCHANNELS allows; no limit if it allows all."""
         most = channels_most(self.plan)
         left_out = not self.plan.on_host and most >= self.plan.steering.max_channels
         return most * calibration.CHANNEL_GB_PER_S if left_out else inf
@@ -63,7 +62,7 @@ class Passing:
 
 
 def protocol_share(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> float:
-    """What a protocol reaches of the links, by NCCL's factors (`bus_gb_per_s`) or maxima, the lesser."""
+    """The throughput of a protocol by NCCL's factors (`bus_gb_per_s`) or maxima, whichever is lower."""
     if algorithm is RING:
         return {LL: 0.5, LL128: min(0.92, _share(plan, nccl.RING_LL128_MOST)), SIMPLE: 1.0}[protocol]
     simple = min(0.92 * (0.85 if plan.plain_tree else 1.0), _share(plan, nccl.TREE_MOST))
@@ -72,7 +71,7 @@ def protocol_share(plan: Plan, algorithm: Algorithm, protocol: Protocol) -> floa
 
 
 def _share(plan: Plan, most: tuple[nccl.Row, ...]) -> float:
-    """A maximum as a share of the channels that it was measured on; within one node none of them is reached."""
+    """A maximum as a share of the channels it was measured on; within one node no maximum is reached."""
     if plan.nodes == 1:
         return 1.0
     row = generation(plan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a prediction goes by: the planned channels, how many ranks of how many nodes, and what they are."""
+"""The input of a prediction: the planned channels, and the number and kind of ranks and nodes."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Plan:
     """Equal nodes, each with the System and the graphs; `table` has the paths that the graphs were searched on.
 
     `steering`: the settings in force, which bound the channels that run. `per_thread`: how many GPUs one thread drives,
-    launching on one after the other (nccl-tests' -g).
+    with one launch after the other (nccl-tests' -g).
     """
 
     system: System
@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def parts(self) -> int:
-        """Nodes, where NCCL takes the parts of a node for nodes (`Group.leaves`) all of those."""
+        """Number of nodes; if NCCL splits a node (`Group.leaves`), the number of parts."""
         return self.nodes * max(1, self.per_node // len(self.graphs.ring.channels[0].ranks))
 
     @property

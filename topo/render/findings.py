@@ -88,7 +88,7 @@ def summary(findings: Sequence[Finding]) -> str:
     """How many findings there are of each level, the worst first."""
     counts = Counter(finding.level for finding in findings)
     parts = [f"{counts[level]} {level}" for level in SHOWN if counts[level]]
-    return ", ".join(parts) or "nothing found"
+    return ", ".join(parts) or "no findings"
 
 
 def ids_of(findings: Iterable[Finding], level: Level) -> list[str]:

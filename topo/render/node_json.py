@@ -4,9 +4,9 @@
 from typing import Any
 
 from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, Node, System
-from railgauge.topo.nvlink_faults import short_of_nvlinks
-from railgauge.topo.pci_wires import PciWire, pci_wires
+from railgauge.topo.render.node_links import node_links
 from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
@@ -15,16 +15,15 @@ PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "
 
 def content(system: System, topology: Topology, inventory: Inventory | None = None) -> dict[str, Any]:
     """{"nodes": [...], "links": [...]}; links one way each, gb_per_s null where NCCL's model has no limit."""
-    wires, shortages = pci_wires(topology, inventory), short_of_nvlinks(system, inventory)
+    links = node_links(system, topology, inventory)
     nodes = []
     for node in system.nodes:
-        wire, shortage = wires.get((node.system, node.bus_id or "")), shortages.get(node.id)
-        faults = [fault for fault in (wire and wire.reason, shortage and shortage.reason) if fault]
-        nodes.append(_node(node, wire, inventory) | ({"faults": faults} if faults else {}))
+        faults = [fault.full for fault in links.faults(node)]
+        nodes.append(_node(node, links.pci_of(node), inventory) | ({"faults": faults} if faults else {}))
     return {"nodes": nodes, "links": [_link(link) for link in system.links]}
 
 
-def _node(node: Node, wire: PciWire | None, inventory: Inventory | None) -> dict[str, Any]:
+def _node(node: Node, state: PciState | None, inventory: Inventory | None) -> dict[str, Any]:
     """What a kind does not have, or nobody told, is left out."""
     known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
     known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}
@@ -33,18 +32,19 @@ def _node(node: Node, wire: PciWire | None, inventory: Inventory | None) -> dict
     gpu = inventory.gpu(node.bus_id) if inventory and node.sm is not None else None
     if gpu and gpu.name:
         known["model"] = gpu.name
-    if wire:
-        known["pci"] = _pci(wire)
+    if state:
+        known["pci"] = _pci(state)
     return known
 
 
-def _pci(wire: PciWire) -> dict[str, Any]:
+def _pci(state: PciState) -> dict[str, Any]:
+    link, now = state.link, state.link.now or Rate()
     return {
-        "gt_per_s": wire.gt_per_s,
-        "lanes": wire.lanes,
-        "gb_per_s": wire.gb_per_s,
-        "now_gt_per_s": wire.now_gt_per_s,
-        "now_lanes": wire.now_lanes,
+        "gt_per_s": link.can.gt_per_s,
+        "lanes": link.can.lanes,
+        "gb_per_s": link.gb_per_s,
+        "now_gt_per_s": now.gt_per_s,
+        "now_lanes": now.lanes,
     }
 
 

@@ -4,11 +4,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from railgauge.topo.link_state import PciState
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.nvlink_faults import Shortage
-from railgauge.topo.pci_wires import PciWire
 from railgauge.topo.render.names import cpu_family, net_name, speed_text
+from railgauge.topo.render.node_links import Fault, NodeLinks
 from railgauge.topo.values.spans import listed
 
 DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
@@ -16,11 +16,10 @@ DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Facts beyond the System: PCI links by host and bus id, the model of a GPU by bus id, cards short of NVLinks."""
+    """Facts beyond the System: its links as they were judged, and the model of a GPU by bus id."""
 
-    wires: Mapping[tuple[int, str], PciWire] = field(default_factory=dict)
+    links: NodeLinks = field(default_factory=lambda: NodeLinks(pci={}, merged={}, nvlinks={}))
     models: Mapping[str, str] = field(default_factory=dict)
-    shortages: Mapping[str, Shortage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,21 +44,23 @@ def _branch(system: System, known: Known, node: Node, link: Link | None, passed:
         for down in system.links_of(node.id)
         if down.kind in DOWN and down.target not in seen and system.node(down.target).kind is not NodeKind.CPU
     )
-    pci = known.wires.get((node.system, node.bus_id or "")) if link and link.kind is LinkKind.PCI else None
-    shortage = known.shortages.get(node.id)
-    label = f"{_wire(link, pci)}{node.id}{_facts(node, link, known)}{_fault(pci)}{_side_links(system, node, shortage)}"
-    return Branch(label=label, kind=node.kind, bad=bool(shortage or (pci and pci.problem)), below=below)
+    pci, nvlinks = known.links.pci_faults(node), known.links.nvlink_faults(node)
+    if link is None or link.kind is not LinkKind.PCI:
+        pci = []  # told of the card, and not again of its GPU
+    text = f"{_wire(link, known.links.pci_of(node))}{node.id}{_facts(node, link, known)}{_marks(pci)}"
+    label = text + _side_links(system, node) + _marks(nvlinks)
+    return Branch(label=label, kind=node.kind, bad=bool(pci or nvlinks), below=below)
 
 
-def _wire(link: Link | None, pci: PciWire | None) -> str:
+def _wire(link: Link | None, pci: PciState | None) -> str:
     if link is None or link.kind is LinkKind.LOC:
         return ""
-    width = f" ({pci.text})" if pci and pci.text else ""
+    width = f" ({pci.link.can.text})" if link.kind is LinkKind.PCI and pci and pci.link.can.text else ""
     return f"{link.kind} {speed_text(link.gb_per_s)}{width}{' (assumed)' if link.assumed else ''}  "
 
 
-def _fault(pci: PciWire | None) -> str:
-    return f"  <- {pci.reason}" if pci and pci.reason else ""
+def _marks(faults: list[Fault]) -> str:
+    return "".join(f"  <- {fault.full}" for fault in faults)
 
 
 def _facts(node: Node, link: Link | None, known: Known) -> str:
@@ -81,11 +82,11 @@ def _cpu(node: Node) -> str:
     return cpu_family(node.vendor, *node.family_and_model) or node.arch or "unknown CPU"
 
 
-def _side_links(system: System, node: Node, shortage: Shortage | None) -> str:
+def _side_links(system: System, node: Node) -> str:
     """Wires that are no part of the tree: NVLink, chip-to-chip, CPU to CPU."""
     side = [link for link in system.links_of(node.id) if link.kind in (LinkKind.NVL, LinkKind.C2C, LinkKind.SYS)]
     lines = [f"\n  {link.kind} {speed_text(link.gb_per_s)}{_count(node, link)} -> {link.target}" for link in side]
-    return "".join(lines) + (f"  <- {shortage.reason}" if shortage else "")
+    return "".join(lines)
 
 
 def _count(node: Node, link: Link) -> str:

@@ -3,7 +3,7 @@
 words ("ff,ffffffff").
 """
 
-MAX_CORES = 1 << 16  # eight times what any kernel is built for
+MAX_CORES = 1 << 16  # eight times the most of any kernel
 WORD = 32  # bits in a word of a mask
 
 
@@ -41,12 +41,12 @@ def _number(text: str, base: int) -> int:
     try:
         return int(text, base)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no {'hexadecimal ' if base == 16 else ''}number") from None
+        raise ValueError(f"{text[:40]!r} is not a {'hexadecimal ' if base == 16 else ''}number") from None
 
 
 def to_mask(cpus: tuple[int, ...], size: int) -> str:
     """The mask of some cores as sysfs prints it for `size` cores: the highest word first, with the digits it needs."""
     mask = sum(1 << cpu for cpu in cpus)
     words = [f"{mask >> (WORD * i) & 0xFFFFFFFF:08x}" for i in reversed(range(-(-size // WORD)))]
-    digits = -(-((size - 1) % WORD + 1) // 4)  # of the highest word
+    digits = -(-((size - 1) % WORD + 1) // 4)  # digits of the highest word
     return ",".join([words[0][-digits:], *words[1:]])

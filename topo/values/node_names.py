@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of nodes folded, gpu[001-003], and unfolded, as ClusterShell's NodeSet writes and reads them.
+"""Folds and unfolds names of nodes (gpu[001-003]) in the syntax of ClusterShell's NodeSet.
 
-The one place that calls NodeSet: a group source of ClusterShell's may put a group's name into a shell command, and a
-range is expanded in memory.
+The only caller of NodeSet: a group source of ClusterShell may put a group's name into a shell command, and a range is
+expanded in memory.
 """
 
 import math
@@ -14,19 +14,19 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.values.number import natural
 
 NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_.])?")
-"""What a host can be called, and what neither a program's options nor a shell take for more."""
-PLAIN = re.compile(r"([A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9._-]*")  # means nothing else to NodeSet
-LONG_NUMBER = re.compile(r"[0-9]{10}")  # no range holds it
+"""A valid host name, which no shell expands and no program takes for an option."""
+PLAIN = re.compile(r"([A-Za-z0-9_.-]+@)?[A-Za-z0-9][A-Za-z0-9._-]*")  # NodeSet reads nothing else into it
+LONG_NUMBER = re.compile(r"[0-9]{10}")  # not part of any range
 GROUP = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*")
 OPERAND = re.compile(r"(?:\[[^\]]*(?:\]|$)|[^,!&^\[])+")
 RANGES = re.compile(r"(?<![0-9])([0-9]*)\[([^\[\]]*)\]")
 LONGEST_LIST = 1 << 20
-"""Characters of a list: NodeSet copies the rest of it at each operator."""
+"""Most characters of a list: NodeSet copies the rest of it at each operator."""
 RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18})(?:/([1-9][0-9]{0,17}))?)?")
 
 
 def folded(names: Iterable[str]) -> str:
-    """The names as one text, in their natural order; names that no range can hold stand by themselves."""
+    """The names folded into one text, in natural order; names that fit no range are listed one by one."""
     names = sorted(set(names), key=natural)
     plain = [name for name in names if PLAIN.fullmatch(name) and not LONG_NUMBER.search(name)]
     others = [name for name in names if name not in set(plain)] if len(plain) < len(names) else []
@@ -45,25 +45,24 @@ def unfolded(text: str, most: int) -> list[str]:
     """The names in a list with ranges, operators of NodeSet and groups: `gpu[001-064]`, `@rack1!gpu007`.
 
     Raises:
-        UsageError: it is no such list, names more than `most` nodes, or a group by a name that a shell could read as
-            more than a name.
+        UsageError: the list is invalid, names more than `most` nodes, or has a group name that is unsafe in a shell.
     """
     from ClusterShell.NodeSet import NodeSet, NodeSetException, std_group_resolver
     from ClusterShell.NodeUtils import GroupResolverError, GroupSourceError
 
     shown = text[:100]
     if len(text) > LONGEST_LIST:
-        raise UsageError(f"{shown}: a list of hosts has at most {LONGEST_LIST} characters")
+        raise UsageError(f"{shown}: a host list may have at most {LONGEST_LIST} characters")
     if sum(_count(part, shown) for part in OPERAND.findall(text)) > most:
         raise UsageError(f"{shown}: more than {most} hosts")
     try:
         nodes = NodeSet(text, resolver=_CheckedGroups(std_group_resolver()))
     except (NodeSetException, AssertionError, ValueError) as error:
-        raise UsageError(f"{shown}: {str(error)[:200]} (a range is gpu[001-064,070])") from None
+        raise UsageError(f"{shown}: {str(error)[:200]} (example of a range: gpu[001-064,070])") from None
     except (GroupResolverError, GroupSourceError) as error:
-        raise UsageError(f"{shown}: ClusterShell has no source of groups {error} (nodeset -LL lists groups)") from None
+        raise UsageError(f"{shown}: ClusterShell has no group source {error} (nodeset -LL lists groups)") from None
     if not nodes:
-        raise UsageError(f"{shown}: ClusterShell knows no such group, or it is empty (nodeset -LL lists groups)")
+        raise UsageError(f"{shown}: group unknown to ClusterShell, or empty (nodeset -LL lists groups)")
     if len(nodes) > most:
         raise UsageError(f"{shown}: more than {most} hosts")
     return [str(node) for node in nodes]
@@ -80,10 +79,10 @@ def _length(text: str, digits: str, shown: str) -> int:
     """How many numbers `1-9/2` has; `digits` stand before its bracket."""
     read = RANGE.fullmatch(text)
     if not read:
-        raise UsageError(f"{shown}: [{text[:40]}] is no range (a range is gpu[001-064,070])")
+        raise UsageError(f"{shown}: [{text[:40]}] is not a range (example: gpu[001-064,070])")
     first, last, step = read[1], read[2] or read[1], int(read[3] or 1)
     if digits and len(first) != len(last):
-        raise UsageError(f"{shown}: behind a digit, both ends of a range have the same number of digits")
+        raise UsageError(f"{shown}: after a digit, both ends of a range need the same number of digits")
     return max(0, int(last) - int(first)) // step + 1
 
 
@@ -97,8 +96,8 @@ class _CheckedGroups:
         return getattr(self._groups, name)
 
     def group_nodes(self, group: str, namespace: str | None = None) -> list[str]:
-        """The nodes of a group, as text. UsageError for a name that no group can have."""
+        """The nodes of a group, as text. UsageError for an invalid name."""
         if not GROUP.fullmatch(group):
-            raise UsageError(f"@{group[:100]}: a group's name has letters, digits and _ . : - only")
+            raise UsageError(f"@{group[:100]}: a group name may have letters, digits and _ . : - only")
         found: list[str] = self._groups.group_nodes(group, namespace)
         return found

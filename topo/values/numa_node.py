@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaNode:
-    """One NUMA node of the host: its cores and, where the firmware tells, how fast its memory reads.
+    """One NUMA node of the host: its cores and, if the firmware reports it, the read bandwidth of its memory.
 
     read_gb_per_s is from sysfs node*/access0/initiators/read_bandwidth (HMAT), None where that is absent.
     """

@@ -13,12 +13,12 @@ PARTS = re.compile(r"(\D*)(\d{0,18})")
 
 
 def whole(text: str | None) -> int | None:
-    """The decimal number that a text is, None when it is absent or something else."""
+    """The decimal number in a text; None if it is absent or something else."""
     return int(text) if text is not None and WHOLE.fullmatch(text) else None
 
 
 def not_negative(text: str | None) -> int | None:
-    """As `whole`, None for a negative number too, with which the kernel says that there is none (numa_node: -1)."""
+    """As `whole`, but None for a negative number too: the kernel writes -1 for none (numa_node)."""
     number = whole(text)
     return None if number is None or number < 0 else number
 
@@ -26,7 +26,7 @@ def not_negative(text: str | None) -> int | None:
 def strtol(text: str) -> int | None:
     """With base 0: 0x10, 020 and 16 are equal; None without a digit.
 
-    Of more than MOST_DIGITS digits it is 2^64 or its negative, which no 64 bits hold.
+    More than MOST_DIGITS digits give 2^64 or its negative, which exceed 64 bits.
     """
     found = NUMBER.match(text)
     if found is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes from outside, made fit to be printed: a name or a file must not steer the terminal that shows it, hide
-or turn round what stands beside it, or add lines to it.
+"""Makes foreign text printable: a name or a file must not control the terminal, hide or reverse the text beside it, or
+add lines.
 
-Readers give values on one line (`inline`, `all_printable`, `file_text`). All that is printed or written as text goes
-through `printable` once more (cli/streams.py, cli/terminal.py, cli/output.py), so that no reader has to be trusted.
+Readers return values on one line (`inline`, `all_printable`, `file_text`). All printed or written text passes through
+`printable` again (cli/streams.py, cli/terminal.py, cli/output.py), so that no reader has to be trusted.
 """
 
 import re
@@ -14,14 +14,14 @@ CONTROL = re.compile(
     "\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff0-\\ufffb\\ufffe\\uffff\\U000110bd\\U000110cd"
     "\\U00013430-\\U0001343f\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
 )
-"""Unicode's control and format characters (Cc, Cf: bidi marks, what has no width), line and paragraph separators,
-surrogates, and what XML cannot hold; but for tabs and line feeds."""
+"""Unicode's control and format characters (Cc, Cf: bidi marks, zero-width characters), line and paragraph separators,
+surrogates, and characters that XML does not allow; except tabs and line feeds."""
 MARK = "\ufffd"
 LONGEST_LINE = 4000
 VALUES = ("/sys/", "/proc/sys/")
-"""Where a file holds one value on one line."""
+"""Folders whose files hold one value on one line."""
 PROPERTIES = "/uevent"
-"""The file there that holds several."""
+"""The exception: a file with several lines."""
 Value = TypeVar("Value")
 
 
@@ -31,22 +31,22 @@ def printable(text: str, mark: str = MARK) -> str:
 
 
 def inline(text: str, mark: str = MARK) -> str:
-    """The same of a name or value: line feeds and tabs are spaces."""
+    """The same for a name or value: line feeds and tabs become spaces."""
     return text if text.isprintable() else printable(text, mark).replace("\n", " ").replace("\t", " ")
 
 
 def one_line(text: str) -> str:
-    """The same of a message, of at most LONGEST_LINE characters, with one space between words."""
+    """The same for a message: at most LONGEST_LINE characters, one space between words."""
     return " ".join(printable(text[:LONGEST_LINE]).split())
 
 
 def file_text(path: str, text: str) -> str:
-    """What a machine's file of this path holds."""
+    """The content of the machine's file of this path, printable."""
     return inline(text) if path.startswith(VALUES) and not path.endswith(PROPERTIES) else printable(text)
 
 
 def all_printable(value: Value) -> Value:
-    """A JSON value with all its texts on one line, keys too."""
+    """A JSON value with all its texts, keys too, on one line."""
     if isinstance(value, str):
         return type(value)(inline(value))
     if isinstance(value, dict):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology file of a virtual machine: its devices, found again on the host, at the host's places."""
+"""The topology file of a virtual machine: its devices at the places they have on the host."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NUMA nodes of the host as <cpu> elements of a guest's file: their numbers there, and the guest's cores.
+"""The NUMA nodes of the host as <cpu> elements of a VM's file: their numbers there, and the VM's cores.
 
-NCCL reads the cores of a <cpu> without mask from the guest's NUMA node of that number, and binds ranks to them where it
-finds any (`ncclTopoGetXmlFromCpu`, `ncclTopoGetCpuAffinity`). Which of the guest's processors run on which node of the
-host no guest sees, so a node of which that is not known gets a number that binds no rank to a part of the cores.
+NCCL reads the cores of a <cpu> without a mask from the VM's NUMA node of that number, and binds ranks to them if it
+finds any (`ncclTopoGetXmlFromCpu`, `ncclTopoGetCpuAffinity`). A VM cannot see which of its processors run on which node
+of the host; a node for which that is unknown gets a number that binds no rank to a part of the cores.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from railgauge.topo.errors import UsageError
 from railgauge.topo.values.cpuset import from_list, from_mask, to_mask
+from railgauge.topo.values.spans import listed
 from railgauge.topo.xml.topology import Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """What the file says of a node of the host: `numaid`, and the mask of the guest's cores where it needs one.
+    """The <cpu> for a node of the host: `numaid`, and the mask of the VM's cores if it needs one.
 
-    known: whether the guest's cores on it are known.
+    known: whether the VM's cores on the node are known.
     """
 
     numaid: str
@@ -27,7 +28,7 @@ class Cpu:
 
 
 def numa_cores(topology: Topology) -> Mapping[int, tuple[int, ...]]:
-    """The cores of a machine by NUMA node; of a topology file those that its masks name."""
+    """The cores of a machine by NUMA node; for a topology file, those of its masks."""
     if topology.numa:
         return {node.id: node.cpus for node in topology.numa}
     numbered = [(cpu.integer("numaid", topology.path, -1), cpu) for cpu in topology.cpus]
@@ -37,23 +38,23 @@ def numa_cores(topology: Topology) -> Mapping[int, tuple[int, ...]]:
 def parsed_cpu_map(
     texts: Iterable[str], hosts: Iterable[str], guest: Mapping[int, Sequence[int]]
 ) -> Mapping[str, tuple[int, ...]]:
-    """The guest's cores by node of the host, of --cpu-map NODE=CORES; UsageError for what there is not."""
+    """The VM's cores by node of the host, from --cpu-map NODE=CORES; UsageError for unknown nodes or cores."""
     known, cores = list(hosts), {core for node in guest.values() for core in node}
     found: dict[str, tuple[int, ...]] = {}
     for text in texts:
-        node, equals, given = text.partition("=")
+        node, equals, numbers = text.partition("=")
         try:
-            wanted = from_list(given) if equals else ()
+            wanted = from_list(numbers) if equals else ()
         except ValueError:
             wanted = ()
         if not wanted or node in found:
-            raise UsageError(f"--cpu-map {text!r}: give each NODE=CORES once, as in 0=0-95")
+            raise UsageError(f"--cpu-map {text!r}: give each NODE=CORES once, e.g. 0=0-95")
         if node not in known:
-            raise UsageError(f"--cpu-map {text!r}: the devices are on these nodes of the host: {', '.join(known)}")
+            raise UsageError(f"--cpu-map {text!r}: the devices are on these NUMA nodes of the host: {', '.join(known)}")
         if missing := tuple(core for core in wanted if core not in cores):
-            raise UsageError(f"--cpu-map {text!r}: the guest has no core {listed(missing)}")
+            raise UsageError(f"--cpu-map {text!r}: the VM has no core {listed(missing)}")
         if any(set(wanted) & set(others) for others in found.values()):
-            raise UsageError(f"--cpu-map {text!r}: these cores are another node's already")
+            raise UsageError(f"--cpu-map {text!r}: these cores are mapped to another node already")
         found[node] = wanted
     return found
 
@@ -65,15 +66,15 @@ def cpus(
 ) -> Mapping[str, Cpu]:
     """The <cpu> for each node of the host, by its numaid there.
 
-    used: for each the guest's nodes on which the devices from there are. guest: its cores by node. given: those that
-    are known to run on a node of the host.
+    used: for each, the VM's nodes that have devices from there. guest: the VM's cores by node. given: cores known to
+    run on a node of the host.
     """
     if given:
         return _by_cores(list(used), guest, given)
     seen = {host: next(iter(nodes)) for host, nodes in used.items() if len(nodes) == 1 and None not in nodes}
     if len(seen) == len(used) and (len(set(seen.values())) > 1 or len(used) == 1):
         return {host: Cpu(numaid=str(node)) for host, node in seen.items()}
-    if len(guest) <= 1:  # it shows no sockets: node 0 is all of it, and binds nothing
+    if len(guest) <= 1:  # no sockets visible: node 0 has all cores, so binds nothing
         return {host: Cpu(numaid=host, known=len(used) == 1) for host in used}
     free = _free(list(used), guest)
     return {host: Cpu(numaid=free[host], known=False) for host in used}
@@ -98,6 +99,6 @@ def _by_cores(
 
 
 def _free(hosts: Iterable[str], guest: Mapping[int, object]) -> Mapping[str, str]:
-    """Numbers that no NUMA node of the guest has."""
+    """Numbers that no NUMA node of the VM has."""
     first = max(guest, default=-1) + 1
     return {host: str(first + place) for place, host in enumerate(hosts)}

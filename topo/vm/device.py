@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs and NICs of a machine, each with what identifies it to somebody who sees it from the host or from a guest."""
+"""GPUs and NICs of a machine, each with what identifies it on the host and in a VM."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.detect.ib_plugin import guid_number
 from railgauge.topo.xml.topology import Topology
 
-PASSED = "vfio-pci"  # the kernel's driver of what is passed to guests
+PASSED = "vfio-pci"  # the kernel's driver of devices passed to VMs
 IDS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
 NO_GUID, NO_MAC = "0000:0000:0000:0000", "00:00:00:00:00:00"
 CARD, SERIAL = "GUID of the card", "serial number"
-SMALLEST_GUID = 1 << 32  # a NIC of NCCL's socket transport has its dev number in place of one
+SMALLEST_GUID = 1 << 32  # a NIC of NCCL's socket transport has its dev number here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """One GPU or NIC (`kind`). `names` are what people call it, `rdma` those of its RDMA devices.
+    """One GPU or NIC (`kind`). `names` as users know it, `rdma` its RDMA devices.
 
-    ids: its PCI ids, in the order of IDS. marks: (what, value) of which no two functions have the same, the surest
-    first. cards: the same of what all functions of one card share. place: the function whose place and link it has, the
+    ids: its PCI ids, in the order of IDS. marks: (what, value), unique to a function, surest first.
+    cards: the same, shared by all functions of a card. place: the function whose place and link it has, the
     physical one of a virtual one. numa: its node, None without one. passed: it is bound to the driver that passes
-    devices to guests.
+    devices to VMs.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Device:
 
 
 def devices(machine: Machine) -> tuple[Device, ...]:
-    """The GPUs and NICs that a machine shows, in use or not; of a topology file those that it names."""
+    """The GPUs and NICs of a machine, in use or not; for a topology file, those in it."""
     inventory = machine.inventory()
     if inventory is None or machine.reader is None:
         return tuple(_of_topology(machine.topology))
@@ -82,7 +82,7 @@ def _of_inventory(inventory: Inventory, configs: Mapping[str, PciConfig]) -> Ite
 
 
 def _kind(pci_class: str | None, vendor: str | None) -> str | None:
-    """GPU or NIC; a server's own VGA controller is neither."""
+    """GPU or NIC; a server's VGA controller is neither."""
     if (pci_class or "").startswith(DISPLAY):
         return "GPU" if vendor in (NVIDIA, None) else None
     return "NIC" if (pci_class or "").startswith(NETWORK) else None
@@ -102,7 +102,7 @@ def _marks(inventory: Inventory, function: PciFunction) -> tuple[tuple[str, str]
     found = [("UUID", gpu.uuid if gpu else None)]
     found += [("node GUID", one.node_guid) for one in rdma]
     found += [("port GUID", port.guid) for one in rdma for port in one.ports]
-    found += [("MAC", mac) for mac in macs if mac and len(mac) == len(NO_MAC)]  # IPoIB's are longer, and change
+    found += [("MAC", mac) for mac in macs if mac and len(mac) == len(NO_MAC)]  # those of IPoIB are longer, and change
     return tuple((what, value.lower()) for what, value in found if value and value not in (NO_GUID, NO_MAC))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the topology file of a guest out of what the host and the guest show."""
+"""Makes the topology file of a VM from the facts of host and VM."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from railgauge.topo.xml.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """The file's text; which devices were found again, and which of guest and host were not; the <cpu> by host node."""
+    """The file's text; the matched devices, and the unmatched ones of VM and host; the <cpu> by host node."""
 
     text: str
     matches: tuple[Match, ...]
@@ -28,13 +28,13 @@ class Made:
 
 
 def make(host: Machine, guest: Machine, pairs: Iterable[str] = (), cpu_map: Iterable[str] = ()) -> Made:
-    """The file for a guest. pairs: GUEST=HOST by hand; cpu_map: NODE=CORES, which cores of the guest run on a node.
+    """The file for a VM. pairs: VM=HOST by hand; cpu_map: NODE=CORES, the cores of the VM that run on a node.
 
-    InputError when no device of the guest is one of the host's; UsageError for pairs and maps that fit neither.
+    InputError if no device of the VM is found on the host; UsageError for invalid pairs and maps.
     """
-    for side, machine in (("guest", guest), ("host", host)):
+    for side, machine in (("VM", guest), ("host", host)):
         if len({host_of(cpu.get("host_hash")) for cpu in machine.topology.cpus}) > 1:
-            raise InputError(f"describes several hosts: give the {side} alone", machine.topology.path)
+            raise InputError(f"describes several hosts: give only the {side}", machine.topology.path)
     ours, theirs = devices(guest), devices(host)
     matches = matched(ours, theirs, by_hand(pairs, ours, theirs))
     if not matches:
@@ -59,12 +59,12 @@ def make(host: Machine, guest: Machine, pairs: Iterable[str] = (), cpu_map: Iter
 def _strangers(guests: Sequence[Device], hosts: Sequence[Device]) -> str:
     names = [", ".join(f"{one.label} {one.model}" for one in side) or "none" for side in (guests, hosts)]
     return (
-        f"no device of the guest is the host's (guest: {names[0]}; host: {names[1]}): --match GUEST=HOST says which is"
+        f"no device of the VM was found on the host (VM: {names[0]}; host: {names[1]}): name one with --match VM=HOST"
     )
 
 
 def _nodes(matches: Sequence[Match], places: Mapping[str, Tree]) -> Mapping[str, frozenset[int | None]]:
-    """The guest's NUMA nodes of its devices, by the host's node that they are on."""
+    """The VM's NUMA nodes of its devices, by the host's node of these."""
     found: dict[str, set[int | None]] = {}
     for match in matches:
         found.setdefault(numa_id(places[match.host.place]), set()).add(match.guest.numa)
@@ -72,7 +72,7 @@ def _nodes(matches: Sequence[Match], places: Mapping[str, Tree]) -> Mapping[str,
 
 
 def _taken(guest: Machine) -> frozenset[int]:
-    """The bus ids of the guest as numbers; of a topology file, which does not name all functions, the domains."""
+    """The bus ids of the VM as numbers; for a topology file, which lacks functions, their domains."""
     inventory = guest.inventory()
     if inventory is not None:
         return frozenset(to_number(function.bus_id) for function in inventory.pci)

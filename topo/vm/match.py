@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which device of the host a guest's device is: by hand, by what identifies it, by its model, else by a guess.
+"""Finds the host's device for each device of a VM: by hand, by identifiers, by model, else by a guess.
 
-A virtual function has GUIDs of its own, but that of the card is its physical function's; all virtual functions of one
-port stand at one place, so which of them it is does not matter.
+A virtual function has its own GUIDs, but shares the card's GUID with its physical function; all virtual functions of a
+port are at the same place, so it does not matter which one it is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ SHORT_DOMAIN = "0000:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A guest's device, the same of the host, by what it was found (a UUID, a GUID, ...), and whether that guesses."""
+    """A VM's device, the host's device, how it was found (UUID, GUID, ...), and whether that is a guess."""
 
     guest: Device
     host: Device
@@ -27,19 +27,19 @@ class Match:
 
 
 def by_hand(pairs: Iterable[str], guests: Sequence[Device], hosts: Sequence[Device]) -> tuple[Match, ...]:
-    """The pairs of --match GUEST=HOST: bus ids, or names such as GPU0 and mlx5_0. UsageError for what there is not."""
+    """The pairs of --match VM=HOST: bus ids, or names such as GPU0 and mlx5_0. UsageError for unknown devices."""
     found: list[Match] = []
     for pair in pairs:
         one, equals, other = pair.partition("=")
         if not equals:
-            raise UsageError(f"--match {pair!r}: give GUEST=HOST, two bus ids or names, as in GPU0=0000:1b:00.0")
-        match = Match(guest=_named(guests, one, "guest"), host=_named(hosts, other, "host"), by=BY_HAND)
+            raise UsageError(f"--match {pair!r}: expected VM=HOST, two bus ids or names, e.g. GPU0=0000:1b:00.0")
+        match = Match(guest=_named(guests, one, "VM"), host=_named(hosts, other, "host"), by=BY_HAND)
         if any(match.guest == known.guest for known in found):
-            raise UsageError(f"--match {pair!r}: {match.guest.label} has its place already")
+            raise UsageError(f"--match {pair!r}: {match.guest.label} of the VM is matched already")
         if match.host.kind == "GPU" and any(match.host == known.host for known in found):
-            raise UsageError(f"--match {pair!r}: the host's {match.host.label} is another's already")
+            raise UsageError(f"--match {pair!r}: {match.host.label} of the host is matched already")
         if match.guest.kind != match.host.kind:
-            raise UsageError(f"--match {pair!r}: {match.guest.label} is not the kind that {match.host.label} is")
+            raise UsageError(f"--match {pair!r}: {match.guest.label} and {match.host.label} are of different kinds")
         found.append(match)
     return tuple(found)
 
@@ -51,11 +51,11 @@ def _named(devices: Sequence[Device], text: str, side: str) -> Device:
         if text in device.names or (number is not None and to_number(device.bus_id) == number):
             return device
     there = ", ".join(device.label for device in devices) or "none"
-    raise UsageError(f"--match: the {side} has no {text!r}; there are: {there}")
+    raise UsageError(f"--match: the {side} has no {text!r}; it has: {there}")
 
 
 def matched(guests: Sequence[Device], hosts: Sequence[Device], given: Sequence[Match] = ()) -> tuple[Match, ...]:
-    """The guest's devices that the host has, in the guest's order; `given` are certain."""
+    """The matches of the VM's devices, in the VM's order; `given` ones are certain."""
     found = list(given)
     for step in (_by_marks, _by_card, _by_model):
         left = [guest for guest in guests if guest not in [match.guest for match in found]]
@@ -88,12 +88,12 @@ def _by_card(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
 
 
 def _alike(guest: Device, host: Device) -> bool:
-    """Whether it may be the same: a bridged virtio NIC has the MAC of another vendor's."""
+    """Whether both may be the same device: a bridged virtio NIC has the MAC of another vendor."""
     return guest.kind == host.kind and guest.ids[0] == host.ids[0]
 
 
 def _by_model(guests: Sequence[Device], hosts: Sequence[Device]) -> list[Match]:
-    """Those of equal PCI ids: certain where all stand at one place, else in the order of bus ids, which guesses."""
+    """Matches by PCI ids: certain if all candidates are at one place, else a guess by the order of bus ids."""
     found: list[Match] = []
     for ids in dict.fromkeys(guest.ids for guest in guests if None not in guest.ids[:2]):
         ours, theirs = ([one for one in side if one.ids == ids] for side in (guests, hosts))
@@ -110,6 +110,6 @@ def _in_order(devices: Iterable[Device]) -> list[Device]:
 
 
 def unmatched(devices: Iterable[Device], taken: Iterable[Device]) -> tuple[Device, ...]:
-    """Those of the devices that no match has."""
+    """The devices without a match."""
     known = {device.bus_id for device in taken}
     return tuple(device for device in devices if device.bus_id not in known)

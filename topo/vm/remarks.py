@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user has to know of the file of a guest: which device is which, guesses, what was left out, cores."""
+"""Remarks on the file of a VM: which device is which, guesses, missing devices, cores."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,33 +10,33 @@ from railgauge.topo.vm.match import Match
 
 
 def remarks(made: Made, host: Machine, guest: Machine) -> Iterator[str]:
-    """A line for each; WARN before what may be wrong."""
+    """One line per remark; WARN marks what may be wrong."""
     for match in made.matches:
         doubt = " (a guess)" if match.guess else ""
-        yield f"{match.guest.label} is the host's {match.host.label}: {match.by}{doubt}"
+        yield f"{match.guest.label} of the VM is {match.host.label} of the host: {match.by}{doubt}"
     yield from _other_models(made.matches)
     guesses = [match for match in made.matches if match.guess]
     if guesses:
-        yield f"WARN: {_names(guesses)}: by the order of bus ids, which is a guess: --match GUEST=HOST says it by hand"
+        yield f"WARN: {_names(guesses)}: matched by the order of bus ids, a guess: correct it with --match VM=HOST"
         if _marks(host) != _marks(guest):
-            yield "the identifiers of host and guest are under pseudonyms of different keys, so none can be equal"
+            yield "host and VM were redacted with different keys, so identifiers cannot match"
     used = {(pci.get("busid") or "").lower() for pci in guest.topology.root.walk() if pci.name == "pci"}
     for device in made.guest_only:
         level = "WARN: " if device.bus_id in used else ""
-        yield f"{level}{device.label} {device.model} is not the host's, so NCCL puts it where the guest has it"
+        yield f"{level}{device.label} {device.model} was not found on the host, so NCCL places it as the VM shows it"
     if made.host_only:
-        yield f"of the host and not in the guest: {_list(made.host_only)}"
+        yield f"on the host only: {_list(made.host_only)}"
     yield from _about_cpus(made)
 
 
 def _other_models(matches: Iterable[Match]) -> Iterator[str]:
-    """GPUs that have other PCI ids on the host; a virtual function of a NIC has them by design."""
+    """GPUs with other PCI ids on the host; a virtual function of a NIC has other ones by design."""
     differing: dict[tuple[str, str], list[Match]] = {}
     for match in matches:
         if match.guest.kind == "GPU" and None not in match.guest.ids[:2] and match.guest.model != match.host.model:
             differing.setdefault((match.guest.model, match.host.model), []).append(match)
     for (here, there), same in differing.items():
-        yield f"WARN: {_names(same)}: {here} in the guest, {there} on the host: is it the host of this guest?"
+        yield f"WARN: {_names(same)}: {here} in the VM, {there} on the host: is it the host of this VM?"
 
 
 def _names(matches: Iterable[Match]) -> str:
@@ -44,7 +44,7 @@ def _names(matches: Iterable[Match]) -> str:
 
 
 def _marks(machine: Machine) -> str | None:
-    """The key of the pseudonyms that stand for the identifiers; None for plain ones."""
+    """The key of the pseudonyms of a redacted capture; None for plain identifiers."""
     found: str | None = getattr(machine.reader, "redacted", None)
     return found
 
@@ -58,9 +58,9 @@ def _about_cpus(made: Made) -> Iterator[str]:
     if unknown:
         example = " ".join(f"--cpu-map {host}=CORES" for host in unknown)
         yield (
-            f"which of the guest's processors run on NUMA node {', '.join(unknown)} of the host is not known, so NCCL "
-            f"binds no rank to a part of them: {example} says it"
+            f"the cores of the VM on {', '.join(f'NUMA{host}' for host in unknown)} of the host are unknown, so NCCL "
+            f"binds ranks to all cores: give {example}"
         )
     for host, cpu in made.cpus.items():
         if cpu.numaid != host:
-            yield f"NUMA node {host} of the host has numaid {cpu.numaid} in the file"
+            yield f"NUMA{host} of the host has numaid {cpu.numaid} in the file"

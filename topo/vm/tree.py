@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's PCI tree with the guest's devices in it: their bus ids, at the places and with the links of the host's.
+"""The host's PCI tree with the VM's devices in it: their bus ids, at the places and with the links of the host's.
 
-GPUs and NICs are leaves without <gpu> and <net>: NCCL finds them by bus id and asks NVML and its network plugin what
-they are, NVLinks included. A NIC is named where NCCL would look for it under another bus id: its IB plugin takes all
+GPUs and NICs are leaves without <gpu> and <net>: NCCL finds them by bus id and gets the rest, NVLinks included, from
+NVML and its network plugin. A NIC is named if NCCL would look for it under another bus id: its IB plugin takes all
 functions and slots of a bus for one card (`ncclIbGetPciPath`).
 """
 
@@ -18,7 +18,7 @@ from railgauge.topo.vm.device import IDS
 from railgauge.topo.vm.match import Match
 from railgauge.topo.xml.tree import Tree, thaw
 
-CPU_KIND = ("arch", "vendor", "familyid", "modelid")  # NCCL's speed between CPUs goes by the host's
+CPU_KIND = ("arch", "vendor", "familyid", "modelid")  # NCCL takes the speed between CPUs from the host's
 LAST_DOMAIN = 0xFFFF
 DOMAIN_BITS = 20  # a bus id's number without its domain
 
@@ -33,14 +33,14 @@ def host_places(host: Machine, bus_ids: Iterable[str]) -> Mapping[str, Tree]:
 
 
 def numa_id(place: Tree) -> str:
-    """The number of the NUMA node that a <pci> hangs on, or that a <cpu> is; InputError when it is none."""
+    """The number of the NUMA node that a <pci> hangs on, or that a <cpu> is; InputError if there is none."""
     cpu = next(one for one in (place, *place.above()) if one.name == "cpu")
     return str(cpu.integer("numaid", None, -1))
 
 
 class GuestTree:
-    """A growing file. `cpus` are the <cpu> by the host's numaid; `taken` are the guest's bus ids as numbers, or its
-    domains where not all of them are known.
+    """A growing file. `cpus` are the <cpu> by the host's numaid; `taken` are the VM's bus ids as numbers, or its
+    domains if not all bus ids are known.
     """
 
     def __init__(self, cpus: Mapping[str, Cpu], taken: Collection[int], *, by_domain: bool) -> None:
@@ -52,7 +52,7 @@ class GuestTree:
         self._copies: dict[Tree, Tree] = {}
 
     def add(self, match: Match, place: Tree, *, named: bool) -> None:
-        """Put a guest's device at the host's place, `named` by its RDMA devices."""
+        """Put a VM's device at the host's place, `named` by its RDMA devices."""
         guest = match.guest
         told = (("class", guest.pci_class), *zip(IDS, guest.ids, strict=True))
         leaf = Tree("pci", place.attributes.items())
@@ -75,7 +75,7 @@ class GuestTree:
                     new.add("pcilink", ("target", target))
 
     def _copy(self, node: Tree) -> Tree:
-        """What stands in the file for a <cpu> or a switch of the host."""
+        """The element of the file for a <cpu> or a switch of the host."""
         if node in self._copies:
             return self._copies[node]
         if node.name == "cpu":
@@ -98,7 +98,7 @@ class GuestTree:
         return self.root.add("cpu", ("numaid", cpu.numaid), *mask, *kind)
 
     def _free(self, bus_id: str) -> str:
-        """The host's bus id of a switch, in another domain where the guest has something there."""
+        """The host's bus id of a switch; in another domain if the VM uses that bus id."""
         rest, domains = bus_id.partition(":")[2], range(LAST_DOMAIN, 0, -1)
         tried = (bus_id, *(f"{domain:04x}:{rest}" for domain in domains))
         free = next(one for one in tried if self._key(one) not in self._taken and one not in self._given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a guest, tried: what the linter has against it, and the paths that NCCL sees with it."""
+"""Tries the file of a VM: the linter's findings, and the paths that NCCL sees with it."""
 
 from collections import Counter
 
@@ -15,17 +15,17 @@ from railgauge.topo.vm.make import Made
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.topology import Topology
 
-NAME = "the file made"
+NAME = "the new file"
 
 
 def faults(made: Made) -> tuple[Finding, ...]:
-    """What the linter has against the file by itself: the guest hides what it could be held against."""
+    """The linter's findings on the file alone: the VM hides what it could be compared with."""
     found = lint(parsed(made.text.encode(), NAME))
     return tuple(finding for finding in found if finding.level in (Level.WARN, Level.FAIL))
 
 
 def reach(topology: Topology) -> Counter[str]:
-    """How many pairs of a GPU and a NIC there are of each path type, the nearest first."""
+    """The number of pairs of a GPU and a NIC by path type, nearest first."""
     system = build_system(topology)
     table = paths(system)
     found = Counter(table.get(gpu.id, net.id).type for gpu in system.gpus for net in system.nets)
@@ -33,5 +33,5 @@ def reach(topology: Topology) -> Counter[str]:
 
 
 def tried(made: Made, reader: Reader) -> Topology:
-    """What NCCL makes of the guest with the file."""
+    """The VM's topology as NCCL sees it with the file."""
     return scan(reader, {}, topo_file=topology_file.loads(made.text, NAME)).topology

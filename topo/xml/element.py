@@ -45,11 +45,11 @@ class Element:
         """The attribute's text; an InputError at this line without it."""
         value = self.get(key)
         if value is None:
-            raise InputError(f"<{self.name}> lacks the attribute '{key}'", path, self.line)
+            raise InputError(f"<{self.name}> has no attribute '{key}'", path, self.line)
         return value
 
     def integer(self, key: str, path: str | None, default: int | None = None) -> int:
-        """The attribute as an integer (`to_integer`), `default` without it; an InputError when it is no number."""
+        """The attribute as an integer (`to_integer`), `default` without it; an InputError if it is not a number."""
         value = self.get(key)
         if (value is None or value == "") and default is not None:
             return default
@@ -60,14 +60,14 @@ class Element:
         """As `integer`, for what cannot be negative nor beyond a million."""
         value = self.integer(key, path, default)
         if not 0 <= value <= LARGEST_COUNT:
-            raise InputError(f"<{self.name}> {key} is {value}, wanted 0 to {LARGEST_COUNT}", path, self.line)
+            raise InputError(f"<{self.name}> {key} is {value}, expected 0 to {LARGEST_COUNT}", path, self.line)
         return value
 
 
 def to_integer(text: str, what: str, path: str | None, line: int | None) -> int:
     """Read a number as NCCL does (strtol.py).
 
-    Empty text is 0. An InputError naming `what` where there is no digit or more than 64 bits, which NCCL lets pass.
+    Empty text is 0. InputError naming `what` without a digit or beyond 64 bits; NCCL accepts both.
     """
     if not text.strip():
         return 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text to Element and back, for NCCL's two XML formats; safe against hostile files.
 
-No document type, entity or encoding other than UTF-8 is accepted, size, depth and count are limited, so neither a bomb
-nor a file inclusion gets anywhere. Writing follows the habits of NCCL's `ncclTopoDumpXmlRec`: two spaces a level, `"`,
+No document type, entity or encoding other than UTF-8 is accepted, size, depth and count are limited, so neither bombs
+nor file inclusion work. Writing follows the habits of NCCL's `ncclTopoDumpXmlRec`: two spaces per level, `"`,
 no header. Comments and text between elements are not kept: NCCL's formats have none.
 """
 
@@ -26,9 +26,9 @@ ENCODING = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([^\"'>]*)")
 MORE_ATTRIBUTES = re.compile(
     rb"<[^\s<>/=!?\"']++(?:\s*+[^\s<>/=\"']++\s*+=\s*+(?:\"[^\"<]*+\"|'[^'<]*+')){%d}" % (MAX_ATTRIBUTES + 1)
 )
-PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may stand before a document type
+PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may precede a document type
 PIECE = 65_536
-NO_CHARACTERS = [*range(0x20), 0xFFFE, 0xFFFF]  # what XML 1.0 cannot hold, but for tab and line ends
+NO_CHARACTERS = [*range(0x20), 0xFFFE, 0xFFFF]  # not allowed in XML 1.0; tabs and line ends excepted
 ESCAPES = str.maketrans(
     dict.fromkeys(map(chr, NO_CHARACTERS), "\N{REPLACEMENT CHARACTER}")
     | {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
@@ -45,7 +45,7 @@ def parse(data: bytes, path: str | None, root: str) -> Element:
     _refuse_other_than_text(data, path)
     element = _Parsing(path).element(data)
     if element.name != root:
-        raise InputError(f"the outermost element is <{element.name}>, wanted <{root}>", path, element.line)
+        raise InputError(f"the outermost element is <{element.name}>, expected <{root}>", path, element.line)
     return element
 
 
@@ -53,13 +53,13 @@ def _refuse_other_than_text(data: bytes, path: str | None) -> None:
     if len(data) > MAX_BYTES:
         raise InputError(f"larger than {MAX_BYTES >> 20} MiB", path, 1)
     if not data.strip():
-        raise InputError("it is empty", path, 1)
+        raise InputError("the file is empty", path, 1)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8 text", path, _line_at(data, error.start)) from error
     if (nul := data.find(b"\0")) >= 0:
-        raise InputError("holds a NUL byte: not a text file", path, _line_at(data, nul))
+        raise InputError("has a NUL byte: not a text file", path, _line_at(data, nul))
 
 
 def _line_at(data: bytes, offset: int) -> int:
@@ -89,7 +89,7 @@ class _Parsing:
         self._lines_before = 0
 
     def element(self, data: bytes) -> Element:
-        """The outermost element. A byte order mark and white space before the XML header are passed over."""
+        """The outermost element. A byte order mark and white space before the XML header are skipped."""
         text = data.removeprefix(BYTE_ORDER_MARK).lstrip()
         self._lines_before = data.count(b"\n") - text.count(b"\n")
         self._refuse_declarations(text)
@@ -101,7 +101,7 @@ class _Parsing:
                 self._take_events()
             self._parser.close()
         except self._syntax_error as error:
-            first = next(iter(self._parser.feed_error_log), None)  # the exception itself may be of a later one
+            first = next(iter(self._parser.feed_error_log), None)  # the exception itself may be about a later one
             reason, line = (first.message, first.line) if first else (error.msg, error.lineno)
             raise self._refuse(f"not well-formed XML: {reason}", line) from error
         return self._children[0][0]
@@ -110,11 +110,11 @@ class _Parsing:
         return InputError(reason, self._path, self._line(line))
 
     def _line(self, line: object) -> int:
-        """The line in the file, of one that lxml counts from where it began."""
+        """The line in the file, from lxml's line number, which counts from where it began."""
         return self._lines_before + (line if isinstance(line, int) and line > 0 else 1)
 
     def _refuse_declarations(self, text: bytes) -> None:
-        """Refuse document types, in the one place where XML has them, and headers that name another encoding."""
+        """Refuse document types and headers that name another encoding."""
         declared = ENCODING.match(text)
         if declared and declared[1].lower() not in ENCODINGS:
             raise self._refuse(f"encoding {declared[1].decode()[:40]!r} is not UTF-8", 1)
@@ -133,7 +133,7 @@ class _Parsing:
         if self._count > MAX_ELEMENTS:
             raise self._refuse(f"more than {MAX_ELEMENTS} elements", node.sourceline)
         if named := next((name for name in (node.tag, *node.attrib) if str(name).startswith("{")), None):
-            raise self._refuse(f"{str(named)[:80]!r} is of a namespace: these files have none", node.sourceline)
+            raise self._refuse(f"{str(named)[:80]!r} has a namespace, which these files do not use", node.sourceline)
         self._children.append([])
 
     def _close(self, node: "etree._Element") -> None:

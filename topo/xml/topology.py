@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine's topology as NCCL's XML tells it (<system><cpu><pci><gpu|nic>...), plus NUMA facts it has no room for.
+"""A machine's topology in NCCL's XML (<system><cpu><pci><gpu|nic>...), plus NUMA facts that the XML has no place for.
 
 Read by xml.py, made by scan.py from the sources, turned into the System graph by system.py.
 """

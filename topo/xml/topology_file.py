@@ -25,7 +25,7 @@ def loads(text: str | bytes, name: str | None = None) -> Topology:
     root = parse(text.encode() if isinstance(text, str) else text, name, "system")
     version = root.integer("version", name)
     if version != VERSION:
-        raise InputError(f"topology version is {version}, wanted {VERSION}", name, root.line)
+        raise InputError(f"topology version is {version}, expected {VERSION}", name, root.line)
     return Topology(root=root, path=name)
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from railgauge.topo.xml.element import Element, to_integer
 
-TRIMMED = ("cpu", "pci", "gpu", "nic", "net")  # what goes when nothing in it is used
+TRIMMED = ("cpu", "pci", "gpu", "nic", "net")  # removed if nothing in them is used
 
 
 class Tree:
-    """A growing element; `parent` is None while it hangs nowhere, `line` is that of a file it came from."""
+    """A growing element; `parent` is None while it is detached, `line` its line in a file."""
 
     def __init__(self, name: str, attributes: Iterable[tuple[str, str]] = (), line: int | None = None) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class Tree:
         return self.attributes.get(key)
 
     def integer(self, key: str, path: str | None, default: int = 0) -> int:
-        """An attribute as a number, `default` without it; an InputError with `path` when it is none."""
+        """An attribute as a number, `default` without it; an InputError with `path` if it is not a number."""
         text = self.get(key)
         return to_integer(text, f"<{self.name}> {key}", path, self.line) if text else default
 
@@ -68,7 +68,7 @@ class Tree:
             yield from child.walk()
 
     def above(self) -> "Iterator[Tree]":
-        """What holds this, from its parent up."""
+        """The elements above, from the parent up."""
         if self.parent:
             yield self.parent
             yield from self.parent.above()

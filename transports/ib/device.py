@@ -16,7 +16,7 @@ from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, port_proto
 from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice
 from railgauge.topo.facts.sources.verbs_stack import read_verbs_stack
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.nccl.settings.gid import WISHES, GidChoice, GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.nccl.settings.gid import WISHES, GidSettings, ipv4
 from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off, wants_plugin
 from railgauge.topo.nccl.settings.ib_connection import INFINIBAND
 from railgauge.transports.slots import slots_of
@@ -94,18 +94,17 @@ def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
     ports = nccl_ports(rdma, settings, verbs)
     if not ports:
         return Found(why_not=_no_port(reader, rdma, environment, verbs), remarks=remarks)
-    gids, wishes = read_gid_settings(environment), [name for name in WISHES if environment.get(name)]
-    choices = {port: choose_gid(port.rdma_port, gids) for port in ports}
-    for port, choice in choices.items():
-        if why := _unusable(port, choice, gids):
+    for port in ports:
+        if why := _unusable(port, settings.gid):
             return Found(why_not=f"{port.name}:{port.rdma_port.number}: {why}", remarks=remarks)
     nics = merged(ports, settings)
     if why := _locked_too_little(reader, environment, max(map(len, nics))):
         return Found(why_not=why, remarks=remarks)
     cards = [nic for nic in nics if len(nic) > 1]
     numbers = {nic: ports.index(nic[0]) for nic in nics} | {card: len(ports) + n for n, card in enumerate(cards)}
-    remarks += tuple(_unsuited(port, choice) for port, choice in choices.items() if not choice.suits and wishes)
-    devices = (IbDevice(numbers[nic], tuple(_port(port, choices[port]) for port in nic)) for nic in nics)
+    if any(environment.get(name) for name in WISHES):
+        remarks += tuple(_unsuited(port) for port in ports if not port.gid.suits)
+    devices = (IbDevice(numbers[nic], tuple(map(_port, nic))) for nic in nics)
     return Found(devices=tuple(devices), remarks=remarks)
 
 
@@ -151,27 +150,27 @@ def _locked_too_little(reader: Reader, environment: Mapping[str, str], ports: in
     )
 
 
-def _unusable(port: NcclPort, choice: GidChoice, settings: GidSettings) -> str | None:
+def _unusable(port: NcclPort, settings: GidSettings) -> str | None:
     """Why a port that NCCL takes would not connect."""
     if port_protocol(port.device, port.rdma_port) == "iwarp":
         return f"iWARP connects by rdma_cm only, which NCCL does not use: NCCL_IB_HCA=^{port.name}"
-    if port.rdma_port.link_layer == INFINIBAND or choice.gid is not None:
+    if port.rdma_port.link_layer == INFINIBAND or port.gid.gid is not None:
         return None
     remedy = "unset NCCL_IB_GID_INDEX" if settings.index >= 0 else f"give {port.rdma_port.netdev} an IPv4 address"
-    return f"nothing stands at GID {choice.index} ({choice.why}); there are {_table(port)}: {remedy}"
+    return f"nothing stands at GID {port.gid.index} ({port.gid.why}); there are {_table(port)}: {remedy}"
 
 
-def _unsuited(port: NcclPort, choice: GidChoice) -> str:
+def _unsuited(port: NcclPort) -> str:
     """What a user should know of a GID that is not what the settings want."""
-    return f"{port.name}:{port.rdma_port.number}: {choice.why}, with GID {choice.index}; there are {_table(port)}"
+    return f"{port.name}:{port.rdma_port.number}: {port.gid.why}, with GID {port.gid.index}; there are {_table(port)}"
 
 
 def _table(port: NcclPort) -> str:
     return _listed(f"{gid.index} ({ipv4(gid) or gid.gid}, {gid.type})" for gid in port.rdma_port.gids)
 
 
-def _port(port: NcclPort, choice: GidChoice) -> IbPort:
-    told = port.rdma_port
+def _port(port: NcclPort) -> IbPort:
+    told, choice = port.rdma_port, port.gid
     by_lid = told.link_layer == INFINIBAND and not choice.index  # another GID than 0 is one that routers know
     rate = port.speed_mbps / 8000 if port.speed_mbps else None
     if by_lid or choice.index is None or choice.gid is None:

@@ -84,7 +84,7 @@ def test_a_damaged_byte_is_status_4_with_its_place():
 
 def test_a_link_below_what_was_asked_for_is_status_4():
     done = link("--ranks", "2", *SMALL, "--transport", "SHM", "--min-gbps", "1e6", status=4)
-    assert re.search(r"SHM from rank \d to rank \d has [\d.]+ Gb/s, below the 1e\+06 Gb/s asked for", done.stderr)
+    assert re.search(r"SHM from rank \d to rank \d reaches [\d.]+ Gb/s, below the required 1e\+06 Gb/s", done.stderr)
 
 
 def test_halves_of_ranks():

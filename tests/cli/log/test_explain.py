@@ -93,7 +93,7 @@ def test_a_log_without_findings_ends_with_what_it_says(tmp_path):
     path.write_text("a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 - Init COMPLETE\n")
     shown = in_process("log", "explain", str(path)).stdout
     assert "nodes\n  a" in shown
-    assert "nothing found" not in shown
+    assert "no findings" not in shown
 
 
 def test_logs_of_several_ranks_are_one(tmp_path):

@@ -58,7 +58,7 @@ def test_a_route_that_leads_by_the_other_rail_is_a_fail_that_names_both(hosts):
     check("run", got)
     failed = {name: one for name, one in levels(got).items() if one != "PASS"}
     assert failed == {("rg-node1", "eth1", "sent"): "FAIL", ("rg-node2", "eth1", "received"): "FAIL"}
-    assert got["error"].startswith("traffic-elsewhere: planned bytes did not pass rg-node1 eth1 (sent)")
+    assert got["error"].startswith("traffic-elsewhere: planned bytes were not counted on rg-node1 eth1 (sent)")
     assert "FAIL traffic-elsewhere: eth1 of rg-node1 was to send" in first[2]
     assert "eth0 sent" in first[2]
 

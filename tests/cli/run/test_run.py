@@ -163,7 +163,7 @@ def test_a_graph_that_does_not_fit_is_bad_input(tmp_path, text):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("all_reduse",), "no collective 'all_reduse'"),
+        (("all_reduse",), "unknown collective 'all_reduse'"),
         (("all_reduce", "-b", "x"), "'x' is not a size"),
         (("all_reduce", "-b", "2M", "-e", "1M"), "nothing to scan"),
         (("all_reduce", "-d", "float3"), "no such type"),

@@ -102,7 +102,7 @@ def test_cpus_that_are_not_all_there_are_told(tmp_path):
     path = tmp_path / "machine.xml"
     path.write_text(described(0).replace('affinity="1"', 'affinity="80000001"'))
     done = bind(str(path), "--rank", "0", "--", "sh", "-c", SHOW)
-    assert "rank 0: only CPUs 0 of these are there" in done.stderr
+    assert "rank 0: only CPUs 0 of these are available" in done.stderr
     assert done.stdout.split()[0] == "0"
 
 

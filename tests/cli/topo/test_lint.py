@@ -30,7 +30,7 @@ def file(tmp_path):
 
 def test_healthy_file(file):
     done = railgauge("topo", "lint", file(HEALTHY))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nothing found\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no findings\n", "")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_empty_file_is_called_empty(file):
     path = file("")
     for arguments in (("lint", path), ("show", "--from", path)):
         done = railgauge("topo", *arguments)
-        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: it is empty\n")
+        assert (done.returncode, done.stderr) == (5, f"railgauge topo: {path}:1: the file is empty\n")
 
 
 def test_an_empty_name_of_a_machine_is_wrong_usage(file):

@@ -17,11 +17,11 @@ def test_the_file_is_the_answer_and_makes_switches_seen(tmp_path, guest):
     path = tmp_path / "topo.txt"
     done = railgauge("topo", "make", "--host", "@dgx-h100", "--guest", guest, "-o", str(path))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "GPU0 (0000:05:00.0) is the host's GPU0 (0000:1b:00.0): UUID" in done.stderr
+    assert "GPU0 (0000:05:00.0) of the VM is GPU0 (0000:1b:00.0) of the host: UUID" in done.stderr
     assert "paths between GPUs and NICs: 64 PHB -> 8 PIX, 56 PXN" in done.stderr
     found = railgauge("topo", "paths", "GPU0", "mlx5_0", "--from", guest, "--topo-file", str(path))
     assert ": PIX, " in found.stdout.splitlines()[0]
-    assert "is not in it" not in found.stderr
+    assert "does not have" not in found.stderr
     judged = railgauge("topo", "lint", str(path), "--from", guest, "--fail-on", "WARN")
     assert judged.returncode == 0, judged.stdout
 
@@ -34,9 +34,9 @@ def test_without_a_name_it_is_stdout(guest):
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (("--guest", "@h200x4"), 5, "no device of the guest is the host's"),
-        (("--guest", "@vm-flat", "--match", "GPU9=GPU0"), 2, "the guest has no 'GPU9'"),
-        (("--guest", "@vm-flat", "--cpu-map", "0=0-999"), 2, "the guest has no core 192-999"),
+        (("--guest", "@h200x4"), 5, "no device of the VM was found on the host"),
+        (("--guest", "@vm-flat", "--match", "GPU9=GPU0"), 2, "the VM has no 'GPU9'"),
+        (("--guest", "@vm-flat", "--cpu-map", "0=0-999"), 2, "the VM has no core 192-999"),
         (("--guest", "/nowhere"), 5, "cannot read it"),
         ((), 2, "--guest"),
     ],

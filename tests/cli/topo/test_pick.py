@@ -39,7 +39,7 @@ def test_busy_gpus_have_any_of_their_names():
     [
         (("-n", "8", "--busy", "GPU1"), "GPU0 GPU2"),
         (("-n", "2", "--busy", "NIC0"), "no GPU"),
-        (("-n", "2", "--busy", "GPU77"), "there is no end"),
+        (("-n", "2", "--busy", "GPU77"), "unknown end"),
         (
             (
                 "-n",

@@ -76,7 +76,7 @@ def test_a_matrix_that_agrees_is_exit_0(tmp_path):
     path = tmp_path / "smi.txt"
     path.write_text(AGREEING)
     done = show("--view", "matrix", "--against", str(path))
-    assert (done.returncode, done.stdout) == (0, "the same in all 8 cells\n")
+    assert (done.returncode, done.stdout) == (0, "no difference in 8 cells\n")
 
 
 def test_a_matrix_that_differs_is_exit_1_with_the_reason(tmp_path):

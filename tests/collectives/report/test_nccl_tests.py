@@ -81,7 +81,7 @@ def test_a_connection_that_went_another_way_than_planned_fails_the_run(via, plan
     changed = replace(document, connections=[*others, replace(first, via=via, planned=planned)])
     output = RunOutput(job(), (), leads=True)
     assert output.finish(changed, None) == status
-    said = "channel 0 from rank 0 to 1 went via SHM, planned was P2P"
+    said = "channel 0 from rank 0 to 1 went via SHM, planned: P2P"
     assert (said in capsys.readouterr().err) is (status == 4)
 
 

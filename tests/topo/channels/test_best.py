@@ -95,7 +95,7 @@ def test_a_gain_says_what_nccl_lacked():
 def test_a_gain_by_another_number_of_channels_says_why_nccl_kept_its_own():
     """Four A100 that NVLinks join each to each: NCCL's 12 rings carry 240 GB/s, as 24 do."""
     ring = search(build_system(load_machine("@a100-4gpu").topology)).ring
-    assert ring.difference.startswith("NCCL uses 12 x 20 GB/s: ring and tree run on one number of channels, and ")
+    assert ring.difference.startswith("NCCL uses 12 x 20 GB/s: ring and tree use the same number of channels, and ")
     assert "; 24 x 10 fit in " in ring.difference
 
 

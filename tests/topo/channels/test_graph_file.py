@@ -58,7 +58,7 @@ def test_a_dev_beyond_64_bits_is_told_as_that():
 
 def test_more_channels_than_nccl_has_room_for_are_refused():
     one = TEXT[TEXT.index("    <channel>") : TEXT.index("</channel>\n") + 11]
-    with pytest.raises(InputError, match="holds 33 channels"):
+    with pytest.raises(InputError, match="has 33 channels"):
         graph_file.loads(TEXT.replace(one, 22 * one, 1).replace('nchannels="12"', 'nchannels="33"', 1), SYSTEM)
 
 

@@ -167,7 +167,7 @@ def test_a_single_machine_runs_what_nccl_logged_on_it():
 
 def test_channels_that_know_no_nic_cannot_join():
     system = build_system(load_machine("@dgx-a100").topology)
-    with pytest.raises(UsageError, match="search them as one of several nodes"):
+    with pytest.raises(UsageError, match="search them with --nodes"):
         join([("a", system, search(system)), ("b", system, search(system))])
 
 

@@ -33,7 +33,7 @@ def test_a_search_over_too_many_gpus_is_refused(tmp_path, command):
     file.write_text(machine(MOST_GPUS + 8))
     done = in_process(*command, "--from", str(file))
     assert done.returncode == 3
-    assert f"GPUs: channels are searched for on machines of up to {MOST_GPUS}" in done.stderr
+    assert f"GPUs: the search supports up to {MOST_GPUS}" in done.stderr
 
 
 def test_a_check_of_them_has_an_answer(tmp_path):

@@ -84,7 +84,7 @@ def test_a_second_matrix_is_another_one():
     ("text", "says"),
     [
         ("", "nvidia-smi topo -m"),
-        ("\tGPU0\tGPU1\n", "x.txt:1: holds columns but no row"),
+        ("\tGPU0\tGPU1\n", "x.txt:1: has a header line but no row"),
         ("\tGPU0\tGPU1\n\nGPU0\tXPHBPHB\tPHB\n", "x.txt:3: row GPU0 has 3 cells for 2 columns"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_gid_table_that_is_in_the_tree_is_used(tmp_path):
 
 def test_a_tree_says_what_it_lacks_of_cpu_and_host(tmp_path):
     machine = class_alone(tmp_path)
-    assert "host_hash is left out: neither host name nor boot id is readable" in machine.warnings
+    assert "host_hash omitted: neither host name nor boot id is readable" in machine.warnings
     assert any("no /proc/cpuinfo" in warning for warning in machine.warnings)
     assert machine.topology.cpus[0].attributes == (("numaid", "-1"),)
     assert topology_file.loads(topology_file.dumps(machine.topology)).cpus[0].get("host_hash") is None
@@ -148,7 +148,7 @@ def test_a_tree_says_what_it_lacks_of_cpu_and_host(tmp_path):
 
 def test_a_tree_without_pci_devices_does_not_tell_whether_there_are_gpus(tmp_path):
     warnings = class_alone(tmp_path).warnings
-    assert "whether there are GPUs is not known: the machine is described for host ranks" in warnings
+    assert "GPUs unknown: describing the machine for host ranks" in warnings
 
 
 def test_gpus_that_only_the_driver_lists_are_named(tmp_path):
@@ -158,5 +158,5 @@ def test_gpus_that_only_the_driver_lists_are_named(tmp_path):
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(archive(*rows)))
     warnings = load_machine(str(tmp_path / "a.tar.gz")).warnings
     assert f"GPU {', '.join(gpus)} left out: NVML: a tree of files has no answer" in warnings
-    assert "no GPU takes part: the machine is described for host ranks" in warnings
+    assert "no GPU takes part: describing the machine for host ranks" in warnings
     assert not any("no GPU found" in warning for warning in warnings)

@@ -46,7 +46,7 @@ def test_a_lost_end_is_noticed(form, lost):
 
 
 def test_a_zstd_block_that_is_cut_off_is_not_taken_for_an_end():
-    with pytest.raises(InputError, match="cut off or empty"):
+    with pytest.raises(InputError, match="truncated or empty"):
         unpack(FORMATS["zstd"](TAR)[:20], "x")
 
 

@@ -136,12 +136,12 @@ def test_the_limiting_link_is_named():
 def test_a_protocol_that_passes_little_limits_before_the_links():
     (row,) = rows(plan("@h200x4"), 1 << 26, allowed=read_allowed({"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}))
     assert (row.limit.device, row.limit.link) == ("ll", None)
-    assert row.limit.what == "ring with ll passes 141 GB/s over channels of 360"
+    assert row.limit.what == "ring with ll reaches 141 of the channels' 360 GB/s"
 
 
 def test_latency_limits_small_sizes():
     (row,) = rows(plan("@h200x4"), 8)
-    assert (row.limit.by, row.limit.what, row.limit.link) == ("latency", "6 steps one after the other", None)
+    assert (row.limit.by, row.limit.what, row.limit.link) == ("latency", "6 sequential steps", None)
 
 
 def test_a_thread_of_many_gpus_starts_them_one_after_the_other():
@@ -267,7 +267,7 @@ def test_a_change_that_makes_it_faster_says_why():
     )
     compared = Comparison(edits=("NIC0.width=8",), before=before, after=after)
     assert after.rows[-1].time_us < before.rows[-1].time_us
-    assert "NCCL now chooses tree, before ring" in compared.statement
+    assert "NCCL now chooses tree instead of ring" in compared.statement
 
 
 def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
@@ -278,12 +278,12 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
     )
     compared = Comparison(edits=("drop GPU7",), before=before, after=after)
     assert after.rows[-1].time_us < 0.99 * before.rows[-1].time_us  # 7 ranks exchange less than 8
-    assert re.search(r"busbw (\d+) -> \1 GB/s \([+-]0%\)$", compared.statement)
+    assert re.search(r": (\d+) -> \1 GB/s busbw \([+-]0 %\);", compared.statement)
 
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
     (told,) = slow_links(build_system(machine.topology), machine.inventory())
-    assert told.endswith("--set NIC0.width=8")
+    assert told.endswith("--set NIC0.width=8 predicts it")
     whole = load_machine("@dgx-h100")
     assert slow_links(build_system(whole.topology), whole.inventory()) == []

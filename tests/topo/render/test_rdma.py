@@ -60,8 +60,8 @@ def test_gids_of_one_address_share_a_line(tree):
 
 
 def test_settings_that_take_ports_away_are_told(tree):
-    assert "NCCL does not use mlx5_bond_0: NCCL_IB_HCA leaves it out" in text(tree, NCCL_IB_HCA="=mlx5_0")
-    assert "'mlx5_7' names no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
+    assert "NCCL does not use mlx5_bond_0: excluded by NCCL_IB_HCA" in text(tree, NCCL_IB_HCA="=mlx5_0")
+    assert "'mlx5_7' matches no port" in text(tree, NCCL_IB_HCA="mlx5_0,mlx5_7")
     assert "NCCL does not use mlx5_0, mlx5_1, mlx5_bond_0: NCCL_NET=Socket" in text(tree, NCCL_NET="Socket")
 
 
@@ -132,7 +132,7 @@ def test_the_document_has_devices_ports_gids_and_nccls_choice(tree):
     assert (port["protocol"], port["rate_gbps"], len(port["gids"])) == ("roce", 400.0, 4)
     assert (port["nccl"]["dev"], port["nccl"]["gid_index"], port["nccl"]["guid"]) == (1, 3, "0x3278900003ae6d94")
     assert document["devices"][1]["ports"][0]["nccl"] is None
-    assert document["devices"][1]["ports"][0]["unused"] == "it is DOWN"
+    assert document["devices"][1]["ports"][0]["unused"] == "port state is DOWN"
 
 
 JUNK = st.one_of(

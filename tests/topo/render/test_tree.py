@@ -4,7 +4,7 @@
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
-from railgauge.topo.pci_wires import pci_wires
+from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.tree import Branch, Known, branches
 
 
@@ -15,8 +15,9 @@ def lines(name: str) -> list[Branch]:
     machine = load_machine(name)
     inventory = take_inventory(machine.reader)
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name}
-    known = Known(wires=pci_wires(machine.topology, inventory), models=models)
-    return [one for branch in branches(build_system(machine.topology), known) for one in below(branch)]
+    system = build_system(machine.topology)
+    known = Known(links=node_links(system, machine.topology, inventory), models=models)
+    return [one for branch in branches(system, known) for one in below(branch)]
 
 
 def test_links_and_devices_have_their_names():

@@ -14,9 +14,9 @@ def test_cores():
 
 
 def test_what_is_no_number_is_named():
-    with pytest.raises(ValueError, match="'xyz' is no hexadecimal number"):
+    with pytest.raises(ValueError, match="'xyz' is not a hexadecimal number"):
         cpuset.from_mask("ff,xyz")
-    with pytest.raises(ValueError, match="'a' is no number"):
+    with pytest.raises(ValueError, match="'a' is not a number"):
         cpuset.from_list("0-a")
 
 

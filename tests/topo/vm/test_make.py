@@ -113,26 +113,26 @@ def test_a_guess_is_told(tmp_path, dgx):
     guest = guest_of(tmp_path, strangers())
     told = [line for line in remarks(make(dgx, guest), dgx, guest) if line.startswith("WARN")]
     assert len(told) == 1
-    assert re.search("GPU0, .*mlx5_7: .* a guess: --match", told[0])
+    assert re.search("GPU0, .*mlx5_7: .* a guess: correct", told[0])
 
 
 def test_what_has_no_place_is_named(tmp_path, dgx):
     guest = guest_of(tmp_path)
     lines = list(remarks(make(dgx, guest), dgx, guest))
-    assert any("0000:01:00.0) 1af4:1041 is not the host's" in line for line in lines)
-    assert any(line.startswith("of the host and not in the guest: NIC mlx5_1 (0000:29:00.0)") for line in lines)
+    assert any("0000:01:00.0) 1af4:1041 was not found on the host" in line for line in lines)
+    assert any(line.startswith("on the host only: NIC mlx5_1 (0000:29:00.0)") for line in lines)
 
 
 def test_gpus_of_another_model_are_doubted(dgx):
     """The made-up UUIDs of the two machines are equal."""
     guest = load_machine("@vm-flat")
-    told = [line for line in remarks(make(dgx, guest), dgx, guest) if "is it the host of this guest?" in line]
+    told = [line for line in remarks(make(dgx, guest), dgx, guest) if "is it the host of this VM?" in line]
     assert told[0].startswith("WARN: GPU0, GPU1, ")
-    assert "10de:2335 in the guest, 10de:2330 on the host" in told[0]
+    assert "10de:2335 in the VM, 10de:2330 on the host" in told[0]
 
 
 def test_strangers_are_refused(dgx):
-    with pytest.raises(InputError, match="no device of the guest is the host's"):
+    with pytest.raises(InputError, match="no device of the VM was found on the host"):
         make(dgx, load_machine("@h200x4"))
 
 
@@ -214,5 +214,5 @@ def test_topology_files_stand_for_host_and_guest(tmp_path, dgx):
 def test_a_file_of_several_hosts_is_neither(tmp_path, dgx):
     text = topology_file.dumps(dgx.topology)
     two = text.replace('numaid="1"', 'numaid="0"').replace("host_hash=", 'host_hash="0x7" was=', 1)
-    with pytest.raises(InputError, match="several hosts: give the host alone"):
+    with pytest.raises(InputError, match="several hosts: give only the host"):
         make(Machine(topology=topology_file.loads(two)), guest_of(tmp_path))

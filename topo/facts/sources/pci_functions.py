@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every PCI function of a machine: where it hangs, what it is, and what its link does now beside what it could do.
 
-NCCL's reading of the same tree, which knows neither current links nor host bridges, is sysfs_pci.py.
+What NCCL writes of one is nccl/detect/detection.py's.
 """
 
 import re
@@ -19,23 +19,31 @@ UNKNOWN_LANES = 63  # PCIe link width field of all ones: what a device that fell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciLink:
-    """One end's view of a link: GT/s and lanes it runs at, and the most that end can do; None when unreadable."""
+    """One end's view of a link: GT/s and lanes it runs at, and the most that end can do; None when unreadable.
+
+    max_speed and max_width are what sysfs says of the latter: the text, and the number there, also that of a device
+    that does not answer (63, 255).
+    """
 
     gt_per_s: float | None
     lanes: int | None
     max_gt_per_s: float | None
     max_lanes: int | None
+    max_speed: str | None = None
+    max_width: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciFunction:
-    """One function. `path` is the way down: the host bridge ("pci0000:15"), then the bus ids, its own last.
+    """One function. `folder` is its real path in sysfs, `path` the way down: the host bridge ("pci0000:15"), then the
+    bus ids, its own last.
 
     pci_class and the ids are sysfs's text ("0x030200"). numa is None for -1. physfn is the physical function of a
     virtual one. What is unreadable is None.
     """
 
     bus_id: str
+    folder: str
     path: tuple[str, ...]
     pci_class: str | None
     vendor: str | None
@@ -55,16 +63,15 @@ class PciFunction:
 
 def read_functions(reader: Reader) -> tuple[PciFunction, ...]:
     """All PCI functions in the order of their bus ids; one that vanishes meanwhile is left out."""
-    found = (_function(reader, name) for name in reader.entries(DEVICES) if is_bus_id(name))
-    return tuple(function for function in found if function is not None)
+    folders = ((name, reader.realpath(f"{DEVICES}/{name}")) for name in reader.entries(DEVICES) if is_bus_id(name))
+    return tuple(read_function(reader, path, name) for name, path in folders if path is not None)
 
 
-def _function(reader: Reader, bus_id: str) -> PciFunction | None:
-    path = reader.realpath(f"{DEVICES}/{bus_id}")
-    if path is None:
-        return None
+def read_function(reader: Reader, path: str, bus_id: str = "") -> PciFunction:
+    """The function at a real path in sysfs, which ends in its bus id."""
     return PciFunction(
-        bus_id=bus_id,
+        bus_id=bus_id or path.rpartition("/")[2],
+        folder=path,
         path=_way_down(path),
         pci_class=reader.text(f"{path}/class"),
         vendor=reader.text(f"{path}/vendor"),
@@ -87,11 +94,14 @@ def _name(path: str | None) -> str | None:
 
 
 def _link(reader: Reader, path: str) -> PciLink:
+    max_speed, max_width = reader.text(f"{path}/max_link_speed"), whole(reader.text(f"{path}/max_link_width"))
     return PciLink(
         gt_per_s=_speed(reader.text(f"{path}/current_link_speed")),
-        lanes=_lanes(reader.text(f"{path}/current_link_width")),
-        max_gt_per_s=_speed(reader.text(f"{path}/max_link_speed")),
-        max_lanes=_lanes(reader.text(f"{path}/max_link_width")),
+        lanes=_lanes(whole(reader.text(f"{path}/current_link_width"))),
+        max_gt_per_s=_speed(max_speed),
+        max_lanes=_lanes(max_width),
+        max_speed=max_speed,
+        max_width=max_width,
     )
 
 
@@ -100,9 +110,8 @@ def _speed(text: str | None) -> float | None:
     return float(found[1]) if found else None
 
 
-def _lanes(text: str | None) -> int | None:
-    lanes = whole(text)
-    return lanes if lanes and 0 < lanes < UNKNOWN_LANES else None
+def _lanes(width: int | None) -> int | None:
+    return width if width and 0 < width < UNKNOWN_LANES else None
 
 
 def best_link(function: PciFunction, port: PciFunction | None) -> tuple[float | None, int | None]:

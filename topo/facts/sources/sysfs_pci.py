@@ -1,58 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PCI devices from /sys/bus/pci/devices: identity, link speed and the way up to the CPU, with NCCL's reading of each.
+"""Where PCI devices stand in /sys/bus/pci/devices: their paths, the switch above each, and which are GPUs.
 
-NCCL's functions: `getPciPath`, `ncclTopoGetXmlFromSys` (src/graph/xml.cc).
+NCCL's functions: `getPciPath`, `ncclTopoGetXmlFromSys` (src/graph/xml.cc). What a device is, is pci_functions.py's.
 """
-
-import re
-from dataclasses import dataclass
 
 from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.values.busid import is_bus_id
-from railgauge.topo.values.number import whole
 
 DEVICES = "/sys/bus/pci/devices"
 REAL = "/sys/devices/"  # where every folder of a class leads, as a link
 DRIVER_GPUS = "/proc/driver/nvidia/gpus"  # one folder for each GPU that NVIDIA's driver holds
-IDENTITY = ("class", "vendor", "device", "subsystem_vendor", "subsystem_device")
 NVIDIA = "0x10de"
 SWITCH_LINKS = "/sys/kernel/pci_switch_link/virtual_switch_links"  # Broadcom's driver: peers of a split switch
 BROADCOM = "0x1000"
-NO_NODE = "-1"
 PATH_MAX = 4096  # linux/limits.h; a capture could claim more
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PciDevice:
-    """One device: its attributes as NCCL writes them, those that are unreadable left out.
-
-    numa_node is "-1", the kernel's own word for none, also where it is unreadable (NCCL writes "" then, and counts 0);
-    peers are the bus ids of Broadcom switches linked to it.
-    """
-
-    path: str
-    attributes: tuple[tuple[str, str], ...]
-    numa_node: str
-    peers: tuple[str, ...]
-
-    @property
-    def bus_id(self) -> str:
-        """The last part of its path."""
-        return self.path.rpartition("/")[2]
-
-
-def read_device(reader: Reader, path: str) -> PciDevice:
-    """Read the device at a real path in sysfs."""
-    attributes = [(name, text) for name in IDENTITY if (text := reader.text(f"{path}/{name}")) is not None]
-    attributes += [("link_speed", link_speed(reader, path)), ("link_width", str(link_width(reader, path)))]
-    is_broadcom = ("vendor", BROADCOM) in attributes
-    return PciDevice(
-        path=path,
-        attributes=tuple(attributes),
-        numa_node=reader.text(f"{path}/numa_node") or NO_NODE,
-        peers=switch_peers(reader, path.rpartition("/")[2]) if is_broadcom else (),
-    )
 
 
 def device_path(reader: Reader, bus_id: str) -> str | None:
@@ -77,30 +39,6 @@ def pci_function(reader: Reader, path: str | None, *, placed: bool) -> tuple[str
     if subsystem != "pci":
         return None, f"{path} is not a PCI device ({subsystem or 'unknown'})"
     return path.rpartition("/")[2], None
-
-
-def link_speed(reader: Reader, path: str) -> str:
-    """The lesser of the device's and its upstream port's max_link_speed, as text; "" when neither is readable."""
-    device = reader.text(f"{path}/max_link_speed") or ""
-    port = reader.text(f"{path}/../max_link_speed") or ""
-    return port if _gigatransfers(port) < _gigatransfers(device) else device
-
-
-def _gigatransfers(text: str) -> float:
-    found = re.match(r"\s*(\d+(\.\d*)?) GT/s", text)
-    return float(found[1]) if found else float("inf")
-
-
-def link_width(reader: Reader, path: str) -> int:
-    """The lesser of the device's and its upstream port's max_link_width in lanes.
-
-    NCCL counts an unreadable one as 0.
-    """
-    return min(_lanes(reader.text(f"{path}/max_link_width")), _lanes(reader.text(f"{path}/../max_link_width")))
-
-
-def _lanes(text: str | None) -> int:
-    return max(0, whole(text) or 0)
 
 
 def upper_switch(path: str) -> str | None:

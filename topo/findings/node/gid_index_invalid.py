@@ -41,7 +41,7 @@ def _finding(port: NcclPort, wanted: GidSettings, subject: str, level: Level, fa
 
 def _fault(port: NcclPort, wanted: GidSettings) -> tuple[Level, str] | None:
     """What is wrong with the entry that the setting names."""
-    gid = choose_gid(port.rdma_port, wanted).gid
+    gid = port.gid.gid
     if wanted.index >= (port.rdma_port.gid_table_length or 0):
         return Level.FAIL, f"is beyond the table of {port.rdma_port.gid_table_length}"
     if gid is None:

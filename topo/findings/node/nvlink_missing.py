@@ -10,58 +10,56 @@ from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
 from railgauge.topo.findings.node.peers import has_gpus
 from railgauge.topo.findings.node.rule import Need, Rule, missing
-from railgauge.topo.findings.topology_file import nvlink_missing, nvlink_one_sided
-from railgauge.topo.findings.topology_file.nvlinks import gpus
+from railgauge.topo.findings.topology_file import nvlink_missing
+from railgauge.topo.link_state import Excuse, NvlinkState
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.link_facts import nvlink_states
 from railgauge.topo.xml.tree import Tree, thaw
 
 MOST_PREDICTED = 1  # a prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    found = [finding for finding in nvlink_missing.RULE.check(case.file) if not _is_sliced(case, finding.subject)]
-    if _is_alike(case, found):
-        why = f", as on all {len(found)} GPUs: by design of the board, or an NVSwitch is out"
-        found = [replace(finding, level=Level.INFO, message=finding.message + why) for finding in found]
-    for number, finding in enumerate(found):
-        predict = number < MOST_PREDICTED and finding.level is not Level.INFO
-        effect = _effect(case, finding) if predict else ""
-        yield replace(finding, effect=effect or finding.effect, remedy=RULE.remedy)
-    yield from _one_sided(case, {finding.subject for finding in found})
+    states = nvlink_states(case.machine.topology, case.inventory).values()
+    found = [state for state in states if state.reason and (state.is_fault or state.excuse is Excuse.ALIKE)]
+    for number, state in enumerate(found):
+        finding = _one_sided(state) if state.peer else nvlink_missing.as_finding(RULE, state)
+        if state.excuse:
+            why = f", as on all {len(found)} GPUs: by design of the board, or an NVSwitch is out"
+            finding = replace(finding, level=Level.INFO, message=finding.message + why)
+        elif number < MOST_PREDICTED and not state.peer:
+            finding = replace(finding, effect=_effect(case, state) or finding.effect)
+        yield finding
     if silent := missing(Need.NVML, case):
         yield RULE.unknown(case.host, silent)
 
 
-def _one_sided(case: Case, told: set[str]) -> Iterator[Finding]:
-    """Links that the GPU at one end lacks, unless something is told of either end."""
-    for finding in nvlink_one_sided.RULE.check(case.file):
-        ends, there, back = (finding.evidence[key] for key in ("ends", "there", "back"))
-        if told.isdisjoint(ends) and not any(_is_sliced(case, end) for end in ends):
-            yield replace(finding, id=RULE.id, subject=ends[there > back], remedy=RULE.remedy)
+def _one_sided(state: NvlinkState) -> Finding:
+    """A GPU that lacks links which the GPU at the other end has."""
+    gpu, peer = state.gpu, state.peer or state.gpu
+    speeds = [number * bandwidth.nvlink(end.sm) for number, end in ((state.full, peer), (state.count, gpu))]
+    return RULE.finding(
+        Level.WARN,
+        gpu.bus_id,
+        f"{peer.bus_id} has {state.full} NVLinks to {gpu.bus_id}, which has {state.count} back",
+        effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+        ends=[peer.bus_id, gpu.bus_id],
+        there=state.full,
+        back=state.count,
+    )
 
 
-def _is_alike(case: Case, found: list[Finding]) -> bool:
-    """Whether every GPU has as many links as the others, and some: boards leave links of a chip unused."""
-    counts = {finding.evidence["count"] for finding in found if "listed" in finding.evidence}
-    return len(found) == len(gpus(case.file)) > 1 and len(counts) == 1 and 0 not in counts
-
-
-def _is_sliced(case: Case, bus_id: str) -> bool:
-    """Whether a GPU is in MIG mode, which turns its NVLinks off: mig-enabled tells."""
-    gpu = case.inventory.gpu(bus_id) if case.inventory else None
-    return bool(gpu and gpu.mig)
-
-
-def _effect(case: Case, finding: Finding) -> str:
+def _effect(case: Case, state: NvlinkState) -> str:
     """What taking the links away does to the machine as it should be; "" where nobody knows which links those are."""
-    gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == finding.subject), None)
-    has, full = finding.evidence["count"], finding.evidence.get("usual", finding.evidence.get("listed"))
+    subject, missing_links = state.gpu.bus_id, state.full - state.count
+    gpu = next((gpu for gpu in case.system.gpus if gpu.bus_id == subject), None)
     root = thaw(case.machine.topology.root)
-    bundle = next((link for link in root.walk() if link.name == "nvlink" and _card(link) == finding.subject), None)
+    bundle = next((link for link in root.walk() if link.name == "nvlink" and _card(link) == subject), None)
     if gpu is None or bundle is None or not (bundle.get("tclass") or "").startswith(NVSWITCH):
         return ""
-    bundle.put("count", str(bundle.integer("count", None) + full - has))
+    bundle.put("count", str(bundle.integer("count", None) + missing_links))
     whole = Case(replace(case.machine, topology=replace(case.machine.topology, root=root.freeze())))
-    return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={has}"])
+    return effect_of(whole, sets=[f"GPU{gpu.dev}.nvlinks={state.count}"])
 
 
 def _card(link: Tree) -> str | None:

@@ -1,117 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PCIe link that is narrower or slower than its ends, its siblings or its ports allow."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
-from railgauge.topo.facts.pci_class import DISPLAY
-from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
-from railgauge.topo.findings.node.peers import gpus, has_gpus, has_peers, nics, uplinks
+from railgauge.topo.findings.node.peers import has_gpus, nics
 from railgauge.topo.findings.node.rule import Need, Rule
 from railgauge.topo.findings.topology_file import pcie_link_degraded
+from railgauge.topo.link_state import Excuse, PciState, Rate, Reason, Verdict, first_of_each_card
+from railgauge.topo.nccl.graph.link_facts import pci_states
 
 NODES = 2  # a NIC counts only where there is another node
 MOST_PREDICTED = 2  # each prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    told = set()
-    for finding in _running(case):
-        told.add(finding.subject)
-        yield finding
-    for finding in pcie_link_degraded.RULE.check(case.alone):
-        if finding.subject not in told:
-            message = finding.message.replace(" in the file", "")
-            told.add(finding.subject)
-            yield replace(finding, message=message, remedy=RULE.remedy)
-    if case.inventory is None and not told:
-        yield RULE.unknown(case.host, "a topology file does not tell what links run at; in it none is narrow")
-
-
-def _running(case: Case) -> Iterator[Finding]:
-    """What the links do at the moment; nothing is known of that where only a file speaks."""
-    inventory = case.inventory
-    predicted, silent = 0, []
-    for function in _cards(case) if inventory else ():
-        port = inventory.function(function.parent) if inventory else None
-        narrow = degraded(function, port)
-        if narrow is None:
-            silent += [] if function.physfn else [function.bus_id]  # a virtual function has no link of its own
-        elif narrow:
+    states = first_of_each_card(pci_states(case.machine.topology, case.inventory))
+    predicted = 0
+    for state in states:
+        if state.reason is Reason.ENDS_LANES:
             predicted += 1
-            yield _narrow(case, function, port, predict=predicted <= MOST_PREDICTED)
-        elif slow := _slow(case, function, port, predict=predicted < MOST_PREDICTED):
-            predicted += slow.level is Level.WARN
-            yield slow
-    if silent:
+            yield _narrow(case, state, predict=predicted <= MOST_PREDICTED)
+        elif state.reason is Reason.ENDS_SPEED:
+            predicted += state.is_fault
+            yield _slow(case, state, predict=state.is_fault and predicted <= MOST_PREDICTED)
+        elif state.is_fault and state.reason is not Reason.BOGUS:
+            yield pcie_link_degraded.below_peers(RULE, state)
+    if case.inventory is None and not any(state.is_fault for state in states):
+        yield RULE.unknown(case.host, "a topology file does not tell what links run at; in it none is narrow")
+    if silent := _silent(states):
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
         message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
         yield RULE.unknown(silent[0], message, devices=silent)
 
 
-def _narrow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding:
-    _, full = best_link(function, port)
-    lanes = function.link.lanes
-    effect = effect_of(case, sets=[f"{function.bus_id}.width={lanes}"], nodes=NODES) if predict else ""
-    design = _by_design(case, function)
+def _silent(states: Iterable[PciState]) -> list[str]:
+    """The devices of which sysfs does not tell what the link runs at; a virtual function has no link of its own."""
+    links = [state.link for state in states if state.verdict is Verdict.UNKNOWN]
+    return [link.bus_id for link in links if link.now is not None and not link.virtual]
+
+
+def _narrow(case: Case, state: PciState, *, predict: bool) -> Finding:
+    bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).lanes, state.full.lanes
+    design = {
+        Excuse.ALONE: "; it is the only device of its kind here",
+        Excuse.ALIKE: f", as do all {state.among} of its kind",
+    }
+    why = design[state.excuse] if state.excuse else ""
+    effect = effect_of(case, sets=[f"{bus_id}.width={now}"], nodes=NODES) if predict else ""
     return RULE.finding(
-        Level.INFO if design else Level.WARN,
-        function.bus_id,
-        f"{function.bus_id} runs with {lanes} lanes, where both ends of its link can do {full}{design}",
-        effect=effect or f"{lanes} of {full} lanes",
-        current=f"x{lanes}",
+        Level.INFO if state.excuse else Level.WARN,
+        bus_id,
+        f"{bus_id} runs with {now} lanes, where both ends of its link can do {full}{why}",
+        effect=effect or f"{now} of {full} lanes",
+        current=f"x{now}",
         max=f"x{full}",
-        source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_width",
+        source=f"/sys/bus/pci/devices/{bus_id}/current_link_width",
     )
 
 
-def _by_design(case: Case, function: PciFunction) -> str:
-    """Why a narrow link is no fault: boards that share out lanes treat all alike; laptops have but one device."""
-    if not has_peers(case):
-        return "; it is the only device of its kind here"
-    alike = _kin(case, function)
-    same = {one.link.lanes for one in alike} == {function.link.lanes} and len(alike) > 1
-    return f", as do all {len(alike)} of its kind" if same else ""
-
-
-def _kin(case: Case, function: PciFunction) -> list[PciFunction]:
-    """The cards of one model, itself among them."""
-    return [one for one in _cards(case) if (one.vendor, one.device) == (function.vendor, function.device)]
-
-
-def _cards(case: Case) -> list[PciFunction]:
-    """GPUs, NICs and the switches above them, the first function of each: all functions of a card share its link."""
-    slots: dict[str, PciFunction] = {}
-    for function in (*gpus(case), *nics(case), *uplinks(case)):
-        slots.setdefault(function.bus_id.rpartition(".")[0], function)
-    return list(slots.values())
-
-
-def _slow(case: Case, function: PciFunction, port: PciFunction | None, *, predict: bool) -> Finding | None:
-    """A link of a lower generation now. That of a GPU falls when the GPU rests, that of some NICs too: what most of
-    its kind run at tells a bad link from one at rest.
-    """
-    best, _ = best_link(function, port)
-    now = function.link.gt_per_s
-    if best is None or now is None or now >= best or (function.pci_class or "").startswith(DISPLAY):
-        return None
-    kin = _kin(case, function)
-    faster = sum(1 for one in kin if (one.link.gt_per_s or 0) > now)
-    odd = 2 * faster > len(kin)
-    why = f", and {faster} of {len(kin)} of its kind run faster" if odd else ": at rest, or a bad link"
+def _slow(case: Case, state: PciState, *, predict: bool) -> Finding:
+    bus_id, now, full = state.link.bus_id, (state.link.now or Rate()).gt_per_s, state.full.gt_per_s
+    why = ": at rest, or a bad link" if state.excuse else f", and {state.many} of {state.among} of its kind run faster"
     return RULE.finding(
-        Level.WARN if odd else Level.INFO,
-        function.bus_id,
-        f"{function.bus_id} runs at {now:g} GT/s, where both ends of its link can do {best:g}{why}",
-        effect=effect_of(case, sets=[f"{function.bus_id}.speed={now:.1f} GT/s"], nodes=NODES)
-        if odd and predict
-        else "",
+        Level.INFO if state.excuse else Level.WARN,
+        bus_id,
+        f"{bus_id} runs at {now:g} GT/s, where both ends of its link can do {full:g}{why}",
+        effect=effect_of(case, sets=[f"{bus_id}.speed={now:.1f} GT/s"], nodes=NODES) if predict else "",
         current_gt_per_s=now,
-        max_gt_per_s=best,
-        source=f"/sys/bus/pci/devices/{function.bus_id}/current_link_speed",
+        max_gt_per_s=full,
+        source=f"/sys/bus/pci/devices/{bus_id}/current_link_speed",
     )
 
 

@@ -4,25 +4,19 @@
 from collections.abc import Iterator
 from itertools import combinations, takewhile
 
-from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.facts.sources.pci_functions import PciFunction
-from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.findings.node.case import Case
-
-ROOT_PORT = 1  # its place in a function's path, after the host bridge
+from railgauge.topo.nccl.graph import link_facts
 
 
 def gpus(case: Case) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
-    functions = case.inventory.pci if case.inventory else ()
-    return [one for one in functions if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
+    return link_facts.gpus(case.inventory) if case.inventory else []
 
 
 def nics(case: Case) -> list[PciFunction]:
     """The PCI functions of RDMA devices."""
-    inventory = case.inventory
-    found = (inventory.function(device.bus_id) for device in inventory.rdma) if inventory else ()
-    return [one for one in found if one is not None]
+    return link_facts.nics(case.inventory) if case.inventory else []
 
 
 def has_gpus(case: Case) -> bool:
@@ -52,7 +46,7 @@ def ports_between(case: Case) -> dict[str, tuple[str, str]]:
 
 def below_one_switch(one: PciFunction, other: PciFunction) -> bool:
     """Whether a PCI switch joins two devices."""
-    return _shared(one, other) > ROOT_PORT + 1
+    return _shared(one, other) > link_facts.ROOT_PORT + 1
 
 
 def _shared(one: PciFunction, other: PciFunction) -> int:
@@ -65,10 +59,3 @@ def _between(one: PciFunction, other: PciFunction) -> Iterator[str]:
         shared = _shared(one, other)
         yield from one.path[shared:-1]
         yield from other.path[shared:-1]
-
-
-def uplinks(case: Case) -> Iterator[PciFunction]:
-    """The upstream ports of the switches above GPUs and RDMA NICs, in the order of their bus ids."""
-    paths = [one.path for one in (*gpus(case), *nics(case))]
-    wanted = {bus_id for path in paths for bus_id in path[ROOT_PORT + 1 : -1 : 2]}
-    return (one for one in (case.inventory.pci if case.inventory else ()) if one.bus_id in wanted)

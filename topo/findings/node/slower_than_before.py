@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from railgauge.topo.compare.change import Change
 from railgauge.topo.errors import Error, InputError
-from railgauge.topo.facts.sources.pci_functions import degraded
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.rule import Rule
+from railgauge.topo.nccl.graph.link_facts import lanes_short
 from railgauge.topo.nccl.graph.model import PATH_TYPES
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -126,14 +126,9 @@ def _predicted(case: Case, before: Case, nodes: int) -> Finding | None:
 
 def _as_they_run(case: Case) -> list[str]:
     """The edits that give links the lanes that they run with, where those are fewer than both ends can do."""
-    inventory = case.inventory
     planned = {pci.get("busid") for pci in case.machine.topology.root.walk() if pci.name == "pci"}
-    functions = inventory.pci if inventory else ()
-    return [
-        f"{one.bus_id}.width={one.link.lanes}"
-        for one in functions
-        if one.bus_id in planned and inventory and degraded(one, inventory.function(one.parent))
-    ]
+    short = lanes_short(case.inventory) if case.inventory else {}
+    return [f"{bus_id}.width={lanes}" for bus_id, lanes in short.items() if bus_id in planned]
 
 
 RULE = Rule(

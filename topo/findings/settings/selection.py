@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
-from railgauge.topo.nccl.settings.gid import GidSettings, choose_gid, ipv4, read_gid_settings
+from railgauge.topo.nccl.settings.gid import ipv4
 from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.nccl.settings.interfaces import choose
 
@@ -37,10 +37,9 @@ class Selection:
 def select(case: Case, settings: Mapping[str, str]) -> Selection:
     """What NCCL takes under these settings."""
     names = case.interface_names
-    gids = read_gid_settings(settings)
     return Selection(
         interfaces=None if names is None else choose(names, settings.get("NCCL_SOCKET_IFNAME")),
-        ports=tuple(_chosen(port, gids) for port in _ports(case, settings)),
+        ports=tuple(map(_chosen, _ports(case, settings))),
     )
 
 
@@ -50,8 +49,8 @@ def _ports(case: Case, settings: Mapping[str, str]) -> tuple[NcclPort, ...]:
     return nccl_ports(case.inventory.rdma, read_ib_settings(settings), case.verbs)
 
 
-def _chosen(port: NcclPort, gids: GidSettings) -> ChosenPort:
-    choice = choose_gid(port.rdma_port, gids)
+def _chosen(port: NcclPort) -> ChosenPort:
+    choice = port.gid
     return ChosenPort(
         name=f"{port.name}:{port.rdma_port.number}",
         link_layer=port.rdma_port.link_layer,

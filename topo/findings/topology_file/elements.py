@@ -107,6 +107,11 @@ class TopoFile:
         """The elements of that tag, in file order."""
         return (placed for placed in self.elements if placed.name == name)
 
+    @property
+    def heard(self) -> Topology:
+        """The topology with the elements that NCCL reads alone."""
+        return replace(self.topology, root=self.elements[0].element)
+
     def on_machine(self, name: str) -> Iterator[Placed]:
         """The elements of that tag in the machine's topology; none without a machine."""
         return _of(name, self.machine.topology.root) if self.machine else iter(())

@@ -5,33 +5,37 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import TopoFile
-from railgauge.topo.findings.topology_file.nvlinks import gpus, peers, sm, to_gpu
+from railgauge.topo.findings.topology_file.nvlinks import gpus, sm, to_gpu
 from railgauge.topo.findings.topology_file.rule import Rule
+from railgauge.topo.link_state import one_sided
 from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.nccl.graph.link_facts import nvlink_gpus
 from railgauge.topo.values.busid import to_number
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    known, counts = gpus(file), peers(file)
-    told = set()
+    known = gpus(file)
+    found = one_sided(nvlink_gpus(file.heard))
+    uneven = {frozenset((short, other)): (short, fewer, more) for short, other, fewer, more in found}
     for link in file.all("nvlink"):
         here, there = link.key, (link.host, to_number(link.get("target") or ""))
-        if not to_gpu(link) or here == there or there not in known or (here, there) in told:
+        pair = uneven.pop(frozenset((here, there)), None) if to_gpu(link) else None
+        if pair is None:
             continue
-        told |= {(here, there), (there, here)}
-        one, other = counts[here, there], counts[there, here]
-        if one != other:
-            speeds = [number * bandwidth.nvlink(sm(gpu)) for number, gpu in ((one, link), (other, known[there]))]
-            yield RULE.at(
-                link,
-                Level.WARN,
-                f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
-                effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
-                ends=[link.bus_id, known[there].bus_id],
-                there=one,
-                back=other,
-                lines=[link.line, known[there].line],
-            )
+        short, fewer, more = pair
+        one, other = (fewer, more) if here == short else (more, fewer)
+        speeds = [number * bandwidth.nvlink(sm(gpu)) for number, gpu in ((one, link), (other, known[there]))]
+        yield RULE.at(
+            link,
+            Level.WARN,
+            f"{link.bus_id} has {one} NVLinks to {known[there].bus_id}, which has {other} back",
+            subject=known[short].bus_id,
+            effect=f"{speeds[0]:g} GB/s one way, {speeds[1]:g} GB/s the other",
+            ends=[link.bus_id, known[there].bus_id],
+            there=one,
+            back=other,
+            lines=[link.line, known[there].line],
+        )
 
 
 RULE = Rule(

@@ -5,7 +5,6 @@ from collections import Counter
 
 from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.values.busid import to_number
 
 
 def gpus(file: TopoFile) -> dict[tuple[str, int], Placed]:
@@ -30,15 +29,6 @@ def count(link: Placed) -> int:
 def to_gpu(link: Placed) -> bool:
     """Whether a <nvlink> ends at a GPU by its class (`ncclTopoAddNvLinks`)."""
     return (link.get("tclass") or "").startswith(DISPLAY)
-
-
-def peers(file: TopoFile) -> Counter[tuple[tuple[str, int], tuple[str, int]]]:
-    """NVLinks by the GPUs at both ends, in the direction that the file states."""
-    found: Counter[tuple[tuple[str, int], tuple[str, int]]] = Counter()
-    for link in file.all("nvlink"):
-        if to_gpu(link) and (target := link.get("target")) is not None:
-            found[link.key, (link.host, to_number(target))] += count(link)
-    return found
 
 
 def totals(file: TopoFile) -> Counter[tuple[str, int]]:

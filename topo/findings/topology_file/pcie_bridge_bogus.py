@@ -8,23 +8,22 @@ from collections.abc import Iterator
 
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
-from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
+from railgauge.topo.findings.topology_file.pci_links import text
 from railgauge.topo.findings.topology_file.rule import Rule
-
-SLOW_GB_PER_S = 1.0  # a Gen1 x4 link
-MUCH_FASTER = 4
+from railgauge.topo.link_state import PciState, Reason, judge_pci
+from railgauge.topo.nccl.graph.link_facts import pci_links
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    for pci in file.all("pci"):
-        devices = [device for device in pci.below("pci") if device.is_gpu or device.is_nic]
-        here = gb_per_s(pci)
-        fastest = max((gb_per_s(device) for device in devices), default=0.0)
-        if here <= SLOW_GB_PER_S and fastest >= MUCH_FASTER * here:
-            yield _finding(pci, devices, here, fastest)
+    states = judge_pci(pci_links(file.heard, file.inventory))
+    for pci, state in zip(file.all("pci"), states, strict=True):
+        if state.reason is Reason.BOGUS:
+            yield _finding(pci, state)
 
 
-def _finding(pci: Placed, devices: list[Placed], here: float, fastest: float) -> Finding:
+def _finding(pci: Placed, state: PciState) -> Finding:
+    devices = [device for device in pci.below("pci") if device.is_gpu or device.is_nic]
+    here, fastest = state.link.gb_per_s, state.full_gb_per_s
     return RULE.at(
         pci,
         Level.FAIL,

@@ -6,65 +6,50 @@ that is too narrow, or a file that was written while something was wrong. What a
 machine tells.
 """
 
-from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from railgauge.topo.facts.sources.pci_functions import degraded
+from railgauge.topo.findings.file_rule import FileRule
 from railgauge.topo.findings.finding import Finding, Level
-from railgauge.topo.findings.topology_file.elements import Placed, TopoFile
+from railgauge.topo.findings.topology_file.elements import TopoFile
 from railgauge.topo.findings.topology_file.pci_links import gb_per_s, text
 from railgauge.topo.findings.topology_file.rule import Rule
-from railgauge.topo.nccl.graph import bandwidth
-from railgauge.topo.values.busid import to_number
+from railgauge.topo.link_state import PciState, Rate, Reason, first_of_each_card, judge_pci
+from railgauge.topo.nccl.graph.link_facts import pci_links
 
-PORTS_AHEAD = 1.25  # a 400 Gb/s port on Gen5 x16 is 50 against 48 GB/s by design
+RUNNING = (Reason.ENDS_LANES, Reason.ENDS_SPEED)
 
 
 def _check(file: TopoFile) -> Iterator[Finding]:
-    devices = [pci for pci in file.all("pci") if pci.is_gpu or pci.is_nic]
-    yield from _beside_siblings(devices)
-    widest: dict[str, int] = {}
-    for pci in devices:
-        widest[pci.host] = max(widest.get(pci.host, 0), _lanes(pci))
-    cards: dict[tuple[str | None, ...], dict[str, int]] = {}
-    for pci in devices:
-        cards.setdefault(_model(pci), {})[pci.bus_id.rpartition(".")[0]] = _lanes(pci)
-    for pci in devices:
-        lanes = list(cards[_model(pci)].values())
-        if len(lanes) == 1 or len({*lanes}) > 1:  # a board that shares out lanes treats all cards alike
-            yield from _below_ports(pci, widest[pci.host])
-    yield from _against(file)
-    yield from _running(file, devices)
+    told = set()
+    for finding in _against(file):
+        told.add(finding.subject)
+        yield finding
+    for state in first_of_each_card(judge_pci(pci_links(file.heard, file.inventory))):
+        if state.is_fault and state.reason is not Reason.BOGUS and state.link.bus_id not in told:
+            yield _running(state) if state.reason in RUNNING else below_peers(RULE, state, state.link.line)
 
 
-def _beside_siblings(devices: list[Placed]) -> Iterator[Finding]:
-    """Devices of one model: those below what most of them have."""
-    models: dict[tuple[str | None, ...], list[Placed]] = {}
-    for pci in devices:
-        if pci.get("vendor") and pci.get("device"):
-            models.setdefault(_model(pci), []).append(pci)
-    for same in models.values():
-        usual, how_many = Counter(map(gb_per_s, same)).most_common(1)[0]
-        for pci in same if how_many >= 2 and how_many * 2 > len(same) else ():
-            if gb_per_s(pci) < usual:
-                message = f"its link is {text(pci)}, where {how_many} of {len(same)} such devices have {usual:g} GB/s"
-                yield _finding(pci, message, usual)
-
-
-def _below_ports(pci: Placed, widest: int) -> Iterator[Finding]:
-    """A NIC on fewer lanes than other devices of the host, that carry less than its ports."""
-    speeds = [net.number("speed") or 0 for net in pci.below("net") if net.get("net") != "0"]
-    ports = sum(bandwidth.net(speed) for speed in speeds if speed > 0)
-    if _lanes(pci) < widest and ports > gb_per_s(pci) * PORTS_AHEAD:
-        yield _finding(pci, f"its link is {text(pci)}, its ports carry {ports:g} GB/s", ports)
-
-
-def _model(pci: Placed) -> tuple[str | None, ...]:
-    return pci.host, pci.get("vendor"), pci.get("device")
-
-
-def _lanes(pci: Placed) -> int:
-    return pci.number("link_width") or bandwidth.PCI_LANES_UNKNOWN
+def below_peers(rule: FileRule[Any], state: PciState, line: int | None = None) -> Finding:
+    """A finding of a rule about a link that can do less than its like, its ports, or a link below it."""
+    link, full = state.link, state.full_gb_per_s
+    beside = {
+        Reason.TWINS: f"where {state.many} of {state.among} such devices have {full:g} GB/s",
+        Reason.PORT: f"its port carries {full:g} GB/s",
+        Reason.PORTS: f"its ports carry {full:g} GB/s",
+        Reason.BELOW: f"a single link below it carries {full:g} GB/s",
+    }
+    return rule.finding(
+        Level.WARN,
+        link.bus_id,
+        f"its link is {link.can.text}, {beside[state.reason or Reason.TWINS]}",
+        effect=f"{full:g} -> {link.gb_per_s:g} GB/s for this device",
+        line=line,
+        link_speed=link.can.gt_per_s and f"{link.can.gt_per_s:.1f} GT/s PCIe",
+        link_width=link.can.lanes and str(link.can.lanes),
+        gb_per_s=link.gb_per_s,
+        full_gb_per_s=full,
+    )
 
 
 def _against(file: TopoFile) -> Iterator[Finding]:
@@ -74,32 +59,30 @@ def _against(file: TopoFile) -> Iterator[Finding]:
         there = real.get(pci.key[1])
         known = there is not None and there.get("link_speed") and (there.number("link_width") or 0) > 0
         if there is not None and known and gb_per_s(pci) < gb_per_s(there):
-            yield _finding(pci, f"its link is {text(pci)} in the file, {text(there)} on the machine", gb_per_s(there))
+            yield RULE.at(
+                pci,
+                Level.WARN,
+                f"its link is {text(pci)} in the file, {text(there)} on the machine",
+                effect=f"{gb_per_s(there):g} -> {gb_per_s(pci):g} GB/s for this device",
+                link_speed=pci.get("link_speed"),
+                link_width=pci.get("link_width"),
+                gb_per_s=gb_per_s(pci),
+                full_gb_per_s=gb_per_s(there),
+            )
 
 
-def _running(file: TopoFile, devices: list[Placed]) -> Iterator[Finding]:
-    """Links that run with fewer lanes at the moment than both ends can do."""
-    functions = {function.bus_id: function for function in file.inventory.pci} if file.inventory else {}
-    numbers = {to_number(bus_id): function for bus_id, function in functions.items()}
-    for pci in devices:
-        function = numbers.get(pci.key[1])
-        if function is not None and degraded(function, functions.get(function.parent or "")):
-            lanes = function.link.lanes or 0
-            message = f"its link is {text(pci)} in the file, and runs with {lanes} lanes on the machine"
-            effect = f"{gb_per_s(pci):g} -> {gb_per_s(pci) * lanes / _lanes(pci):g} GB/s for this device"
-            yield RULE.at(pci, Level.WARN, message, effect=effect, link_width=pci.get("link_width"), lanes=lanes)
-
-
-def _finding(pci: Placed, message: str, full: float) -> Finding:
-    return RULE.at(
-        pci,
+def _running(state: PciState) -> Finding:
+    """What a link does on the machine at the moment, below what both of its ends can do."""
+    link, now = state.link, state.link.now or Rate()
+    share = (now.gbit_per_s or 0) / (link.can.gbit_per_s or 1)
+    return RULE.finding(
         Level.WARN,
-        message,
-        effect=f"{full:g} -> {gb_per_s(pci):g} GB/s for this device",
-        link_speed=pci.get("link_speed"),
-        link_width=pci.get("link_width"),
-        gb_per_s=gb_per_s(pci),
-        full_gb_per_s=full,
+        link.bus_id,
+        f"its link is {link.can.text} in the file, and runs {now.text} on the machine",
+        effect=f"{link.gb_per_s:g} -> {link.gb_per_s * share:g} GB/s for this device" if 0 < share < 1 else "",
+        line=link.line,
+        link_width=link.can.lanes and str(link.can.lanes),
+        lanes=now.lanes,
     )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NICs that NCCL would use on a machine, and what its XML says of each: InfiniBand and RoCE ports, else sockets.
+"""The NICs that NCCL would use on a machine, and what its XML has about each: InfiniBand and RoCE ports, else sockets.
 
-NCCL's functions: `ncclNetInit` chooses the plugin, `ncclTopoPopulateNics` writes what it tells. A plugin that is not
-NCCL's own (libfabric, a vendor's) is not known here.
+NCCL's functions: `ncclNetInit` chooses the plugin, `ncclTopoPopulateNics` writes its facts. Plugins other than NCCL's
+own (libfabric, a vendor's) are not modelled here.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from railgauge.topo.nccl.settings.parameter import parameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nic:
-    """One NIC. `bus_id` is None when it hangs on no PCI device: `why_no_bus` then says why.
+    """One NIC. `bus_id` is None if it is on no PCI device; `why_no_bus` says why.
 
-    guid tells cards apart. speed_mbps, max_connections and gdr (GPUDirect RDMA) are None when they are not known.
+    guid distinguishes cards. speed_mbps, max_connections and gdr (GPUDirect RDMA) are None if unknown.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Nic:
 
     @property
     def attributes(self) -> tuple[tuple[str, str], ...]:
-        """What follows name and dev of a <net>, in NCCL's order; what is not known is left out, but for the speed."""
+        """The attributes of a <net> after name and dev, in NCCL's order; unknown ones are omitted, except the speed."""
         values = {
             "latency": 0,
             "speed": self.speed_mbps or NET_UNKNOWN_MBPS,
@@ -54,10 +54,10 @@ class Nic:
 def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic, ...], tuple[str, ...]]:
     """The NICs in the order of their dev numbers, and remarks."""
     off = plugin_off(environment)
-    devices = () if off else read_rdma(reader, gids=False)
+    devices = () if off else read_rdma(reader)
     nics, remarks = _ib_nics(reader, environment, devices) if devices else ((), [])
     if not nics and environment.get("NCCL_NET", "").lower() == "ib":
-        return (), (*remarks, "NCCL_NET=IB, but there is no RDMA port that NCCL could use: it would not start")
+        return (), (*remarks, "NCCL_NET=IB, but NCCL can use no RDMA port: it would not start")
     if not nics:
         names = choose(addressed(reader), environment.get("NCCL_SOCKET_IFNAME"))
         nics = tuple(_socket(read_nic(reader, name), dev) for dev, name in enumerate(names))
@@ -66,9 +66,7 @@ def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic
         remarks.append(_no_interface(reader, environment.get("NCCL_SOCKET_IFNAME")))
     remarks += _bare(nics)
     remarks += [
-        f"{nic.name}: its speed is not readable, counted as {NET_UNKNOWN_MBPS // 1000} Gb/s"
-        for nic in nics
-        if nic.speed_mbps is None
+        f"{nic.name}: speed unknown, assumed {NET_UNKNOWN_MBPS // 1000} Gb/s" for nic in nics if nic.speed_mbps is None
     ]
     return nics, tuple(remarks)
 
@@ -76,17 +74,17 @@ def read_nics(reader: Reader, environment: Mapping[str, str]) -> tuple[tuple[Nic
 def _no_interface(reader: Reader, setting: str | None) -> str:
     names = addressed(reader)
     if setting and names:
-        return f"NCCL_SOCKET_IFNAME={setting} leaves out every network interface with an address: {', '.join(names)}"
+        return f"NCCL_SOCKET_IFNAME={setting} excludes every network interface with an address: {', '.join(names)}"
     return "no network interface with an address found"
 
 
 def _bare(nics: tuple[Nic, ...]) -> list[str]:
-    """One line for each reason that keeps NICs from their place."""
+    """One line per reason for NICs without a PCI place."""
     same: dict[str, list[str]] = {}
     for nic in nics:
         if nic.why_no_bus:
             same.setdefault(nic.why_no_bus, []).append(nic.name)
-    return [f"{', '.join(n)} hang{'s' * (len(n) == 1)} on the first CPU: {why}" for why, n in same.items()]
+    return [f"{', '.join(n)} placed on the first CPU: {why}" for why, n in same.items()]
 
 
 def _ib_nics(
@@ -101,10 +99,10 @@ def _ib_nics(
     remarks = [*hca_remarks(settings.hca, ((one.name, port.number) for one in devices for port in one.ports))]
     remarks += _unused(devices, settings, verbs)
     if unknown := [nic.name for nic in nics if nic.max_connections is None]:
-        remarks.append(f"maxconn of {', '.join(unknown)} is left out: {verbs.reason or 'libibverbs does not tell it'}")
+        remarks.append(f"maxconn of {', '.join(unknown)} omitted: {verbs.reason or 'not reported by libibverbs'}")
     if whys := [why for gdr, why in direct if gdr is None]:
         unknown = [nic.name for nic in nics if nic.gdr is None]
-        remarks.append(f"gdr of {', '.join(unknown)} is left out, which counts as 0: {whys[0]}")
+        remarks.append(f"gdr of {', '.join(unknown)} omitted, which counts as 0: {whys[0]}")
     return nics, remarks
 
 
@@ -124,7 +122,7 @@ def _ib_nic(reader: Reader, port: NcclPort, gdr: bool | None) -> Nic:
 
 
 def _unused(devices: tuple[RdmaDevice, ...], settings: IbSettings, verbs: Verbs) -> list[str]:
-    """One line on the RDMA ports that NCCL passes over."""
+    """One line on the RDMA ports that NCCL does not use."""
     pairs = ((device, port) for device in devices for port in device.ports)
     whys = ((f"{one.name}:{port.number}", passed_over(one, port, settings, verbs)) for one, port in pairs)
     unused = [f"{name} ({why})" for name, why in whys if why]

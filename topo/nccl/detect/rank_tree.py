@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The XML that one rank of NCCL makes: what a topology file says, and what detection adds where it says nothing.
+"""The XML that one rank of NCCL makes: a topology file, and what detection adds where the file has nothing.
 
 NCCL's functions: `ncclTopoFillGpu`, `ncclTopoFillNet`, `ncclTopoGetXmlFromSys`, `ncclTopoGetXmlFromCpu` and
-`ncclTopoGetXmlFromGpu` (src/graph/xml.cc), `ncclTopoPopulateNics` (src/graph/topo.cc). What is set stays as it is, but
-for a PCI device's class, a GPU's rank and a NIC's dev.
+`ncclTopoGetXmlFromGpu` (src/graph/xml.cc), `ncclTopoPopulateNics` (src/graph/topo.cc). What is set stays, except
+a PCI device's class, a GPU's rank and a NIC's dev.
 """
 
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.facts.sources.nvml import Gpu
-from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, PciDevice, upper_switch
+from railgauge.topo.facts.sources.pci_functions import PciFunction
+from railgauge.topo.facts.sources.sysfs_pci import upper_switch
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.tree import TRIMMED, Tree, thaw, trim
 
-KEEP = "keep"  # NCCL's mark of what is used; it is no part of what is written
+NO_NODE = "-1"  # the kernel's word for no NUMA node; where it is unreadable NCCL writes "", and counts 0
+KEEP = "keep"  # NCCL's mark of used elements; not written to files
 
 
 class RankTree:
-    """A growing <system>; `file` is the root of a topology file to begin with.
+    """A growing <system>; `file` is the root of a topology file to start from.
 
-    `unplaced` is the <cpu> of devices whose NUMA node is not known; None: a <cpu> of their own, as in NCCL.
+    `unplaced` is the <cpu> of devices with an unknown NUMA node; None: their own <cpu>, as in NCCL.
     """
 
     def __init__(self, detection: Detection, file: Element | None = None) -> None:
@@ -75,7 +77,7 @@ class RankTree:
         node.fill(*nic.attributes)
 
     def add_cpu(self, numa_id: str) -> Tree:
-        """The <cpu> of a NUMA node, made when it is not there yet, with all that is known about it."""
+        """The <cpu> of a NUMA node with all its facts, created if missing."""
         cpu = next((cpu for cpu in self.root.all("cpu") if cpu.get("numaid") == numa_id), None)
         if cpu is None and self.unplaced and numa_id == NO_NODE:
             return self.unplaced
@@ -84,7 +86,7 @@ class RankTree:
         return cpu
 
     def trimmed(self, *, keep_cpus: bool = False) -> Tree:
-        """The tree without what this machine does not use of the file."""
+        """The tree without elements of the file that this machine does not use."""
         if self._file is None:
             return self.root
         for node in self._used:
@@ -96,7 +98,7 @@ class RankTree:
         return kept
 
     def device(self, bus_id: str, fallback_class: str) -> Tree:
-        """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` where sysfs does not tell."""
+        """The <pci> of a device, with all above it; its class is NCCL's `fallback_class` if sysfs has none."""
         node = self._devices.get(bus_id)
         if node is None:
             node = Tree("pci", [("busid", bus_id), ("class", fallback_class)])
@@ -104,19 +106,19 @@ class RankTree:
         self._complete(node)
         return node
 
-    def _place(self, node: Tree, device: PciDevice | None) -> None:
-        """Hang a device and the switches above it that are not there yet below their CPU."""
+    def _place(self, node: Tree, device: PciFunction | None) -> None:
+        """Add a device, and the missing switches above it, below their CPU."""
         if device is None:
             self._detection.unknown[node.get("busid") or ""] = None
         self._describe(node, device)
-        above = upper_switch(device.path) if device else None
+        above = upper_switch(device.folder) if device else None
         if above is None:
-            self.add_cpu(device.numa_node if device else NO_NODE).insert(node)
+            self.add_cpu(NO_NODE if device is None or device.numa is None else str(device.numa)).insert(node)
         else:
             self._switch(self._detection.device_at(above)).insert(node)
         self._devices[node.get("busid")] = node
 
-    def _switch(self, device: PciDevice) -> Tree:
+    def _switch(self, device: PciFunction) -> Tree:
         """The <pci> of a switch by its upstream port."""
         known = self._devices.get(device.bus_id)
         if known is not None:
@@ -135,15 +137,14 @@ class RankTree:
             if node.parent:
                 self._complete(node.parent)
 
-    def _describe(self, node: Tree, device: PciDevice | None) -> None:
+    def _describe(self, node: Tree, device: PciFunction | None) -> None:
         if device is None:
             node.fill(("link_speed", ""), ("link_width", ""))
             return
-        found = dict(device.attributes)
-        if "class" in found:
-            node.put("class", found["class"])
-        node.fill(*device.attributes)
+        if device.pci_class is not None:
+            node.put("class", device.pci_class)
+        node.fill(*self._detection.attributes(device))
         linked = {link.get("target") for link in node.all("pcilink")}
-        for peer in device.peers:
+        for peer in self._detection.peers(device):
             if peer not in linked:
                 node.add("pcilink", ("target", peer))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The RDMA ports of a machine with what NCCL makes of each: whether it uses the port, as which NIC, with which GID."""
+"""The RDMA ports of a machine: whether NCCL uses each, as which NIC, with which GID."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from railgauge.topo.facts.sources.gdr import GdrFacts, nic_gdr, read_gdr
 from railgauge.topo.facts.sources.sysfs_infiniband import RdmaDevice, RdmaPort, read_rdma
 from railgauge.topo.facts.sources.verbs import Verbs, VerbsDevice, read_verbs
 from railgauge.topo.nccl.detect.ib_plugin import MAX_PORTS, NcclPort, merged, nccl_ports, passed_over, read_ib_settings
-from railgauge.topo.nccl.settings.gid import GidChoice, choose_gid, read_gid_settings
+from railgauge.topo.nccl.settings.gid import GidChoice, choose_gid
 from railgauge.topo.nccl.settings.hca import hca_remarks, plugin_off
 from railgauge.topo.nccl.settings.parameter import parameter
 
-TOO_MANY = f"it uses no more than {MAX_PORTS} ports"
+TOO_MANY = f"NCCL uses at most {MAX_PORTS} ports"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortSurvey:
-    """One port. nccl is NCCL's view of it, None when it passes over the port: unused says why.
+    """One port. nccl is NCCL's view of it, None if NCCL does not use it; unused says why.
 
-    dev is NCCL's number, None also when the PCI addresses that NCCL sorts by are not known. gdr: whether
+    dev is NCCL's number, None also if the PCI addresses that NCCL sorts by are unknown. gdr: whether
     NIC and host can do GPUDirect RDMA, None when not known, and why.
     """
 
@@ -47,14 +47,14 @@ class RdmaSurvey:
 
     @property
     def unknown(self) -> str | None:
-        """Why libibverbs did not answer; None when it did, or there is nothing to ask about."""
+        """Why libibverbs did not answer; None if it did, or there are no devices."""
         return self.verbs.reason if self.devices else None
 
 
 def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
     """Look at all RDMA ports with NCCL's settings in `environment`."""
     devices, verbs, gdr = read_rdma(reader), read_verbs(reader), read_gdr(reader)
-    settings, gid_settings = read_ib_settings(environment), read_gid_settings(environment)
+    settings = read_ib_settings(environment)
     off, dma_buf_enabled = plugin_off(environment), parameter(environment, "NCCL_DMABUF_ENABLE", 1) != 0
     used = () if off else nccl_ports(devices, settings, verbs)
     sorted_by_place = not settings.pci_order or all(one.device.placed for one in used)
@@ -66,7 +66,7 @@ def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
             device=device,
             port=port,
             verbs=told,
-            gid=choose_gid(port, gid_settings),
+            gid=choose_gid(port, settings.gid),
             gdr=nic_gdr(gdr, told.dma_buf, dma_buf_enabled=dma_buf_enabled),
             dev=dev if sorted_by_place else None,
             nccl=None if dev is None else used[dev],
@@ -86,18 +86,16 @@ def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
 
 
 def _remarks(devices: Sequence[RdmaDevice], ports: Sequence[PortSurvey]) -> list[str]:
-    """What NCCL does with a port that will not work."""
-    lines = [f"{device.name}: it has no readable port" for device in devices if not device.ports]
+    """Warnings about ports that NCCL uses but that will not work."""
+    lines = [f"{device.name}: no readable port" for device in devices if not device.ports]
     if unplaced := ", ".join(device.name for device in devices if not device.placed):
-        lines.append(f"PCI devices behind {unplaced} are not recorded: NCCL's numbers and merging are unknown")
+        lines.append(f"{unplaced}: PCI devices not recorded, so NCCL's NIC numbers and merging are unknown")
     if without := ", ".join(port.device.name for port in ports if port.nccl and port.gid.index is None):
-        lines.append(f"GIDs of {without} are not recorded: the one that NCCL takes is unknown")
+        lines.append(f"{without}: GIDs not recorded, so NCCL's choice is unknown")
     for port in ports:
         name = f"{port.device.name}:{port.port.number}"
         if port.nccl and port.device.protocol == "iwarp":
-            lines.append(
-                f"{name}: iWARP connects by rdma_cm only, which NCCL does not use: leave it out by NCCL_IB_HCA"
-            )
+            lines.append(f"{name}: iWARP needs rdma_cm, which NCCL does not use: exclude it with NCCL_IB_HCA")
         elif port.nccl and port.gid.gid is None and port.port.gid_table_length:
-            lines.append(f"{name}: nothing stands at GID {port.gid.index}, connecting will fail ({port.gid.why})")
+            lines.append(f"{name}: GID {port.gid.index} is empty, so connections will fail ({port.gid.why})")
     return lines

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Topology out of the sources, in the order in which NCCL's fused XML comes about.
+"""Makes one Topology from the sources, in the order of NCCL's fused XML.
 
 Each rank of NCCL makes a tree of its own GPU and all NICs (`ncclTopoGetSystem`); the trees are fused in rank order
-(`ncclTopoFuseXml`). So do we. A host without GPUs is one tree with all its NUMA nodes, because its ranks sit on those.
+(`ncclTopoFuseXml`). So do we. A host without GPUs is one tree with all its NUMA nodes, because its ranks run on those.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.affinity import allowed_cores
 from railgauge.topo.facts.sources.nvml import Gpu, no_nvml, read_gpus
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
-from railgauge.topo.facts.sources.sysfs_pci import NO_NODE, gpu_bus_ids
+from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.nccl.detect.detection import Detection
 from railgauge.topo.nccl.detect.nics import Nic, read_nics
-from railgauge.topo.nccl.detect.rank_tree import RankTree
+from railgauge.topo.nccl.detect.rank_tree import NO_NODE, RankTree
 from railgauge.topo.nccl.detect.topo_file import differences, given_file, known, origin
 from railgauge.topo.nccl.settings.visible_devices import visible
 from railgauge.topo.values.numa_node import NumaNode
@@ -28,7 +28,7 @@ from railgauge.topo.xml.tree import Tree, fuse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """A topology and what could not be learnt on the way."""
+    """A topology, and warnings about what could not be read."""
 
     topology: Topology
     warnings: tuple[str, ...]
@@ -63,10 +63,12 @@ def scan(
     if topo_file:
         warnings += [origin(topo_file, root), *differences(topo_file, found, chosen, nics)]
     if not chosen and not numa:
-        warnings.append("no NUMA node found in sysfs: the cores are unknown")
+        warnings.append("no NUMA node in sysfs: cores are unknown")
     warnings += detection.unsaid
-    warnings += [f"PCI device {bus_id} is not in sysfs: it hangs on an unknown CPU" for bus_id in detection.unknown]
-    warnings += [f"PCI device {bus_id} could not be read whole: did it just go away?" for bus_id in detection.partial]
+    warnings += [f"PCI device {bus_id} is not in sysfs: its CPU is unknown" for bus_id in detection.unknown]
+    warnings += [
+        f"PCI device {bus_id} could not be read completely: was it just removed?" for bus_id in detection.partial
+    ]
     warnings += [f"{path} is not readable: {why}" for path, why in sorted(reader.problems.items())]
     warnings += _narrowed(topology)
     return Scan(topology=topology, warnings=tuple(dict.fromkeys(warnings)))
@@ -75,7 +77,7 @@ def scan(
 def _gpus(
     reader: Reader, environment: Mapping[str, str], gpus: tuple[int, ...] | None
 ) -> tuple[tuple[Gpu, ...], tuple[Gpu, ...], list[str]]:
-    """The GPUs there are, those that take part in rank order, and remarks."""
+    """All GPUs, those that take part in rank order, and remarks."""
     nvml = reader.facts("nvml")
     if gpus is not None and nvml is not None and "error" in nvml:
         raise UnavailableError(f"--gpus needs NVML: {nvml['error']}")
@@ -93,7 +95,7 @@ def _fused(
     nics: tuple[Nic, ...],
     numa: tuple[NumaNode, ...],
 ) -> Element:
-    """All ranks' trees in one."""
+    """The trees of all ranks, fused."""
     file = known(topo_file) if topo_file else None
     trees = [_rank_tree(detection, file, gpu, rank, nics) for rank, gpu in enumerate(gpus)]
     root = trees[0] if trees else _host_tree(detection, file, numa, nics)
@@ -111,7 +113,7 @@ def _rank_tree(detection: Detection, file: Element | None, gpu: Gpu, rank: int, 
 
 
 def _host_tree(detection: Detection, file: Element | None, numa: tuple[NumaNode, ...], nics: tuple[Nic, ...]) -> Tree:
-    """The tree of a host without GPUs: its NUMA nodes, then all NICs; those of no known node go to the first cores."""
+    """The tree of a host without GPUs: its NUMA nodes, then all NICs (on the first with cores if unknown)."""
     tree = RankTree(detection, file)
     for node in numa:
         tree.add_cpu(str(node.id))
@@ -122,34 +124,32 @@ def _host_tree(detection: Detection, file: Element | None, numa: tuple[NumaNode,
 
 
 def _unlisted(reader: Reader, gpus: tuple[Gpu, ...]) -> list[str]:
-    """One line on the GPUs that the kernel knows and that take no part all the same, with the reason."""
+    """One line on the GPUs that the kernel shows but that take no part, with the reason."""
     known = {gpu.bus_id.lower() for gpu in gpus}
     missing = [bus_id for bus_id in gpu_bus_ids(reader) if bus_id not in known]
     silent = no_nvml(reader.facts("nvml"))
-    why = "CUDA does not list it" if silent and gpus else silent or "NVML does not list it"
+    why = "not listed by CUDA" if silent and gpus else silent or "not listed by NVML"
     return [f"GPU {', '.join(missing)} left out: {why}"] if missing else []
 
 
 def _host_ranks(reader: Reader, gpus: tuple[Gpu, ...]) -> str:
-    """Why no GPU takes part; that there is none is only said where that is known."""
+    """Why no GPU takes part; "no GPU found" only if that is known."""
     why = "no GPU found"
     if gpus or gpu_bus_ids(reader):
         why = "no GPU takes part"
     elif "error" in (reader.facts("nvml") or {}):
-        why = "whether there are GPUs is not known"
-    return f"{why}: the machine is described for host ranks"
+        why = "GPUs unknown"
+    return f"{why}: describing the machine for host ranks"
 
 
 def _sliced(gpus: tuple[Gpu, ...]) -> list[str]:
-    """GPUs of which a process sees slices, where NCCL's own XML has the whole GPU."""
+    """A remark on GPUs in MIG mode, of which NCCL's XML has the whole GPU."""
     names = ", ".join(f"GPU{gpu.index}" for gpu in gpus if gpu.mig)
-    return (
-        [f"MIG is on: {names}: slices have no peer access, and are shown as the GPU they are part of"] if names else []
-    )
+    return [f"MIG is on: {names}: MIG instances have no peer access and are shown as their whole GPU"] if names else []
 
 
 def _narrowed(topology: Topology) -> list[str]:
-    """NUMA nodes of which this process may not use every core."""
+    """Remarks on NUMA nodes of which this process may not use every core."""
     if topology.allowed is None:
         return []
     left = [(node, tuple(core for core in node.cpus if core in topology.allowed)) for node in topology.numa]
@@ -158,4 +158,4 @@ def _narrowed(topology: Topology) -> list[str]:
 
 def _narrowed_line(node: NumaNode, cores: tuple[int, ...]) -> str:
     which = f" ({listed(cores)})" if cores else ""
-    return f"NUMA node {node.id}: {len(cores)} of its {len(node.cpus)} cores may be used{which} by host ranks"
+    return f"NUMA{node.id}: host ranks may use {len(cores)} of {len(node.cpus)} cores{which}"

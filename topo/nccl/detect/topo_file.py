@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology file that NCCL starts from on a machine: NCCL_TOPO_FILE, or the one that a hypervisor's daemon provides.
+"""The topology file that NCCL starts from on a machine: NCCL_TOPO_FILE, or one provided by a hypervisor's daemon.
 
-The file wins, detection fills what it lacks, and what this machine does not use of it goes (`ncclTopoGetSystem`).
+The file wins, detection adds what it lacks, and elements that this machine does not use are removed
+(`ncclTopoGetSystem`).
 """
 
 import shlex
@@ -33,7 +34,7 @@ def given_file(
     """The file that applies, None without one, and remarks. InputError when NCCL_TOPO_FILE names an invalid one, unless
     `tolerant`.
 
-    As in NCCL, a file that is not there is no error, and a setting without a name keeps the daemon's file out too.
+    As in NCCL, a missing file is no error, and an empty setting also disables the daemon's file.
     """
     file = named_file(reader, environment.get(SETTING))
     if file is None:
@@ -45,7 +46,7 @@ def given_file(
         return _parsed(file, reader.problems.get(path)), ()
     except InputError as error:
         if tolerant or file.path == VIRTUAL:
-            return None, (f"{error}: the machine is detected without it",)
+            return None, (f"{error}: detecting the machine without it",)
         lint = f"railgauge topo lint {shlex.quote(file.path)}"
         hint = f"unset {SETTING} to detect the machine without it, or see `{lint}`"
         raise InputError(f"{error} ({SETTING} names this file: {hint})") from error
@@ -58,9 +59,9 @@ def _parsed(file: NamedFile, why_unread: str | None) -> Topology:
 
 
 def known(file: Topology) -> Element:
-    """The file's elements that NCCL's reader knows where they stand; it passes over others with all they hold.
+    """The file's elements that NCCL's reader knows at their place; it skips others with their contents.
 
-    InputError where a <cpu> lacks its number, which detection cannot fill.
+    InputError for a <cpu> without its number, which detection cannot add.
     """
     for cpu in file.cpus:
         cpu.require("numaid", file.path)
@@ -75,13 +76,13 @@ def _known(element: Element) -> Element:
 def differences(
     file: Topology, found: tuple[Gpu, ...], chosen: tuple[Gpu, ...], nics: tuple[Nic, ...]
 ) -> Iterator[str]:
-    """What file and machine do not have in common, device by device; `chosen` of the GPUs `found` take part."""
+    """Devices that only the file or only the machine has; `chosen` of the GPUs `found` take part."""
     described = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci" and any(pci.all("gpu"))]
     if stale := _without(described, (gpu.bus_id for gpu in found)):
         yield f"{file.path}: this machine has no GPU {stale}"
     placed = [pci.get("busid") or "?" for pci in file.root.walk() if pci.name == "pci"]  # with or without a <gpu>
     if missing := _without((gpu.bus_id for gpu in chosen), placed):
-        yield f"{file.path}: GPU {missing} is not in it and was detected"
+        yield f"{file.path}: does not have GPU {missing}, which was detected"
     named = [net.get("name") or "?" for net in file.root.walk() if net.name == "net"]
     if stale := _without(named, (nic.name for nic in nics)):
         yield f"{file.path}: this machine does not use its NIC {stale}"
@@ -91,7 +92,7 @@ def origin(file: Topology, root: Element) -> str:
     """One line on how much of a topology came from the file."""
     elements = list(root.walk())
     taken = sum(1 for element in elements if element.line is not None)
-    return f"topology file {file.path} is used: {taken} of {len(elements)} elements are its, the others were detected"
+    return f"topology file {file.path}: {taken} of {len(elements)} elements are from it, the others were detected"
 
 
 def _without(some: Iterable[str], others: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL's model takes a wire to carry, in GB/s.
+"""The bandwidth of links in NCCL's model, in GB/s.
 
 Figures from src/graph/topo.h and `kvDictPciGen` of topo.cc, NCCL 2.30.
 """
@@ -46,12 +46,12 @@ def nvlink(sm: int) -> float:
 
 
 def nvlink_count(card: Node, gb_per_s: float) -> int:
-    """How many NVLinks of a card carry so much."""
+    """How many NVLinks of a card give this bandwidth."""
     return round(gb_per_s / nvlink(card.sm or 0))
 
 
 def between_cpus(arch: str | None, vendor: str | None, family: int, model: int) -> float:
-    """The wire between two CPUs of a host (`ncclTopoGetInterCpuBw`)."""
+    """The link between two CPUs of a host (`ncclTopoGetInterCpuBw`)."""
     if arch == "ppc64":
         return POWER9
     if arch == "arm64":
@@ -73,5 +73,5 @@ def cpu_wire(cpu: Node) -> float:
 
 
 def net(mbps: int) -> float:
-    """A network port; NICs that say 0 or -1 count as 10 Gb/s."""
+    """A network port; NICs that report 0 or -1 count as 10 Gb/s."""
     return (mbps if mbps > 0 else NET_UNKNOWN_MBPS) / 8000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broadcom PCI switches that show as two levels but switch as one are flattened (`ncclTopoFlattenBcmSwitches`).
 
-It decides PIX against PXB. Only exact ids count: vendor 0x1000 with device 0xc010 (Gen4), or 0xc030 (Gen5) with the
-level in the id.
+This decides between PIX and PXB. Only exact ids count: vendor 0x1000 with device 0xc010 (Gen4), or 0xc030 (Gen5) with
+the level in the id.
 """
 
 from railgauge.topo.nccl.graph.model import NodeKind

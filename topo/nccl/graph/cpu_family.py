@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The family of an x86 CPU as the kernel numbers it, out of NCCL's number (`familyid` of a <cpu>).
+"""The family of an x86 CPU as the kernel numbers it, from NCCL's number (`familyid` of a <cpu>).
 
 NCCL shifts the extended family of CPUID by four bits before it adds it (`ncclTopoGetXmlFromCpu`); the kernel adds it
 as it is (arch/x86/lib/cpu.c, `x86_family`).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of a path by the names people use: GPU0, RANK1, NIC2, CPU0, NVS, mlx5_0, a bus id, an id of the System."""
+"""The ends of a path by their names: GPU0, RANK1, NIC2, CPU0, NVS, mlx5_0, a bus id, an id of the System."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,10 +25,10 @@ NUMBERED = re.compile(r"(?P<prefix>[A-Za-z]+)(?:(?P<host>[0-9]{1,4})\.)?(?P<numb
 
 
 def find_end(system: System, text: str, ports: Mapping[str, tuple[int, ...]] = NO_PORTS) -> Node:
-    """The node that `text` names; UsageError listing the ends when there is none.
+    """The node that `text` names; UsageError that lists the ends if there is none.
 
-    `ports` are the port numbers of each RDMA device as the kernel has them. Without them mlx5_2:2 stands for a port
-    by NCCL's number only, which counts through the functions of a card.
+    `ports` are the port numbers of each RDMA device as the kernel has them. Without them mlx5_2:2 means a port
+    by NCCL's number, which counts through the functions of a card.
     """
     ends = [node for node in system.nodes if node.kind in ENDS]
     for found in (_by_name(ends, text), _by_port(ends, text, ports), _by_number(ends, text), _by_bus_id(system, text)):
@@ -36,11 +36,11 @@ def find_end(system: System, text: str, ports: Mapping[str, tuple[int, ...]] = N
         if first is not None:
             return first
     names = ", ".join(f"{node.id} ({'/'.join(names_of(node))})" for node in ends)
-    raise UsageError(f"there is no end {text!r}; there are {names}")
+    raise UsageError(f"unknown end {text!r}; use one of {names}")
 
 
 def names_of(node: Node) -> tuple[str, ...]:
-    """What an end is called beside its id."""
+    """The names of an end beside its id."""
     prefix = {NodeKind.HOST: "RANK", NodeKind.NET: "NIC", NodeKind.CPU: "NUMA"}.get(node.kind, str(node.kind))
     host = f"{node.system}." if node.system else ""
     numbers = ("",) if node.kind is NodeKind.NVS else _numbers(node)
@@ -67,7 +67,7 @@ def _by_number(ends: Iterable[Node], text: str) -> Iterator[Node]:
 
 
 def _numbers(node: Node) -> tuple[int | None, ...]:
-    """What a node is numbered; a <cpu> of no known NUMA node is -1, and the host's only node if that has but one."""
+    """The numbers of a node; a <cpu> without a NUMA node is -1, and also the host's only node if it has one."""
     if node.kind is NodeKind.CPU:
         return (-1, node.numa) if node.id.endswith(UNPLACED) and node.numa != -1 else (node.numa,)
     return (node.index if node.kind is NodeKind.NVS else node.dev,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bandwidth with the figures that it comes from, in words: "32.0 GT/s x16", "18 x 20.6 GB/s NVLinks of sm 90".
+"""A bandwidth with its origin in words: "32.0 GT/s x16", "18 x 20.6 GB/s NVLinks of sm 90".
 
 The arithmetic is bandwidth.py's.
 """
@@ -10,14 +10,14 @@ from railgauge.topo.nccl.graph import bandwidth
 from railgauge.topo.nccl.graph.cpu_family import kernel_family
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Node
 
-UNLIMITED_CPUS = "no figure of NCCL's for these CPUs"
+UNLIMITED_CPUS = "NCCL has no figure for these CPUs"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """GB/s, where that comes from, and whether it is assumed because the machine does not tell.
+    """GB/s, its origin, and whether it is assumed because the machine does not report it.
 
-    `count` equal links make the figure, 0 where it is not made of such.
+    `count` equal links make the figure; 0 if it is not made of links.
     """
 
     gb_per_s: float
@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def origin(self) -> str:
-        """Where the figure comes from, in words."""
+        """The origin of the figure, in words."""
         return f"{self.count} x {self.each}" if self.count else self.each
 
     def plus(self, other: "Figure") -> "Figure":
@@ -42,10 +42,10 @@ UNLIMITED = Figure(LOCAL_GB_PER_S)
 
 
 def pci(speed: str, lanes: int) -> Figure:
-    """A PCI link; what is unknown counts as Gen3 or 16 lanes, and is marked."""
+    """A PCI link; an unknown speed counts as Gen3, an unknown width as 16 lanes, and is marked."""
     known = any(speed.startswith(key) for key, _ in bandwidth.PCI_LANE)
-    rate = speed.removesuffix(" PCIe") if known else f"speed {speed!r} counted as 8 GT/s,"
-    width = f"x{lanes}" if lanes else f"width unknown counted as x{bandwidth.PCI_LANES_UNKNOWN}"
+    rate = speed.removesuffix(" PCIe") if known else f"speed {speed!r} assumed 8 GT/s,"
+    width = f"x{lanes}" if lanes else f"width unknown, assumed x{bandwidth.PCI_LANES_UNKNOWN}"
     return Figure(bandwidth.pci(speed, lanes), f"{rate} {width}", assumed=not (known and lanes))
 
 
@@ -63,11 +63,11 @@ def c2c(count: int, mb_per_s: int) -> Figure:
 def net(mbps: int) -> Figure:
     """A network port."""
     rate = f"{(mbps if mbps > 0 else bandwidth.NET_UNKNOWN_MBPS) / 1000:g} Gb/s / 8"
-    return Figure(bandwidth.net(mbps), rate if mbps > 0 else f"speed unknown counted as {rate}", mbps <= 0)
+    return Figure(bandwidth.net(mbps), rate if mbps > 0 else f"speed unknown, assumed {rate}", mbps <= 0)
 
 
 def between_cpus(cpu: Node) -> Figure:
-    """The wire between two CPUs of a host, by one of them."""
+    """The link between two CPUs of a host, by one of them."""
     speed = bandwidth.cpu_wire(cpu)
     if speed == LOCAL_GB_PER_S:
         return Figure(speed, UNLIMITED_CPUS, assumed=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A topology in the order of NCCL's fused XML: rank 0's GPU and all NICs first, then each later rank's branch appended.
 
-NCCL's functions: `ncclTopoTrimXml`, `ncclTopoFuseXml`. It decides the indices of nodes, and so of channels.
+NCCL's functions: `ncclTopoTrimXml`, `ncclTopoFuseXml`. This decides the indices of nodes, and so of channels.
 A file that NCCL or a scan wrote is in that order already. Every GPU has a rank afterwards.
 """
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks on host memory in the same System: HOST nodes on cores, a MEM node a NUMA node, CPU interconnect between those.
+"""Ranks on host memory in the same System: HOST nodes on cores, a MEM node per NUMA node, CPU interconnect between
+those.
 
     HOST/0-r --(its cores' copy speed)-- MEM/0-n --(memory speed)-- CPU/0-n --SYS-- CPU/0-m ...
 
@@ -15,7 +16,7 @@ from railgauge.topo.nccl.graph.system_builder import SystemBuilder
 from railgauge.topo.values.numa_node import NumaNode
 
 CORE_GB_PER_S = 6.0  # one core copying through shared memory and reducing: about half of what a plain memcpy reaches
-MEMORY_PER_CORE_GB_PER_S = 4.0  # a NUMA node without HMAT figures: what servers' memory comes to for each core
+MEMORY_PER_CORE_GB_PER_S = 4.0  # a NUMA node without HMAT figures: memory bandwidth of servers per core
 MEMORY_LEAST_GB_PER_S = 20.0  # ... but no less than one DDR4-2666 channel
 CHANNELS_OF_RANK = 8  # more rings than this on one host rank only share the same memory
 MAX_RANKS = 256
@@ -41,7 +42,7 @@ def add_host_ranks(
 ) -> System:
     """The System with `count` host ranks, on the `allowed` cores; UsageError unless 1 <= count <= 256."""
     if not 1 <= count <= MAX_RANKS:
-        raise UsageError(f"--ranks is {count}: 1 to {MAX_RANKS} host ranks are possible")
+        raise UsageError(f"--ranks {count}: expected 1 to {MAX_RANKS} host ranks")
     places = [_narrowed(place, allowed) for place in _places(builder, numa)]
     ranks: list[str] = []
     for place, share in zip(places, shares(count, [len(place.cores) for place in places]), strict=True):
@@ -107,7 +108,7 @@ def _new_cpu(builder: SystemBuilder, node: NumaNode, like: str) -> str:
 
 
 def _seat(builder: SystemBuilder, place: _Place, count: int, first: int) -> list[str]:
-    """Seat `count` ranks on one NUMA node, numbered from `first`."""
+    """Place `count` ranks on one NUMA node, numbered from `first`."""
     if count == 0:
         return []
     number = builder.node(place.cpu).numa or 0
@@ -119,15 +120,17 @@ def _seat(builder: SystemBuilder, place: _Place, count: int, first: int) -> list
         rank = first + i
         facts = {"cpus": cores_of(place.cores, count, i), "gdr": False}
         seat = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, **facts)
-        builder.wire(seat, memory, LinkKind.MEM, Figure(speed, "copies of its cores, for planning", assumed=True))
+        builder.wire(
+            seat, memory, LinkKind.MEM, Figure(speed, "copy speed of its cores (planning figure)", assumed=True)
+        )
         seats.append(seat)
     return seats
 
 
 def _memory_figure(place: _Place) -> Figure:
     if place.known_gb_per_s is None:
-        return Figure(place.gb_per_s, f"memory of {len(place.cores)} cores, for planning", assumed=True)
-    return Figure(place.gb_per_s, "read bandwidth that the firmware tells (HMAT)")
+        return Figure(place.gb_per_s, f"memory of {len(place.cores)} cores (planning figure)", assumed=True)
+    return Figure(place.gb_per_s, "read bandwidth reported by the firmware (HMAT)")
 
 
 def seat_speed(cores: float, memory: float) -> float:
@@ -137,7 +140,7 @@ def seat_speed(cores: float, memory: float) -> float:
 
 
 def cores_of(cores: tuple[int, ...], count: int, i: int) -> tuple[int, ...]:
-    """The cores of the i-th of `count` ranks: its own where there are enough, else all of the NUMA node."""
+    """The cores of the i-th of `count` ranks: its own if there are enough, else all of the NUMA node."""
     if len(cores) < count:
         return cores
     each = len(cores) // count

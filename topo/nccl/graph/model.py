@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The System: one immutable graph of nodes and links with bandwidths, which every analysis is a pure function of.
+"""The System: one immutable graph of nodes and links with bandwidths, the input of every analysis.
 
-Node, link and path types follow NCCL 2.30 (src/graph/topo.h), whose DEV node stands between a GPU and its wires. HOST
+Node, link and path types follow NCCL 2.30 (src/graph/topo.h), whose DEV node stands between a GPU and its links. HOST
 and MEM are ours: a rank on host memory and the memory of a NUMA node.
 """
 
@@ -12,7 +12,7 @@ LOCAL_GB_PER_S = 5000.0  # LOC_BW: "no limit" in NCCL's model
 
 
 class NodeKind(StrEnum):
-    """What a node is; the value is what an id begins with."""
+    """What a node is; the value is the prefix of its id."""
 
     GPU = "GPU"
     PCI = "PCI"
@@ -79,10 +79,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One direction of a wire: from node `source` to node `target`, with what it carries in GB/s.
+    """One direction of a link: from node `source` to node `target`, with its bandwidth in GB/s.
 
-    `origin`: what the figure comes from, such as "32 GT/s x16"; "" where NCCL's model has no limit. `assumed`: the
-    machine does not tell, and the figure is NCCL's default, or one for planning.
+    `origin`: the origin of the figure, such as "32 GT/s x16"; "" if NCCL's model has no limit. `assumed`: the
+    machine does not report it; the figure is NCCL's default or one for planning.
     """
 
     source: str

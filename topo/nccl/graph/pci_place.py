@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where devices stand in the PCI tree, and how two of them reach each other over it, in nvidia-smi's words.
 
-`nvidia-smi topo -m` prints what nvmlDeviceGetTopologyCommonAncestor tells (nvml.h, nvmlGpuTopologyLevel_t); its legend
-is the only description of the letters. Levels are those of the XML, before NCCL flattens switches.
+`nvidia-smi topo -m` prints the answer of nvmlDeviceGetTopologyCommonAncestor (nvml.h, nvmlGpuTopologyLevel_t); its
+legend is the only description of the letters. Levels are those of the XML, before NCCL flattens switches.
 """
 
 from collections.abc import Iterator
@@ -16,9 +16,10 @@ from railgauge.topo.xml.topology import Topology, host_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A device's way down: host, CPU (its number in NCCL's order), switches by bus id, and its own bus id.
+    """A device's place from the top down: host, CPU (its number in NCCL's order), switches by bus id, and its own bus
+    id.
 
-    `bridge` is the host bridge ("pci0000:15"), None where nobody tells, as in a topology XML. bus_id is "" for a
+    `bridge` is the host bridge ("pci0000:15"), None if unknown, as in a topology XML. bus_id is "" for a
     virtual NIC.
     """
 

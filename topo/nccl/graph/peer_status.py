@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of GPUs that NVML gives no peer access (nvmlDeviceGetP2PStatus), as NCCL asks before it uses P2P."""
+"""Pairs of GPUs without peer access by NVML (nvmlDeviceGetP2PStatus), which NCCL queries before it uses P2P."""
 
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nvml import read_gpus
@@ -8,8 +8,8 @@ from railgauge.topo.nccl.graph.model import System
 OK = 0  # NVML_P2P_STATUS_OK
 
 
-def nvml_tells_peers(reader: Reader | None) -> bool:
-    """Whether NVML told the peer access between GPUs; no topology file holds it."""
+def nvml_reports_peers(reader: Reader | None) -> bool:
+    """Whether NVML reported the peer access between GPUs; no topology file has it."""
     if reader is None:
         return False
     gpus, _ = read_gpus(reader.facts("nvml"), reader.facts("cuda"))
@@ -17,9 +17,9 @@ def nvml_tells_peers(reader: Reader | None) -> bool:
 
 
 def denied_pairs(system: System, reader: Reader | None) -> frozenset[tuple[str, str]]:
-    """Pairs of GPU ids with a status other than OK for reading or writing; none where there is no NVML to ask.
+    """Pairs of GPU ids with a status other than OK for reading or writing; none without NVML.
 
-    A status that could not be had counts as one that is not OK, as with NCCL.
+    A status that could not be read counts as not OK, as in NCCL.
     """
     if reader is None:
         return frozenset()

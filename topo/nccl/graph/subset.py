@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine as a job sees it that has only some of its GPUs."""
+"""A machine as seen by a job on some of its GPUs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from railgauge.topo.xml.tree import Tree, thaw
 
 
 def with_gpus(topology: Topology, gpus: Sequence[Node]) -> Topology:
-    """The topology with those GPUs alone, ranked in that order; NICs stay, as NCCL finds all of them."""
+    """The topology with only those GPUs, ranked in that order; all NICs stay, as in NCCL."""
     root = thaw(topology.root)
     chosen = {gpu.bus_id: (rank, gpu) for rank, gpu in enumerate(gpus)}
     for device in [tree for tree in root.walk() if tree.name == "pci"]:
@@ -25,7 +25,7 @@ def with_gpus(topology: Topology, gpus: Sequence[Node]) -> Topology:
 
 
 def _remove(device: Tree, element: Tree) -> None:
-    """Take a GPU away, and its PCI device when nothing else is on it."""
+    """Remove a GPU, and its PCI device if nothing else is on it."""
     device.children.remove(element)
     if not device.children and device.parent:
         device.parent.children.remove(device)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topology -> System: nodes and links as NCCL 2.30 makes them (`ncclTopoGetSystemFromXml`), or with ranks on the host.
 
-The order of nodes and links is NCCL's, because its search follows it; fusion.py says how that comes about.
+The order of nodes and links is NCCL's, because its search follows it; fusion.py makes it.
 """
 
 import math
@@ -31,7 +31,7 @@ GPU_SHIFT = 40  # NCCL_TOPO_GPU_LOCAL_ID: several GPUs of one bus id
 def build_system(topology: Topology, *, host_ranks: int | None = None) -> System:
     """The System of a topology; its ranks are the GPUs, or `host_ranks` ranks spread over the cores of the NUMA nodes.
 
-    InputError with the line where the topology contradicts itself.
+    InputError with the line if the topology contradicts itself.
     """
     scope = _Scope(path=topology.path, builder=SystemBuilder(), numa=topology.numa)
     systems: dict[int | str, int] = {}
@@ -53,7 +53,7 @@ def build_system(topology: Topology, *, host_ranks: int | None = None) -> System
 
 @dataclass(slots=True, kw_only=True)
 class _Scope:
-    """What the functions below share: the file's name for errors, and the System so far."""
+    """Shared state of the functions below: the file's name for errors, and the System so far."""
 
     path: str | None
     builder: SystemBuilder
@@ -123,7 +123,7 @@ def _add_pci(scope: _Scope, pci: Element, parent: str, system: int) -> None:
 
 
 def _is_switch(pci: Element) -> bool:
-    """NCCL's `kvDictPciClass`: what is no NVSwitch, POWER bridge, GPU or NIC counts as a PCI switch."""
+    """NCCL's `kvDictPciClass`: anything but an NVSwitch, POWER bridge, GPU or NIC counts as a PCI switch."""
     kind = pci.get("class") or ""
     return not kind.startswith((NVSWITCH, NVLINK_BRIDGE, DISPLAY, NETWORK))
 
@@ -144,7 +144,7 @@ def _add_gpu(
         card = builder.add(NodeKind.DEV, system, number, gpu.line, path, dev=dev, sm=sm, bus_id=bus_id)
         builder.wire(card, parent, LinkKind.PCI, speed)
     elif count == 0:
-        raise InputError(f"bus id {bus_id} holds a GPU already", path, gpu.line)
+        raise InputError(f"bus id {bus_id} already has a GPU", path, gpu.line)
     rank = gpu.integer("rank", path, -1)
     node = builder.add(
         NodeKind.GPU,
@@ -167,7 +167,7 @@ def _add_nets(scope: _Scope, nic: Element, node: str, system: int) -> None:
             continue  # an unused port, or a port that is part of a merged NIC
         dev = net.integer("dev", scope.path)
         speed = figures.net(net.integer("speed", scope.path, 0))
-        known = scope.builder.find(NodeKind.NET, system, dev)  # named twice: one NIC with two ways to it, as in NCCL
+        known = scope.builder.find(NodeKind.NET, system, dev)  # named twice: one NIC with two links to it, as in NCCL
         made = known or scope.builder.add(
             NodeKind.NET,
             system,
@@ -191,7 +191,7 @@ def _text(element: Element, name: str) -> str | None:
 
 
 def _asic(net: Element, dev: int) -> int:
-    """What NCCL tells cards apart by: the GUID, read as hexadecimal; the NIC's number where there is none."""
+    """NCCL's number of a card: the GUID, read as hexadecimal; the NIC's number if there is none."""
     text = net.get("guid")
     try:
         return dev if text is None else int(text, 16)
@@ -220,10 +220,10 @@ def _add_wires(scope: _Scope, cpu: Element, system: int, kind: str, add: _Add) -
 
 
 def _card(scope: _Scope, wire: Element, number: int, system: int) -> str:
-    """The card that a wire starts at; InputError where its GPU hangs below what holds no GPUs, such as a NIC."""
+    """The card at the start of a link; InputError if its GPU is below an element without GPUs, such as a NIC."""
     card = scope.builder.find(NodeKind.DEV, system, number)
     if card is None:
-        raise InputError(f"<{wire.name}> is on a GPU that hangs on no CPU or PCI switch", scope.path, wire.line)
+        raise InputError(f"<{wire.name}> is on a GPU that is below no CPU or PCI switch", scope.path, wire.line)
     return card
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A System while it is made: ids, and links summed and sorted as NCCL does.
+"""A System under construction: ids, and links summed and sorted as NCCL does.
 
 NCCL's functions: `ncclTopoCreateNode`, `ncclTopoConnectNodes`, `ncclTopoSort`.
 """
@@ -25,7 +25,7 @@ class Wire(NamedTuple):
 
 
 class SystemBuilder:
-    """Mutable nodes and links; `links` holds the wires by source in NCCL's order."""
+    """Mutable nodes and links; `links` holds the links by source in NCCL's order."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -33,14 +33,14 @@ class SystemBuilder:
         self._counts: dict[NodeKind, int] = {}
 
     def add(self, kind: NodeKind, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
-        """Make a node and return its id; InputError at `line` when it exists."""
+        """Make a node and return its id; InputError at `line` if it exists."""
         node_id = f"{kind}/{system:x}-{local & LOCAL_ID_MASK:x}"
         if node_id in self.nodes:
             raise InputError(f"{node_id} is in the file twice", path, line)
         return self._create(node_id, kind, system, line, path, facts)
 
     def add_switch(self, system: int, local: int, line: int | None, path: str | None, **facts: Fact) -> str:
-        """Make a PCI switch. Files name one twice at times and NCCL takes each as its own: the next is id#1."""
+        """Make a PCI switch. Some files name one twice, and NCCL makes two of it: the second is id#1."""
         node_id = f"{NodeKind.PCI}/{system:x}-{local & LOCAL_ID_MASK:x}"
         copies = sum(1 for key in self.nodes if key == node_id or key.startswith(node_id + "#"))
         return self._create(f"{node_id}#{copies}" if copies else node_id, NodeKind.PCI, system, line, path, facts)
@@ -50,7 +50,7 @@ class SystemBuilder:
     ) -> str:
         index = self._counts.get(kind, 0)
         if index >= MOST_OF_A_KIND:
-            raise InputError(f"more than {MOST_OF_A_KIND} nodes of the kind {kind}", path, line)
+            raise InputError(f"more than {MOST_OF_A_KIND} {kind} nodes", path, line)
         self._counts[kind] = index + 1
         self.nodes[node_id] = Node(id=node_id, kind=kind, index=index, system=system, line=line, **facts)
         self.links[node_id] = []
@@ -62,7 +62,7 @@ class SystemBuilder:
         return node_id if node_id in self.nodes else None
 
     def get_or_add(self, kind: NodeKind, system: int, local: int) -> str:
-        """A node's id; made when it is not there."""
+        """A node's id; the node is created if missing."""
         return self.find(kind, system, local) or self.add(kind, system, local, None, None)
 
     def number_ranks(self, node_ids: list[str]) -> None:
@@ -105,7 +105,7 @@ class SystemBuilder:
         return None
 
     def remove(self, node_id: str) -> None:
-        """Take out a node and every link to it."""
+        """Remove a node and every link to it."""
         del self.nodes[node_id], self.links[node_id]
         for source, links in self.links.items():
             self.links[source] = [wire for wire in links if wire.target != node_id]

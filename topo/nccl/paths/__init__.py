@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths between the ends of a System, and what NCCL does over them."""
+"""Paths between the ends of a System, and how NCCL uses them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a path is what it is: the hop that decides its type, the links that limit it, and what NCCL does with it."""
+"""Why a path is what it is: the hop that decides its type, the links that limit it, and how NCCL uses it."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from railgauge.topo.nccl.paths.peer_access import PeerAccess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What there is to say about one path.
+    """The explanation of one path.
 
-    `decider` is the first link that makes the type what it is, None where no single one does. `limits` are the links
-    with the least bandwidth, empty where nothing limits. `wired` is the path as the wires are. `peer` is for two GPUs,
-    `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends.
-    `asked`: NVML told the peer access between GPUs. `small_packets`: Intel CPUs cut what a GPU sends, `reverse`:
-    writes into an old GPU load the link back too.
+    `decider` is the first link that makes the type what it is, None if no single one does. `limits` are the links with
+    the least bandwidth, empty if nothing limits. `wired` is the path by the physical links. `peer` is for two GPUs,
+    `sending` and `receiving` (GPUDirect RDMA, by the GPU's view) for a GPU and a NIC; None for other ends. `asked`:
+    NVML reported the peer access between GPUs. `small_packets`: Intel CPUs split what a GPU sends, `reverse`: writes
+    into an old GPU also load the reverse link.
     """
 
     source: Node
@@ -37,14 +37,14 @@ class Explanation:
 
     @property
     def rewritten(self) -> bool:
-        """Whether NCCL takes another way, or gives it another type, than the wires have."""
+        """Whether NCCL uses another route or path type than the physical links give."""
         return (self.path.type, self.path.via) != (self.wired.type, self.wired.via)
 
 
 def explain(system: System, table: Paths, source: str, target: str, *, asked: bool = True) -> Explanation:
-    """Explain the path between two ids; KeyError for ids that there are not.
+    """Explain the path between two ids; KeyError for unknown ids.
 
-    `asked`: whether the pairs that `table` has as denied are NVML's answer.
+    `asked`: whether the pairs denied in `table` are NVML's answer.
     """
     ends = system.node(source), system.node(target)
     path = table.get(source, target)

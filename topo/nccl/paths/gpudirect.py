@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether NCCL uses GPUDirect RDMA between a GPU and a NIC, and the first of its conditions that says no.
+"""Whether NCCL uses GPUDirect RDMA between a GPU and a NIC, and the first of its conditions that fails.
 
-NCCL's function: `ncclTopoCheckGdr` (2.30), which tells its reason in TRACE builds only.
+NCCL's function: `ncclTopoCheckGdr` (2.30), which logs its reason in TRACE builds only.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ READS_FROM_SM = 80  # older GPUs let a NIC read their memory at a fraction of it
 
 
 class GdrCondition(StrEnum):
-    """NCCL's conditions, in the order in which it asks."""
+    """NCCL's conditions, in the order of its checks."""
 
     NIC = "nic-without-gdr"
     GPU = "gpu-without-gdr"
@@ -29,10 +29,10 @@ class GdrCondition(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuDirect:
-    """The decision for one direction. `failed` is the first condition that says no, None where it is on.
+    """The decision for one direction. `failed` is the first condition that fails, None if GPUDirect RDMA is used.
 
     distance: the path type that counts, between the NIC and the GPU or, with PXN, the GPU that relays (`relay`, its
-    id). pci_mapping: the GPU has a chip-to-chip link, and its memory is mapped over PCI all the same.
+    id). pci_mapping: the GPU has a chip-to-chip link, but its memory is mapped over PCI.
     """
 
     failed: GdrCondition | None
@@ -67,9 +67,9 @@ def gpu_direct(table: RouteTable, gpu: Node, net: Node, levels: Levels, *, sendi
 
 
 def needs_flush(table: RouteTable, gpu: Node, net: Node) -> bool:
-    """Whether what a NIC has written into a GPU needs a read by the NIC behind it before a kernel may look.
+    """Whether data that a NIC wrote into a GPU needs a read by the NIC after it before a kernel may use it.
 
-    NCCL's function: `ncclTopoNeedFlush`. From Hopper on it does not, unless data and flags go different ways.
+    NCCL's function: `ncclTopoNeedFlush`. Not needed from Hopper on, unless data and flags take different routes.
     """
     if (gpu.sm or 0) < ORDERED_FROM_SM:
         return True
@@ -78,7 +78,7 @@ def needs_flush(table: RouteTable, gpu: Node, net: Node) -> bool:
 
 
 def default_level(levels: Levels) -> Reach:
-    """How far GPUDirect RDMA reaches where NCCL_NET_GDR_LEVEL does not say."""
+    """How far GPUDirect RDMA reaches without NCCL_NET_GDR_LEVEL."""
     return Reach(type="P2C" if levels.gdr_c2c else "PXB", source="NCCL's default" + _without_c2c(levels))
 
 

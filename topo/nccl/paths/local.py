@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is local to what: the NICs of a GPU, the GPU of a NIC, the CPU of a GPU.
+"""Affinity of devices: the NICs of a GPU, the GPU of a NIC, the CPU of a GPU.
 
 NCCL's functions: `ncclTopoGetLocalNet`, `ncclTopoGetLocalGpu`, `ncclGetLocalCpu` (2.30).
 """
@@ -11,9 +11,9 @@ MOST_TRIED = 64  # MAXCHANNELS: channels for which a NIC is chosen
 
 
 def local_nets(table: RouteTable, gpu: Node, most: int | None = None) -> list[Node]:
-    """The NICs that a GPU uses, by channel and then over again; empty without NICs.
+    """The NICs that a GPU uses, by channel, repeating; empty without NICs.
 
-    `most` NICs a GPU (NCCL_NETDEVS_POLICY); None shares them out evenly (AUTO).
+    `most` NICs per GPU (NCCL_NETDEVS_POLICY); None distributes them evenly (AUTO).
     """
     nets = table.nearest(gpu, NodeKind.NET)
     if not nets:
@@ -37,7 +37,7 @@ def mirror_bits(value: int, power: int) -> int:
 
 
 def local_gpu(table: RouteTable, net: Node, most: int | None = None) -> Node | None:
-    """The GPU that a NIC serves first; None when no GPU near it would choose it."""
+    """The first GPU of a NIC; None if no GPU near it would choose it."""
     choices = [(gpu, local_nets(table, gpu, most)) for gpu in table.nearest(net, NodeKind.GPU)]
     for channel in range(min(MOST_TRIED, max((len(nets) for _, nets in choices), default=0))):
         for gpu, nets in choices:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step of a channel takes of each link on its way, by NCCL's overheads (`followPath`, src/graph/search.cc).
+"""The bandwidth that a step of a channel takes of each link, with NCCL's overheads (`followPath`, src/graph/search.cc).
 
 Intel CPUs send GPU traffic in small packets, 6/5 on PCI links of a PHB path that starts at a GPU; a write into a GPU
 before sm 80 costs an eighth of the reverse link unless a GPU sends it; NVLink to a POWER CPU costs the reverse link as
@@ -15,7 +15,7 @@ REVERSE_BELOW_SM = 80
 
 
 def taken(system: System, source: Node, path: Path) -> dict[Link, float]:
-    """The GB/s that a step from `source` by `path` takes of each link for each GB/s of its own."""
+    """The GB/s that a step from `source` over `path` takes of each link per GB/s of its own."""
     found: dict[Link, float] = {}
     small = in_small_packets(system, source, path)
     for link in path.links:
@@ -28,7 +28,7 @@ def taken(system: System, source: Node, path: Path) -> dict[Link, float]:
 
 
 def in_small_packets(system: System, source: Node, path: Path) -> bool:
-    """Whether Intel's PCI roots cut what goes this way: exactly PHB, from a GPU, over a CPU of Intel's."""
+    """Whether Intel's PCI roots split this traffic into small packets: exactly PHB, from a GPU, over an Intel CPU."""
     if path.type != "PHB" or source.kind is not NodeKind.GPU:
         return False
     passed = (system.node(node_id) for node_id in path.via)
@@ -36,7 +36,7 @@ def in_small_packets(system: System, source: Node, path: Path) -> bool:
 
 
 def reverse_share(system: System, source: Node, link: Link) -> float:
-    """What a step from `source` takes of the link back, as a share of what it takes of `link`."""
+    """The share of its load on `link` that a step from `source` also puts on the reverse link."""
     target = system.node(link.target)
     if target.kind is NodeKind.DEV and (target.sm or 0) < REVERSE_BELOW_SM and source.kind is NodeKind.NET:
         return REVERSE_SHARE
@@ -45,5 +45,5 @@ def reverse_share(system: System, source: Node, link: Link) -> float:
 
 
 def reverse_of(system: System, link: Link) -> Link:
-    """The other direction of a wire."""
+    """The other direction of a link."""
     return next(x for x in system.links_of(link.target) if (x.target, x.kind) == (link.source, link.kind))

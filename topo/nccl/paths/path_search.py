@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes from every node to one, by NCCL's breadth-first relaxation (`ncclTopoSetPaths`, 2.30).
 
-Nodes go by their position in the System here, and a route keeps its links as a chain that it shares with the route it
-extends, because this is the inner loop of everything.
+Nodes are positions in the System here, and a route shares the chain of its links with the route it extends, because
+this is the innermost loop.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -16,7 +16,7 @@ LINK_TYPE = {
     LinkKind.C2C: C2C,
     LinkKind.PCI: PIX,
     LinkKind.SYS: SYS,
-    LinkKind.NET: LOC,  # what counts is the way from the NIC on
+    LinkKind.NET: LOC,  # the path counts from the NIC on
     LinkKind.MEM: PHB,
 }
 OPEN, RELAY, CLOSED = range(3)  # a link out of a card: passable, over one further NVLink at most, or from the base only
@@ -25,7 +25,7 @@ Step: TypeAlias = tuple[int, int, float, Link, int]  # target, type, GB/s, the l
 
 
 class Route(NamedTuple):
-    """A way to a node: its type's rank, its bandwidth, how many links, and these in order of travel."""
+    """A route to a node: rank of its type, bandwidth, number of links, and the links in order of travel."""
 
     kind: int
     gb_per_s: float
@@ -46,9 +46,10 @@ NOWHERE = Route(DIS, 0.0, 0, ())
 
 
 class Wires:
-    """The links of a System by the positions of their ends, with all that a search asks of one, found once.
+    """The links of a System by the positions of their ends, with all facts that a search needs.
 
-    A link without one back is left out. `nvb` False: no path relays over another GPU's NVLinks (NCCL_NVB_DISABLE).
+    A link without a reverse link is left out. `nvb` False: no path relays over another GPU's NVLinks
+    (NCCL_NVB_DISABLE).
     """
 
     def __init__(self, system: System, *, nvb: bool = True) -> None:
@@ -72,7 +73,7 @@ class Wires:
 
 
 def step_type(source: NodeKind, target: NodeKind, kind: LinkKind) -> int:
-    """What one link makes of a path: between switches PXB, PCI at a CPU PHB, else the link's own type."""
+    """The path type of one link: between switches PXB, PCI at a CPU PHB, else the link's own type."""
     if source is target is NodeKind.PCI:
         return PXB
     if kind is LinkKind.PCI and NodeKind.CPU in (source, target):
@@ -88,7 +89,7 @@ def gate(source: NodeKind, target: NodeKind, kind: LinkKind, *, nvb: bool) -> in
 
 
 def routes_to(wires: Wires, base: int) -> list[Route]:
-    """The route to the node at position `base` from each position; NOWHERE from where there is none."""
+    """The route to the node at position `base` from each position; NOWHERE if there is none."""
     found = [NOWHERE] * len(wires.out)
     found[base] = Route(LOC, LOCAL_GB_PER_S, 0, ())
     own, reach = wires.card(base), 2 if wires.kinds[base] is NodeKind.GPU else 1
@@ -97,14 +98,14 @@ def routes_to(wires: Wires, base: int) -> list[Route]:
         following: dict[int, None] = {}
         for here in frontier:
             if wires.kinds[here] in (NodeKind.NET, NodeKind.HOST) and here != base:
-                continue  # an end, never a way
+                continue  # an end, never on the way
             _relax(wires, found, here, own, reach, following)
         frontier = list(following)
     return found
 
 
 def _relax(wires: Wires, found: list[Route], here: int, own: int, reach: int, following: dict[int, None]) -> None:
-    """Offer the way over `here` to its neighbours; those that take it go into `following`.
+    """Offer the route over `here` to its neighbours; those that take it go into `following`.
 
     2.30 prefers the nearer type, then more bandwidth, then fewer hops.
     """

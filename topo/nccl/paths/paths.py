@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths between the ends of a System: type, hops, bandwidth and the nodes on the way, as NCCL 2.30 computes them.
 
-path_search.py finds the plain ways, reroute.py changes those that NCCL does not use as they are.
+path_search.py finds the plain routes, reroute.py changes those that NCCL does not use as they are.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ class Path:
 class Paths:
     """All paths of a System. `kept` holds the GPUs NCCL keeps together.
 
-    It differs from all where the network beats the wires; NCCL computes the paths of the kept ones once more.
+    They are fewer than all if the network is faster than the links; NCCL then computes their paths again.
     """
 
     def __init__(self, system: System, parts: tuple[tuple[RouteTable, PeerRules], ...], levels: Levels) -> None:
@@ -46,35 +46,35 @@ class Paths:
         self._made: dict[tuple[str, str], Path] = {}
 
     def get(self, a: str, b: str) -> Path:
-        """The path between two ids; type DIS with 0 hops and 0 GB/s where there is none."""
+        """The path between two ids; type DIS with 0 hops and 0 GB/s if there is none."""
         if (a, b) not in self._made:
             self._made[a, b] = _path(self._part(a, b)[0].find(a, b))
         return self._made[a, b]
 
     def wired(self, a: str, b: str) -> Path:
-        """The path as the wires are, before NCCL's changes; KeyError for ids that there are not."""
+        """The path by the physical links, before NCCL's changes; KeyError for unknown ids."""
         return _path(self._part(a, b)[0].wired(self._system.node(a), self._system.node(b)))
 
     def peer_access(self, a: str, b: str) -> PeerAccess:
-        """Whether NCCL uses P2P between two GPUs; KeyError for ids that there are not."""
+        """Whether NCCL uses P2P between two GPUs; KeyError for unknown ids."""
         table, rules = self._part(a, b)
         return rules.access(table, self._system.node(a), self._system.node(b))
 
     def gpu_direct(self, gpu: str, net: str, *, sending: bool) -> GpuDirect:
-        """Whether NCCL uses GPUDirect RDMA between a GPU and a NIC; KeyError for ids that there are not."""
+        """Whether NCCL uses GPUDirect RDMA between a GPU and a NIC; KeyError for unknown ids."""
         table = self._part(gpu, net)[0]
         return gpu_direct(table, self._system.node(gpu), self._system.node(net), self._levels, sending=sending)
 
     def needs_flush(self, gpu: str, net: str) -> bool:
-        """Whether what a NIC has written into a GPU has to be flushed; KeyError for ids that there are not."""
+        """Whether data that a NIC wrote into a GPU has to be flushed; KeyError for unknown ids."""
         return needs_flush(self._part(gpu, net)[0], self._system.node(gpu), self._system.node(net))
 
     def local_nets(self, gpu: Node) -> list[Node]:
-        """The NICs that a GPU uses, by channel and then over again."""
+        """The NICs that a GPU uses, by channel, repeating."""
         return local_nets(self._part(gpu.id, gpu.id)[0], gpu, self._levels.nets_per_gpu)
 
     def local_gpu(self, net: Node) -> Node | None:
-        """The kept GPU that a NIC serves first."""
+        """The first kept GPU of a NIC."""
         return local_gpu(self._parts[0][0], net, self._levels.nets_per_gpu)
 
     def near_gpus(self, net: Node) -> list[Node]:
@@ -88,7 +88,7 @@ class Paths:
         return 0 if most is None or most >= UNLIMITED else most
 
     def between_cards(self) -> float:
-        """GB/s of the fastest wires from a GPU's card to another's; 0 for fewer than two."""
+        """GB/s of the fastest route from a GPU's card to another's; 0 for fewer than two."""
         return self._parts[0][0].between_cards()
 
     def __iter__(self) -> Iterator[tuple[str, str, Path]]:
@@ -104,7 +104,7 @@ class Paths:
 def paths(
     system: System, *, p2p: bool = True, levels: Levels = NO_LEVELS, denied: frozenset[tuple[str, str]] = frozenset()
 ) -> Paths:
-    """All paths under the settings in `levels`. `denied`: pairs of GPU ids that the driver gives no peer access.
+    """All paths under the settings in `levels`. `denied`: pairs of GPU ids without peer access by the driver.
 
     `p2p` False denies it to all of them.
     """
@@ -117,7 +117,7 @@ def paths(
 
 
 def plain_paths(system: System) -> Paths:
-    """All paths as the wires are, before NCCL's changes: what `nvidia-smi topo -m` speaks of."""
+    """All paths by the physical links, before NCCL's changes, as in `nvidia-smi topo -m`."""
     table = RouteTable(system, nvb=NO_LEVELS.nvb)
     return Paths(system, ((table, peer_rules(table, NO_LEVELS, frozenset())),), NO_LEVELS)
 

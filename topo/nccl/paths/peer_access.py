@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether NCCL uses P2P between two GPUs, and which rule or setting says so (`ncclTopoCheckP2p`, 2.30)."""
+"""Whether NCCL uses P2P between two GPUs, and which rule or setting decides (`ncclTopoCheckP2p`, 2.30)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +15,7 @@ DO_NOT_ASK_NVML = 2  # NCCL_IGNORE_DISABLED_P2P
 
 
 class PeerRule(StrEnum):
-    """What decides on P2P."""
+    """The rule that decides on P2P."""
 
     NEAR = "near"
     TOO_FAR = "too-far"
@@ -25,9 +25,9 @@ class PeerRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerAccess:
-    """The decision: `distance` is the path type as the wires are, `level` the furthest one allowed.
+    """The decision: `distance` is the path type by the physical links, `level` the furthest one allowed.
 
-    relay: the card between the two whose NVLinks carry the data (NVB). stops: NCCL does not start at all, because
+    relay: the card between the two whose NVLinks carry the data (NVB). stops: NCCL does not start, because
     NVML denies P2P between GPUs that have NVLink.
     """
 
@@ -41,7 +41,7 @@ class PeerAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerRules:
-    """What holds for all pairs of a machine. `denied`: pairs of ids that NVML gives no peer access."""
+    """The rules for all pairs of a machine. `denied`: pairs of ids without peer access by NVML."""
 
     level: Reach
     denied: frozenset[tuple[str, str]]
@@ -78,7 +78,7 @@ class PeerRules:
 
 
 def peer_rules(table: RouteTable, levels: Levels, denied: frozenset[tuple[str, str]]) -> PeerRules:
-    """The rules of a machine: up to PXB, over AMD's CPUs too where there are at most two GPUs, or as the user says."""
+    """The rules of a machine: up to PXB, over AMD CPUs too with at most two GPUs, or as set by the user."""
     cpu = table.cpus[0] if table.cpus else None
     level = Reach(type="PXB", source="NCCL's default")
     if cpu and cpu.arch == "x86_64" and cpu.vendor == "AuthenticAMD" and len(table.cards) <= SMALL_AMD_HOST:

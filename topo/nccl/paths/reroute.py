@@ -14,7 +14,7 @@ from railgauge.topo.nccl.settings.levels import Levels
 
 
 def compute(system: System, levels: Levels, denied: frozenset[tuple[str, str]]) -> tuple[RouteTable, PeerRules]:
-    """All routes with NCCL's changes, and the rules of P2P. `denied`: pairs that NVML gives no peer access."""
+    """All routes with NCCL's changes, and the rules of P2P. `denied`: pairs without peer access by NVML."""
     table = RouteTable(system, nvb=levels.nvb)
     rules = peer_rules(table, levels, denied)
     net_speeds = {gpu.id: _net_speed(table, gpu) if levels.net_within_node else 0.0 for gpu in table.gpus}
@@ -30,7 +30,7 @@ def compute(system: System, levels: Levels, denied: frozenset[tuple[str, str]]) 
 
 
 def without(system: System, kept: tuple[Node, ...]) -> System:
-    """The System with no GPU but those; their DEV nodes stay, as in NCCL."""
+    """The System with only those GPUs; all DEV nodes stay, as in NCCL."""
     gone = {node.id for node in system.gpus} - {gpu.id for gpu in kept}
     nodes = tuple(node for node in system.nodes if node.id not in gone)
     links = tuple(link for link in system.links if link.source not in gone and link.target not in gone)
@@ -39,7 +39,7 @@ def without(system: System, kept: tuple[Node, ...]) -> System:
 
 
 def _avoid_p2p(table: RouteTable, target: Node, rules: PeerRules) -> None:
-    """Divert what P2P must not carry through the target's CPU."""
+    """Send pairs without P2P through the target's CPU."""
     cpu = local_cpu(table, target)
     for source in table.gpus:
         if cpu is not None and not rules.access(table, source, target).allowed:
@@ -47,9 +47,9 @@ def _avoid_p2p(table: RouteTable, target: Node, rules: PeerRules) -> None:
 
 
 def _prefer_net(table: RouteTable, target: Node, rules: PeerRules, net_speeds: dict[str, float]) -> None:
-    """Mark the pairs that neither P2P nor shared memory serves: those of two hosts, and where the network is faster.
+    """Mark the pairs that use the network: those on two hosts, and those for which the network is faster than the path.
 
-    Faster than the path is (`ncclTopoCheckNet`), for both GPUs.
+    It has to be faster for both GPUs (`ncclTopoCheckNet`).
     """
     for source in table.gpus:
         if source is target:
@@ -64,13 +64,13 @@ def _prefer_net(table: RouteTable, target: Node, rules: PeerRules, net_speeds: d
 
 
 def _net_speed(table: RouteTable, gpu: Node) -> float:
-    """How fast a GPU reaches a NIC at PXB or nearer; 0 without such a one."""
+    """How fast a GPU reaches a NIC at PXB or nearer; 0 if there is none."""
     routes = (table.route(gpu, net) for net in table.nets)
     return max((route.gb_per_s for route in routes if route.kind <= PXB), default=0.0)
 
 
 def _mark_c2c(table: RouteTable) -> None:
-    """A GPU on C2C reaches the NICs of its CPU at P2C, if those are its nearest."""
+    """A GPU on C2C reaches the NICs of its CPU at P2C, if those are nearest."""
     for gpu in table.gpus:
         cpu = local_cpu(table, gpu)
         if cpu is None:
@@ -83,7 +83,7 @@ def _mark_c2c(table: RouteTable) -> None:
 
 
 def _relay(table: RouteTable, gpu: Node, net: Node, levels: Levels) -> None:
-    """Reach a NIC over the GPU that it is local to, where that helps (PXN)."""
+    """Reach a NIC over its local GPU if that helps (PXN)."""
     relay = local_gpu(table, net, levels.nets_per_gpu) if levels.pxn else None
     if relay is not None and relay is not gpu and _pxn_helps(table, gpu, relay, net, levels):
         table.change(gpu, net, table.over(gpu, relay, net)._replace(kind=PXN))
@@ -111,9 +111,9 @@ def _avoid_gdr(table: RouteTable, gpu: Node, net: Node, levels: Levels) -> None:
 
 
 def kept_gpus(table: RouteTable) -> tuple[Node, ...]:
-    """The GPUs of rank 0's part when the network cuts a node in pieces (`ncclTopoTrimSystem`).
+    """The GPUs of rank 0's part if NCCL splits the node because the network is faster (`ncclTopoTrimSystem`).
 
-    All of them otherwise.
+    Otherwise all of them.
     """
     gpus = table.gpus
     domains = list(range(len(gpus)))

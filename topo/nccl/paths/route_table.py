@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All routes between the nodes of a System, first as the wires are, then with the changes that reroute.py makes."""
+"""All routes between the nodes of a System, first by the physical links, then with the changes of reroute.py."""
 
 from itertools import permutations
 
 from railgauge.topo.nccl.graph.model import Node, NodeKind, System
 from railgauge.topo.nccl.paths.path_search import C2C, DIS, NOWHERE, P2C, PHB, Route, Wires, routes_to
 
-BASES = (NodeKind.GPU, NodeKind.HOST, NodeKind.CPU, NodeKind.NET, NodeKind.NVS)  # what routes lead to
+BASES = (NodeKind.GPU, NodeKind.HOST, NodeKind.CPU, NodeKind.NET, NodeKind.NVS)  # ends of routes
 
 
 class RouteTable:
-    """Routes by source and target. What a change replaces stays known: `wired` by the wires, `detoured` by the CPU.
+    """Routes by source and target. Replaced routes are kept: in `wired` by the physical links, in `detoured` by the
+    CPU.
 
-    `relays` names the GPU that a PXN route goes over.
+    `relays` names the GPU that relays a PXN route.
     """
 
     def __init__(self, system: System, *, nvb: bool) -> None:
@@ -33,16 +34,16 @@ class RouteTable:
         return node_id in self._at
 
     def find(self, source: str, target: str) -> Route:
-        """The route between two ids; NOWHERE where there is none."""
+        """The route between two ids; NOWHERE if there is none."""
         routes, at = self._to.get(target), self._at.get(source)
         return NOWHERE if routes is None or at is None else routes[at]
 
     def route(self, source: Node, target: Node) -> Route:
-        """The route between two nodes; NOWHERE where there is none."""
+        """The route between two nodes; NOWHERE if there is none."""
         return self._to[target.id][self._at[source.id]]
 
     def wired(self, source: Node, target: Node) -> Route:
-        """The route as the wires are."""
+        """The route by the physical links."""
         return self._wired.get((source.id, target.id)) or self.find(source.id, target.id)
 
     def undetoured(self, source: Node, target: Node) -> Route:
@@ -81,7 +82,7 @@ class RouteTable:
         return self._card[one.id] == self._card[other.id]
 
     def gpu_on(self, card: str) -> Node | None:
-        """The first GPU node of a card; None where none is left."""
+        """The first GPU node of a card; None if none is left."""
         return next((gpu for gpu in self.gpus if self._card[gpu.id] == card), None)
 
     def nearest(self, node: Node, kind: NodeKind) -> list[Node]:

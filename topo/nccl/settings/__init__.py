@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL_* settings mean: pure functions on facts, the same for every command."""
+"""The meaning of NCCL_* settings: pure functions on facts, the same for every command."""

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NCCL_* settings that ranks have to agree on, and what NCCL does when they do not.
 
-Every rank decides by its own environment, and nothing in NCCL compares: ranks that take different algorithms, numbers
-of channels or sizes of buffers wait for each other forever (`ncclTopoTuneModel`, `ncclTopoPostset`, `computeBuffSizes`,
+Every rank reads its own environment, and NCCL compares nothing: ranks with different algorithms, numbers of channels
+or buffer sizes wait for each other forever (`ncclTopoTuneModel`, `ncclTopoPostset`, `computeBuffSizes`,
 `selectTransport`, `ncclNetInit`; NCCL 2.30).
 """
 
 from collections.abc import Mapping
 
-WHICH_ALGORITHM = "ranks take different algorithms for one operation, and wait for each other"
+WHICH_ALGORITHM = "ranks use different algorithms for one operation, and wait for each other"
 HOW_MANY_CHANNELS = "ranks have different numbers of channels, and wait for each other"
-HOW_LARGE_BUFFERS = "the two ends of a connection count in different sizes"
-WHICH_TRANSPORT = "the two ends of a connection take different transports"
+HOW_LARGE_BUFFERS = "the two ends of a connection use different buffer sizes"
+WHICH_TRANSPORT = "the two ends of a connection use different transports"
 
 WHAT_THEY_DO = "ranks do different things, and wait for each other or get different results"
 
@@ -41,10 +41,10 @@ BETTER_ALIKE = (
     "NCCL_IB_TC", "NCCL_IB_SL", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION",
     "NCCL_IB_SPLIT_DATA_ON_QPS", "NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_PCI_RELAXED_ORDERING", "NCCL_IB_USE_INLINE",
 )  # fmt: skip
-"""NCCL runs when these differ, but a rank then does what the others do not, which is seldom meant."""
+"""NCCL runs if these differ, but then ranks behave differently, which is rarely intended."""
 
 
 def compared(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those settings of an environment that are compared between ranks."""
+    """The settings of an environment that ranks have to agree on."""
     names = (*ON_ALL_RANKS, *ON_ONE_HOST, *BETTER_ALIKE)
     return {name: settings[name] for name in names if settings.get(name)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives, and the algorithms and protocols that run them; the names are those of `railgauge run`."""
+"""Collectives, algorithms and protocols, with the names of `railgauge run`."""
 
 from enum import StrEnum
 
 
 class Collective(StrEnum):
-    """What all ranks do together; bytes and bus bandwidth count as in nccl-tests."""
+    """The collectives; bytes and bus bandwidth count as in nccl-tests."""
 
     ALL_REDUCE = "all_reduce"
     ALL_GATHER = "all_gather"
@@ -26,18 +26,18 @@ class Collective(StrEnum):
 
     @property
     def in_pairs(self) -> bool:
-        """Whether it is sends and receives between pairs, with neither ring nor tree."""
+        """Whether it consists of sends and receives between pairs, without ring or tree."""
         return self in (Collective.ALL_TO_ALL, Collective.GATHER, Collective.SCATTER, Collective.SEND_RECV)
 
 
 class Algorithm(StrEnum):
-    """How the ranks are joined.
+    """How ranks exchange data.
 
-    `direct` is a message to each peer; in memory that all share it is done in one step or two. `pairs` is a connection
-    with each peer. `recursive_doubling` and `recursive_halving` go by twice as many peers, or half as much data, with
-    every step; `hierarchical` is within each host, then across hosts, then within each host;
-    `zero-copy` is on the callers' arrays themselves, where ranks reach each other's memory; `copy-engine` likewise,
-    moved by the GPUs' engines for it in place of kernels.
+    `direct` sends a message to each peer; in shared memory it takes one step or two. `pairs` uses a connection with
+    each peer. `recursive_doubling` and `recursive_halving` double the peers, or halve the data, in every step;
+    `hierarchical` is within each host, then across hosts, then within each host; `zero-copy` works on the callers'
+    arrays themselves, if ranks reach each other's memory; `copy-engine` likewise, with the GPUs' copy engines instead
+    of kernels.
     """
 
     RING = "ring"
@@ -54,7 +54,7 @@ class Algorithm(StrEnum):
 
 
 class Protocol(StrEnum):
-    """How a step tells the next that data is there: by flags within the data (LL, LL128), or after it (simple)."""
+    """How a step signals data to the next: by flags within the data (LL, LL128), or after it (simple)."""
 
     LL = "ll"
     LL128 = "ll128"

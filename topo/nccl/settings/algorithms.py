@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL_ALGO and NCCL_PROTO: which algorithms and protocols a collective may use.
 
-The form is NCCL's (`parseList`, src/graph/tuning.cc of 2.30): lists of names with commas, `^` for all but those; a list
-after `collective:` is for that one, and lists are parted by `;`, where only the first may name no collective. Case does
-not count. What NCCL refuses ends its start with "invalid usage".
+The form is NCCL's (`parseList`, src/graph/tuning.cc of 2.30): lists of names with commas, `^` excludes; a list
+after `collective:` is for that one, and `;` separates lists, of which only the first may omit the collective. Case
+does not matter. NCCL does not start with an invalid one ("invalid usage").
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ PROTOCOLS = ("ll", "ll128", "simple")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What each collective may use, by NCCL's names in lower case; None where a setting does not say.
+    """What each collective may use, by NCCL's names in lower case; None without a setting.
 
-    LL128 is used without a setting only where NCCL trusts it; a setting that allows it forces it.
+    Without a setting LL128 is used only where NCCL trusts it; a setting that allows it forces it.
     """
 
     algorithms: Mapping[Collective, frozenset[str] | None]
@@ -39,7 +39,7 @@ class Allowed:
         return names is None or algorithm.value in names
 
     def protocol(self, collective: Collective, protocol: Protocol, *, trusted: bool) -> bool:
-        """Whether the collective may use it; `trusted` says whether LL128 is where no setting tells."""
+        """Whether the collective may use it; `trusted`: whether NCCL trusts LL128, which decides without a setting."""
         names = self.protocols.get(collective)
         if names is None:
             return trusted or protocol is not Protocol.LL128
@@ -47,7 +47,7 @@ class Allowed:
 
 
 def read_allowed(settings: Mapping[str, str]) -> Allowed:
-    """What NCCL_ALGO and NCCL_PROTO come to; UsageError for what NCCL would refuse."""
+    """Parse NCCL_ALGO and NCCL_PROTO; UsageError for what NCCL would reject."""
     return Allowed(
         algorithms=_parse("NCCL_ALGO", settings.get("NCCL_ALGO", ""), ALGORITHMS),
         protocols=_parse("NCCL_PROTO", settings.get("NCCL_PROTO", ""), PROTOCOLS),
@@ -59,7 +59,9 @@ def _parse(name: str, text: str, known: tuple[str, ...]) -> dict[Collective, fro
     for number, entry in enumerate(part for part in text.split(";") if part):
         collective, colon, names = entry.partition(":")
         if not colon and number:
-            raise UsageError(f"{name}={text!r}: only the first list may name no collective; {entry!r} is not the first")
+            raise UsageError(
+                f"{name}={text!r}: only the first list may omit the collective; {entry!r} is not the first"
+            )
         chosen = _names(name, names if colon else entry, known)
         found.update(dict.fromkeys(_collectives(name, collective) if colon else found, chosen))
     return found
@@ -67,7 +69,7 @@ def _parse(name: str, text: str, known: tuple[str, ...]) -> dict[Collective, fro
 
 def _collectives(name: str, text: str) -> tuple[Collective, ...]:
     if text.lower() not in COLLECTIVES:
-        raise UsageError(f"{name}: there is no collective {text!r}; there are {', '.join(COLLECTIVES)}")
+        raise UsageError(f"{name}: unknown collective {text!r}; use one of {', '.join(COLLECTIVES)}")
     return (COLLECTIVES[text.lower()],)
 
 
@@ -75,5 +77,5 @@ def _names(name: str, text: str, known: tuple[str, ...]) -> frozenset[str]:
     named = [word.lower() for word in text.removeprefix("^").split(",") if word]
     wrong = [word for word in named if word not in known]
     if wrong:
-        raise UsageError(f"{name}: there is no {wrong[0]!r}; there are {', '.join(known)}")
+        raise UsageError(f"{name}: unknown name {wrong[0]!r}; use one of {', '.join(known)}")
     return frozenset(known) - frozenset(named) if text.startswith("^") else frozenset(named)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers among NCCL's settings that have to be what they are for: where NCCL would take another value, or fail later,
-this is an error that says what is valid.
+"""NCCL settings with a bounded number: an invalid value, which NCCL would replace or fail on later, is an error that
+says what is valid.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,13 @@ def bounded(environment: Mapping[str, str], name: str, default: int) -> int:
     """A setting's number.
 
     Raises:
-        UsageError: it is none, or beyond the bounds in facts/known_settings.py.
+        UsageError: it is not a number, or out of the bounds in facts/known_settings.py.
     """
     text, known = environment.get(name), KNOWN[name]
     value = parameter(environment, name, default)
     least, most = known.least, known.most
     outside = (least is not None and value < least) or (most is not None and value > most)
     if outside or (text and strtol(text) is None):
-        wanted = "a whole number" if least is None else f"a number from {least}"
-        wanted += "" if most is None else f" to {most}"
-        raise UsageError(f"{name}={text}: it is {known.meaning}, {wanted} (without it {default})")
+        what = f"out of range {least}..{'' if most is None else most}" if outside else "not a number"
+        raise UsageError(f"{name}={text} is {what} ({known.meaning}); default {default}")
     return value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether settings say that what NICs write into GPUs is flushed, whatever the GPU.
+"""Whether settings decide, for any GPU, that data written by NICs is flushed.
 
 NCCL's functions: `ncclTopoNeedFlush` (NCCL_NET_FORCE_FLUSH) and `ncclIbIflush` (NCCL_GDR_FLUSH_DISABLE).
 """
@@ -10,7 +10,7 @@ from railgauge.topo.nccl.settings.parameter import parameter
 
 
 def read_flush(settings: Mapping[str, str]) -> bool | None:
-    """False: never, True: always; None leaves it to the machine."""
+    """False: never, True: always; None: depends on the machine."""
     if parameter(settings, "NCCL_GDR_FLUSH_DISABLE", 0):
         return False
     return True if parameter(settings, "NCCL_NET_FORCE_FLUSH", 0) else None

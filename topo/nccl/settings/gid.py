@@ -37,10 +37,9 @@ class GidSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GidChoice:
-    """The index that NCCL uses, what stands there (None: nothing, and connecting will fail), and why.
+    """The index that NCCL uses, its GID (None: empty, so connections will fail), and why.
 
-    index is None when there was no table to look at. suits: no entry is what the settings want, and NCCL stays with
-    another, where it is False.
+    index is None without a table. suits: False if no entry has what the settings want and NCCL keeps another.
     """
 
     index: int | None
@@ -50,7 +49,7 @@ class GidChoice:
 
 
 def read_gid_settings(environment: Mapping[str, str]) -> GidSettings:
-    """The settings in an environment; what NCCL would ignore is ignored."""
+    """The settings in an environment; invalid ones are ignored, as in NCCL."""
     family = environment.get("NCCL_IB_ADDR_FAMILY")
     family = family if family in BITS else IPV4
     return GidSettings(
@@ -63,20 +62,20 @@ def read_gid_settings(environment: Mapping[str, str]) -> GidSettings:
 
 
 def check_gid_settings(environment: Mapping[str, str]) -> None:
-    """Refuse what NCCL would pass over, or take for another value.
+    """Refuse settings that NCCL would ignore or read as another value.
 
     Raises:
-        UsageError: one of the settings is none; the message says what is valid.
+        UsageError: a setting is invalid; the message says what is valid.
     """
     for name, default in NUMBERS.items():
         bounded(environment, name, default)
     family = environment.get("NCCL_IB_ADDR_FAMILY") or IPV4
     if family not in BITS:
-        raise UsageError(f"NCCL_IB_ADDR_FAMILY={family}: it is {' or '.join(BITS)}")
+        raise UsageError(f"NCCL_IB_ADDR_FAMILY={family}: use {' or '.join(BITS)}")
     text = environment.get("NCCL_IB_ADDR_RANGE")
     if text and address_range(text, family) is None:
         example = "192.0.2.0/24" if family == IPV4 else "2001:db8::/64"
-        raise UsageError(f"NCCL_IB_ADDR_RANGE={text}: it is a network of {family}, as {example}")
+        raise UsageError(f"NCCL_IB_ADDR_RANGE={text}: expected a network of {family}, e.g. {example}")
 
 
 def address_range(text: str, family: str) -> tuple[int, int] | None:
@@ -95,9 +94,9 @@ def choose_gid(port: RdmaPort, settings: GidSettings) -> GidChoice:
     table = {gid.index: gid for gid in port.gids}
     is_roce = port.link_layer != "InfiniBand"
     if is_roce and settings.index >= 0:
-        return GidChoice(index=settings.index, gid=table.get(settings.index), why="NCCL_IB_GID_INDEX, taken unchecked")
+        return GidChoice(index=settings.index, gid=table.get(settings.index), why="NCCL_IB_GID_INDEX, used unchecked")
     if port.gid_table_length is None:
-        return GidChoice(index=None, gid=None, why="its GIDs are not recorded")
+        return GidChoice(index=None, gid=None, why="GIDs not recorded")
     if not is_roce:
         return _infiniband(port, table, settings)
     index = 0
@@ -108,15 +107,15 @@ def choose_gid(port: RdmaPort, settings: GidSettings) -> GidChoice:
     wanted = f"RoCE v{settings.roce_version}, {'IPv4' if settings.family == IPV4 else 'IPv6'}"
     wanted += " in NCCL_IB_ADDR_RANGE" if settings.range else ""
     suits = _suits(gid, settings)
-    why = f"the first with {wanted}" if suits else f"no entry is {wanted}: NCCL stays here"
+    why = f"first entry with {wanted}" if suits else f"no entry with {wanted}: NCCL keeps this one"
     return GidChoice(index=index, gid=gid, why=why, suits=suits)
 
 
 def _infiniband(port: RdmaPort, table: Mapping[int, Gid], settings: GidSettings) -> GidChoice:
-    """GID 0, or the one that carries a FLID (bytes 4 and 5), by which routers find a subnet."""
+    """GID 0, or the one with a FLID (bytes 4 and 5), by which routers find a subnet."""
     routable = settings.routable_flid_index
     if 0 <= routable < (port.gid_table_length or 0) and (_number(table.get(routable)) >> 80) & 0xFFFF:
-        return GidChoice(index=routable, gid=table.get(routable), why="it carries a FLID")
+        return GidChoice(index=routable, gid=table.get(routable), why="it has a FLID")
     return GidChoice(index=0, gid=table.get(0), why="InfiniBand uses GID 0")
 
 
@@ -124,7 +123,7 @@ def _is_better(candidate: Gid | None, present: Gid | None, settings: GidSettings
     """Whether NCCL moves on to a candidate.
 
     A change to the wanted family is enough, whatever the candidate is; within the family its version must be the
-    wanted one, and other than the present one's unless that is of no use.
+    wanted one, and differ from the present one's unless that one is unusable.
     """
     fits = _family(candidate) == settings.family and _in_range(candidate, settings)
     if fits and _family(present) != settings.family:
@@ -149,12 +148,12 @@ def _family(gid: Gid | None) -> str:
 
 
 def is_link_local(gid: Gid) -> bool:
-    """Whether a GID is one of fe80::/64, which only the own subnet knows."""
+    """Whether a GID is one of fe80::/64, known in its own subnet only."""
     return _number(gid) >> 64 == LINK_LOCAL >> 64
 
 
 def _is_usable(gid: Gid | None) -> bool:
-    """Configured, and no link-local address."""
+    """Whether a GID is configured and not link-local."""
     return gid is not None and _number(gid) != 0 and not is_link_local(gid)
 
 
@@ -168,11 +167,11 @@ def _in_range(gid: Gid | None, settings: GidSettings) -> bool:
 
 
 def _suits(gid: Gid | None, settings: GidSettings) -> bool:
-    """Whether a GID is what the settings want."""
+    """Whether a GID fits the settings."""
     fits = _is_usable(gid) and _family(gid) == settings.family and _in_range(gid, settings)
     return fits and _version(gid) == settings.roce_version
 
 
 def ipv4(gid: Gid) -> str | None:
-    """The IPv4 address that a GID holds, None for another."""
+    """The IPv4 address in a GID, None without one."""
     return socket.inet_ntop(socket.AF_INET, (_number(gid) & 0xFFFFFFFF).to_bytes(4)) if _family(gid) == IPV4 else None

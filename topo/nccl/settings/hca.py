@@ -17,7 +17,7 @@ Port = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HcaEntry:
-    """One entry of the list, mlx5_0:1:rail:plane, as written and taken apart; None is any port, no rail, no plane."""
+    """One entry of the list, mlx5_0:1:rail:plane, as written and parsed; None is any port, no rail, no plane."""
 
     text: str
     prefix: str
@@ -28,7 +28,7 @@ class HcaEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HcaFilter:
-    """The whole of NCCL_IB_HCA: entries that are meant (or left out, with `exclude`), by prefix or by whole name."""
+    """NCCL_IB_HCA: entries to use (or to leave out, with `exclude`), by prefix or by exact name."""
 
     exclude: bool = False
     exact: bool = False
@@ -49,7 +49,7 @@ class HcaFilter:
 
 
 def parse_hca(setting: str | None) -> HcaFilter:
-    """Take NCCL_IB_HCA apart: `^` is looked for first, then `=`, each once and at the head of the whole list only."""
+    """Parse NCCL_IB_HCA: `^` is looked for first, then `=`, each once and at the head of the whole list only."""
     text = setting or ""
     exclude = text.startswith("^")
     text = text[exclude:]
@@ -76,21 +76,21 @@ def matched(hca: HcaFilter, ports: Iterable[Port]) -> tuple[tuple[HcaEntry, tupl
 
 
 def hca_remarks(hca: HcaFilter, ports: Iterable[Port]) -> tuple[str, ...]:
-    """Entries that name nothing, and those that name several devices because they are prefixes."""
+    """Remarks on entries that match nothing, and on prefixes that match several devices."""
     remarks = []
     for entry, named in matched(hca, ports):
         devices = sorted({name for name, _ in named})
         if not named:
-            remarks.append(f"NCCL_IB_HCA: {entry.text!r} names no port of this machine")
+            remarks.append(f"NCCL_IB_HCA: {entry.text!r} matches no port of this machine")
         elif len(devices) > 1 and entry.prefix in devices:
             remarks.append(
-                f"NCCL_IB_HCA: {entry.text!r} is a prefix, it names {', '.join(devices)}; '=' wants whole names"
+                f"NCCL_IB_HCA: {entry.text!r} is a prefix and matches {', '.join(devices)}; use '=' for exact names"
             )
     return tuple(remarks)
 
 
 def plugin_off(environment: Mapping[str, str]) -> str | None:
-    """The setting that keeps NCCL from its IB plugin; None without one."""
+    """The setting that disables NCCL's IB plugin; None without one."""
     if parameter(environment, "NCCL_IB_DISABLE", 0):
         return f"NCCL_IB_DISABLE={environment['NCCL_IB_DISABLE']}"
     network = environment.get("NCCL_NET")
@@ -100,5 +100,5 @@ def plugin_off(environment: Mapping[str, str]) -> str | None:
 
 
 def wants_plugin(environment: Mapping[str, str]) -> bool:
-    """Whether NCCL_NET names a network that is none of NCCL's own, which it would not start without."""
+    """Whether NCCL_NET names a plugin that is not NCCL's own; NCCL does not start without it."""
     return environment.get("NCCL_NET", "").lower() not in ("", "ib", "socket")

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 from railgauge.topo.nccl.settings.bounded import bounded
 
-NOT_SET = -2  # of a setting that goes by the link layer
+NOT_SET = -2  # the setting depends on the link layer
 INFINIBAND = "InfiniBand"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IbConnection:
-    """What the settings come to; the defaults are NCCL's.
+    """The values of the settings; the defaults are NCCL's.
 
     timeout: a NIC sends again after 4.096 us x 2^timeout without an answer, retry_count times. queue_pairs: of one port
-    of one connection. split: each message goes over all of them. adaptive_routing: None goes by the link layer;
-    adaptive_from: bytes from which a message may take several ways. modify_retries: of ibv_modify_qp after ETIMEDOUT,
+    of one connection. split: each message uses all of them. adaptive_routing: None depends on the link layer;
+    adaptive_from: bytes from which a message may take several routes. modify_retries: of ibv_modify_qp after ETIMEDOUT,
     with modify_retries_all after any error; modify_pause_ms: before the first, n times that before the nth.
     """
 
@@ -40,7 +40,7 @@ class IbConnection:
     modify_pause_ms: int = 100
 
     def routes_adaptively(self, link_layer: str | None) -> bool:
-        """Whether packets of a message may take several ways: unless it is set, on InfiniBand alone."""
+        """Whether packets of a message may take several routes; by default on InfiniBand only."""
         return link_layer == INFINIBAND if self.adaptive_routing is None else self.adaptive_routing
 
 
@@ -48,7 +48,7 @@ def read_ib_connection(environment: Mapping[str, str]) -> IbConnection:
     """The settings in an environment; -1 of a traffic class and service level is 0.
 
     Raises:
-        UsageError: a queue pair has no such value; the message says which it has.
+        UsageError: a value is out of range; the message gives the range.
     """
     adaptive = bounded(environment, "NCCL_IB_ADAPTIVE_ROUTING", NOT_SET)
     return IbConnection(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 MAX_INTERFACES = 16  # MAX_IFS
 DEFAULTS = ("ib", "^docker,lo,virbr", "docker", "lo", "virbr")
-"""What is looked for without NCCL_SOCKET_IFNAME, in this order; the first that any interface matches."""
+"""Patterns used without NCCL_SOCKET_IFNAME: the first one that any interface matches."""
 
 
 def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def choose(names: Sequence[str], setting: str | None) -> tuple[str, ...]:
 
 
 def matches(name: str, setting: str) -> bool:
-    """Whether one interface is meant by a setting such as `eth,ib`, `=eth0` or `^docker`."""
+    """Whether a setting selects one interface, such as `eth,ib`, `=eth0` or `^docker`."""
     exclude, exact = setting.startswith("^"), setting.removeprefix("^").startswith("=")
     wanted = setting.removeprefix("^").removeprefix("=").split(",")
     hit = any(part and (name == part if exact else name.startswith(part)) for part in wanted)

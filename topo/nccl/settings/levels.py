@@ -18,12 +18,12 @@ UNLIMITED = 1 << 30
 MEANING = {
     "NCCL_P2P_LEVEL": "how far apart GPUs may be for P2P",
     "NCCL_P2P_DISABLE": "1: no P2P",
-    "NCCL_IGNORE_DISABLED_P2P": "1: go on where NVML denies P2P over NVLink; 2: do not ask NVML",
+    "NCCL_IGNORE_DISABLED_P2P": "1: continue if NVML denies P2P over NVLink; 2: do not query NVML",
     "NCCL_NVB_DISABLE": "1: no path over another GPU's NVLinks",
     "NCCL_NET_GDR_LEVEL": "how far apart GPU and NIC may be for GPUDirect RDMA",
     "NCCL_NET_GDR_READ": "0: no GPUDirect RDMA for sending; 1: also before sm 80 without NVLink",
     "NCCL_NET_GDR_C2C": "0: no GPUDirect RDMA over a chip-to-chip link",
-    "NCCL_NET_DISABLE_INTRA": "1: the network never takes the place of a path within the node",
+    "NCCL_NET_DISABLE_INTRA": "1: never use the network instead of a path within the node",
     "NCCL_PXN_DISABLE": "1: no GPU relays to a NIC",
     "NCCL_PXN_C2C": "0: no GPU relays over its chip-to-chip link",
     "NCCL_NETDEVS_POLICY": "how many NICs a GPU uses: AUTO, ALL or MAX:n",
@@ -32,7 +32,7 @@ MEANING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """The furthest path type that is allowed, and what says so."""
+    """The furthest path type that is allowed, and the setting that says so."""
 
     type: str
     source: str
@@ -45,10 +45,10 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """What the settings come to; the defaults are NCCL's.
+    """The values of the settings; the defaults are NCCL's.
 
-    p2p and gdr are None where NCCL decides by the machine. gdr_read: 0 off, above 0 on, below 0 by the GPU.
-    nets_per_gpu: the most NICs that a GPU uses, None to share them out.
+    p2p and gdr are None if NCCL decides by the machine. gdr_read: 0 off, above 0 on, below 0 by the GPU.
+    nets_per_gpu: the most NICs that a GPU uses, None to distribute them evenly.
     """
 
     p2p: Reach | None = None
@@ -64,7 +64,7 @@ class Levels:
 
 
 def read_levels(settings: Mapping[str, str]) -> Levels:
-    """What the settings in an environment come to; names that steer no path are left alone."""
+    """Read the settings in an environment; names that steer no path are ignored."""
     return Levels(
         p2p=_no_p2p(settings) or _reach(settings, "NCCL_P2P_LEVEL"),
         gdr=_reach(settings, "NCCL_NET_GDR_LEVEL"),
@@ -80,7 +80,7 @@ def read_levels(settings: Mapping[str, str]) -> Levels:
 
 
 def is_ignored(settings: Mapping[str, str], name: str) -> bool:
-    """Whether NCCL cannot read a setting of these, and so goes by its default."""
+    """Whether NCCL cannot parse one of these settings and uses its default."""
     if name in ("NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"):
         return _reach(settings, name) is None
     return name == "NCCL_NETDEVS_POLICY" and settings[name].upper() != "AUTO" and _policy(settings) is None
@@ -93,7 +93,7 @@ def _no_p2p(settings: Mapping[str, str]) -> Reach | None:
 
 
 def _reach(settings: Mapping[str, str], name: str) -> Reach | None:
-    """A level by its path type's name, else by its old integer; None for what NCCL does not understand."""
+    """A level by its path type's name, else by its old integer; None if NCCL cannot parse it."""
     text = settings.get(name, "")
     if text in BY_NAME:
         return Reach(type=text, source=f"{name}={text}")

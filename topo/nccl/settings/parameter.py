@@ -9,7 +9,7 @@ LARGEST = (1 << 63) - 1
 
 
 def parameter(environment: Mapping[str, str], name: str, default: int) -> int:
-    """A setting's number: the default when it is unset, empty or beyond 64 bits; 0 for text that is none."""
+    """A setting's number: the default when it is unset, empty or beyond 64 bits; 0 for text that is not a number."""
     text = environment.get(name)
     if not text:
         return default

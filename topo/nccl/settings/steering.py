@@ -16,9 +16,9 @@ from railgauge.topo.nccl.settings.parameter import parameter
 NCCL_CHANNELS = 64  # MAXCHANNELS
 CROSS_IF_BETTER = 2
 MEANING = levels.MEANING | {
-    "NCCL_CROSS_NIC": "0: a ring leaves by the NIC it came in by; 1: by any; 2: by another where that is better",
-    "NCCL_MIN_NCHANNELS": "the least number of channels that collectives use",
-    "NCCL_MAX_NCHANNELS": "the most channels that collectives use",
+    "NCCL_CROSS_NIC": "0: a ring leaves by the NIC it enters by; 1: by any; 2: by another if that is better",
+    "NCCL_MIN_NCHANNELS": "the minimum number of channels",
+    "NCCL_MAX_NCHANNELS": "the maximum number of channels",
     "NCCL_MIN_NRINGS": "an older name of NCCL_MIN_NCHANNELS",
     "NCCL_MAX_NRINGS": "an older name of NCCL_MAX_NCHANNELS",
     "NCCL_ALGO": "the algorithms that may be used, such as Ring or ^Tree",
@@ -28,7 +28,7 @@ MEANING = levels.MEANING | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steering:
-    """What the settings come to; the defaults are NCCL's.
+    """The values of the settings; the defaults are NCCL's.
 
     cross_nic: 0, 1 or 2 as in MEANING. min_channels and max_channels bound the channels that collectives use.
     """
@@ -40,7 +40,7 @@ class Steering:
 
 
 def read_steering(settings: Mapping[str, str]) -> Steering:
-    """What the settings in an environment come to; names that steer nothing are left alone."""
+    """Read the settings in an environment; names that steer nothing are ignored."""
     least = parameter(settings, "NCCL_MIN_NCHANNELS", parameter(settings, "NCCL_MIN_NRINGS", 0))
     most = parameter(settings, "NCCL_MAX_NCHANNELS", parameter(settings, "NCCL_MAX_NRINGS", NCCL_CHANNELS))
     return Steering(
@@ -58,16 +58,16 @@ def _cross_nic(settings: Mapping[str, str]) -> int:
 
 
 def _taken_as(settings: Mapping[str, str], name: str) -> str:
-    """What NCCL makes of a value that is not taken as it stands; "" for any other."""
+    """How NCCL reads a value that it does not take as it is; "" for any other."""
     if is_ignored(settings, name):
-        return " is not understood: NCCL ignores it"
+        return " is invalid: NCCL ignores it"
     if name == "NCCL_CROSS_NIC" and parameter(settings, name, CROSS_IF_BETTER) != _cross_nic(settings):
-        return f" is none of 0, 1 and 2: NCCL takes it for {_cross_nic(settings)}"
+        return f" is not 0, 1 or 2: NCCL uses {_cross_nic(settings)}"
     return ""
 
 
 def in_force(settings: Mapping[str, str], names: Mapping[str, str] = MEANING) -> tuple[str, ...]:
-    """Those of `names` that are set, as NAME=VALUE; one that NCCL ignores or takes otherwise says so."""
+    """Those of `names` that are set, as NAME=VALUE; with a remark if NCCL ignores or changes the value."""
     return tuple(f"{name}={settings[name]}{_taken_as(settings, name)}" for name in names if settings.get(name))
 
 
@@ -77,7 +77,7 @@ def parse_settings(texts: list[str], names: Mapping[str, str] = MEANING) -> dict
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or name not in names:
-            raise UsageError(f"--set {text!r}: give NAME=VALUE with one of {', '.join(names)}")
+            raise UsageError(f"--set {text!r}: expected NAME=VALUE with one of {', '.join(names)}")
         settings[name] = value
         if is_ignored(settings, name):
             raise UsageError(f"--set {text!r}: levels are {', '.join(BY_NAME)}; policies are AUTO, ALL and MAX:n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a setting as it is written: NCCL does not read it, or reads something else.
+"""Errors in the spelling of a setting: NCCL ignores it, or reads another value.
 
-Whether it fits the machine is another question. NCCL's parsing: `ncclLoadParam`, `setEnvFile` (misc/param.cc, 2.30).
+Whether it fits the machine is judged elsewhere. NCCL's parsing: `ncclLoadParam`, `setEnvFile` (misc/param.cc, 2.30).
 """
 
 import re
@@ -26,17 +26,17 @@ CHOICES = {
     "NCCL_SOCKET_FAMILY": ("AF_INET", "AF_INET6"),
     "NCCL_LAUNCH_MODE": ("PARALLEL", "GROUP"),
 }
-"""Texts that NCCL knows; others it passes over."""
+"""The values that NCCL knows; it ignores others."""
 ANY_CASE = ("NCCL_DEBUG",)
 PYTORCH = ("NCCL_BLOCKING_WAIT", "NCCL_ASYNC_ERROR_HANDLING", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING")
-"""Names of PyTorch's that look like NCCL's; since 2.2 they are TORCH_NCCL_*."""
+"""Settings of PyTorch named like NCCL's; since 2.2 they are TORCH_NCCL_*."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """ignored: NCCL goes on as if the setting was not there; else it takes another value, or does not start (fatal).
+    """ignored: NCCL ignores the setting; else it uses another value, or does not start (fatal).
 
-    meant: the setting that was probably meant, None where that is not known.
+    meant: the setting that was probably meant, None if unknown.
     """
 
     message: str
@@ -46,69 +46,73 @@ class Fault:
 
 
 def fault_of(setting: Setting) -> Fault | None:
-    """What is wrong with a setting of NCCL; None where nothing is, and for other programs' settings."""
+    """The error in a setting of NCCL; None if it is valid, or a setting of another program."""
     if not setting.name.startswith(PREFIX) or not setting.value:
         return None
     known = KNOWN.get(setting.name)
     if known is None:
         return _unread(setting.name)
     if setting.is_of_file and len(setting.value) >= LONGEST:
-        return Fault(message=f"is cut after {LONGEST} characters, as NCCL does with files")
+        return Fault(message=f"is cut after {LONGEST} characters, the limit of NCCL for files")
     one = {setting.name: setting.value}
     return _of_number(known, setting.value) if known.kind is Kind.NUMBER else _of_text(known, one)
 
 
 def _unread(name: str) -> Fault:
     if name in REMOVED:
-        return Fault(message=f"is not read any more: {REMOVED[name]}", ignored=True)
+        return Fault(message=f"is no longer read: {REMOVED[name]}", ignored=True)
     if name in PYTORCH:
-        return Fault(message=f"is PyTorch's, not NCCL's; since 2.2 TORCH_{name}", ignored=True, meant=f"TORCH_{name}")
+        return Fault(
+            message=f"is a setting of PyTorch, not of NCCL; since 2.2 it is TORCH_{name}",
+            ignored=True,
+            meant=f"TORCH_{name}",
+        )
     meant = nearest(name)
     if name != name.strip():
-        return Fault(message=f"has a blank in its name {name!r}: NCCL trims nothing", ignored=True, meant=meant)
-    hint = f"did you mean {meant}?" if meant else "a plugin of the network may"
-    return Fault(message=f"is no setting that NCCL reads; {hint}", ignored=True, meant=meant)
+        return Fault(message=f"has a blank in its name {name!r}, which NCCL does not trim", ignored=True, meant=meant)
+    hint = f"did you mean {meant}?" if meant else "a network plugin may read it"
+    return Fault(message=f"is not a setting of NCCL; {hint}", ignored=True, meant=meant)
 
 
 def _of_number(known: Known, text: str) -> Fault | None:
     number = strtol(text)
     default = f"the default {known.default}" if known.default else "its default"
     if number is None:
-        return Fault(message=f"is no number: NCCL takes {text!r} for 0")
+        return Fault(message=f"is not a number: NCCL reads {text!r} as 0")
     if abs(number) > LARGEST:
-        return Fault(message=f"has no room in 64 bits: NCCL takes {default}", ignored=True)
+        return Fault(message=f"exceeds 64 bits: NCCL uses {default}", ignored=True)
     if (known.least is not None and number < known.least) or (known.most is not None and number > known.most):
-        return Fault(message=f"is {number}, and may be {known.least} to {known.most}")
+        return Fault(message=f"is {number}, out of range {known.least}..{known.most}")
     digits = text.strip().lstrip("+-")
     if digits.startswith("0") and digits[1:2].isdigit():
-        return Fault(message=f"is octal, since it begins with 0: NCCL takes {text!r} for {number}")
+        return Fault(message=f"is octal because it begins with 0: NCCL reads {text!r} as {number}")
     if not PLAIN.fullmatch(text.rstrip()):
-        return Fault(message=f"is more than a number: NCCL takes {text!r} for {number}")
+        return Fault(message=f"has text after the number: NCCL reads {text!r} as {number}")
     return None
 
 
 def _of_text(known: Known, one: Mapping[str, str]) -> Fault | None:
     text = one[known.name]
     if known.name == HCA and not parse_hca(text).entries and not text.startswith("^"):
-        return Fault(message=f"is {text!r}, which names no device: every port is taken", ignored=True)
+        return Fault(message=f"is {text!r}, which names no device: NCCL uses every port", ignored=True)
     if known.name == IFNAME and len(text) == 1:
-        return Fault(message=f"is {text!r}: NCCL reads no value of one character", ignored=True)
+        return Fault(message=f"is {text!r}: NCCL ignores values of one character", ignored=True)
     if text != text.strip() or text[:1] in ("'", '"'):
-        return Fault(message=f"is {text!r}: NCCL keeps blanks and quotes as they are")
+        return Fault(message=f"is {text!r}: NCCL does not remove blanks and quotes")
     choices = CHOICES.get(known.name)
     if choices and (text.upper() if known.name in ANY_CASE else text) not in choices:
-        return Fault(message=f"is {text!r}, none of {', '.join(choices)}: NCCL passes over it", ignored=True)
+        return Fault(message=f"is {text!r}, not one of {', '.join(choices)}: NCCL ignores it", ignored=True)
     if is_ignored(one, known.name):
-        return Fault(message=f"is {text!r}, which NCCL does not understand", ignored=True)
+        return Fault(message=f"is {text!r}, which NCCL cannot parse", ignored=True)
     try:
         read_allowed(one)
     except UsageError as error:
-        return Fault(message=f"is refused, and NCCL does not start: {error}", fatal=True)
+        return Fault(message=f"is rejected, and NCCL does not start: {error}", fatal=True)
     return None
 
 
 def is_default(known: Known, text: str) -> bool:
-    """Whether a value says what holds without it."""
+    """Whether a value equals the default."""
     if not known.default:
         return False
     if known.kind is Kind.NUMBER:

@@ -17,9 +17,7 @@ def visible(
         known = {gpu.index: gpu for gpu in gpus}
         missing = [str(index) for index in chosen if index not in known]
         if missing:
-            raise UsageError(
-                f"--gpus: there is no GPU {', '.join(missing)}; this machine has {sorted(known) or 'none'}"
-            )
+            raise UsageError(f"--gpus: no GPU {', '.join(missing)}; this machine has {sorted(known) or 'none'}")
         return tuple(known[index] for index in chosen), ()
     if setting is None or not gpus:
         return gpus, ()

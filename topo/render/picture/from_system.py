@@ -7,11 +7,11 @@ Every format (SVG, DOT, HTML) draws this, so that all say the same.
 from dataclasses import dataclass
 
 from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
-from railgauge.topo.nvlink_faults import Shortage, short_of_nvlinks
-from railgauge.topo.pci_wires import PciWire, link_text, pci_wires
 from railgauge.topo.render.names import nvlinks_text, short_speed
+from railgauge.topo.render.node_links import Fault, NodeLinks, node_links
 from railgauge.topo.render.picture.facts import facts, side_facts, title
 from railgauge.topo.render.picture.parts import PROBLEM, Part, Picture, Wire
 from railgauge.topo.values.printable import inline
@@ -25,10 +25,8 @@ BESIDE = (LinkKind.NVL, LinkKind.C2C)
 
 def picture(system: System, topology: Topology, inventory: Inventory | None = None, name: str = "") -> Picture:
     """The picture of a System called `name`; `inventory` adds names and what links run at."""
-    shortages = short_of_nvlinks(system, inventory)
-    scope = _Scope(
-        system=system, wires=pci_wires(topology, inventory), shortages=shortages, inventory=inventory, drawn=set()
-    )
+    links = node_links(system, topology, inventory)
+    scope = _Scope(system=system, links=links, inventory=inventory, drawn=set())
     cpus = tuple(_part(scope, cpu, None) for cpu in system.kind(NodeKind.CPU))
     switches = system.kind(NodeKind.NVS)
     return Picture(
@@ -36,7 +34,7 @@ def picture(system: System, topology: Topology, inventory: Inventory | None = No
         subtitle=inline(" · ".join(filter(None, (_counts(system), nvlinks_text(inventory)))), MARK),
         cpus=cpus,
         switch=_switch(system, switches[0]) if switches else None,
-        wires=_beside(system, shortages),
+        wires=_beside(system, links),
         between_cpus=_between_cpus(system),
     )
 
@@ -46,27 +44,21 @@ class _Scope:
     """What the functions below share. `drawn` are the ids that have their box."""
 
     system: System
-    wires: dict[tuple[int, str], PciWire]
-    shortages: dict[str, Shortage]
+    links: NodeLinks
     inventory: Inventory | None
     drawn: set[str]
-
-    def faults(self, node: Node, up: Wire | None) -> list[tuple[str, str]]:
-        """What is wrong with the wires of a node, briefly and in full."""
-        pci, shortage = self.wires.get((node.system, node.bus_id or "")), self.shortages.get(node.id)
-        found = [(pci.problem, pci.reason)] if up and pci and pci.problem and pci.reason else []
-        return found + ([(shortage.text, shortage.reason)] if shortage else [])
 
 
 def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
     scope.drawn.add(node.id)
-    up = _up(node, link, scope.wires.get((node.system, node.bus_id or ""))) if link else None
-    faults = scope.faults(node, up)
+    links = scope.links
+    up = _up(node, link, links.pci_of(node), links.pci_faults(node)) if link else None
+    faults = links.faults(node) if link else []
     known = [
         *facts(scope.system, scope.inventory, node),
         ("link", up.label if up else ""),
         *side_facts(scope.system, node),
-        *((PROBLEM, f"\N{WARNING SIGN} {text}") for text, _ in faults),
+        *((PROBLEM, f"\N{WARNING SIGN} {fault.brief}") for fault in faults),
     ]
     return Part(
         id=node.id,
@@ -76,7 +68,7 @@ def _part(scope: _Scope, node: Node, link: Link | None) -> Part:
         note=_note(node, up),
         host=node.system,
         up=up,
-        faults=tuple(reason for _, reason in faults),
+        faults=tuple(fault.full for fault in faults),
         below=tuple(_part(scope, scope.system.node(down.target), down) for down in _down(scope, node)),
     )
 
@@ -93,19 +85,20 @@ def _is_below(system: System, node: Node, target: str) -> bool:
     return node.kind in (NodeKind.CPU, NodeKind.PCI, NodeKind.MEM) and system.node(target).kind is not NodeKind.CPU
 
 
-def _up(node: Node, link: Link, pci: PciWire | None) -> Wire:
-    text = pci.text if pci else ""
+def _up(node: Node, link: Link, pci: PciState | None, faults: list[Fault]) -> Wire:
+    text = pci.link.can.text if pci else ""
     speed = short_speed(link.gb_per_s) if link.gb_per_s < LOCAL_GB_PER_S else ""
     label = " · ".join(part for part in (text, speed) if part)
-    now = link_text(pci.now_gt_per_s, pci.now_lanes) if pci else ""
-    facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", text) else "", (pci and pci.reason) or "")
+    now = ((pci and pci.link.now) or Rate()).text
+    problem = "; ".join(fault.full for fault in faults) or None
+    facts = (f"{link.kind} {label}", f"runs at {now}" if now not in ("", text) else "", problem)
     return Wire(
         ends=(link.source, node.id),
         kind=link.kind,
         gb_per_s=link.gb_per_s,
         label=label,
         note="; ".join(fact for fact in facts if fact),
-        problem=pci.reason if pci else None,
+        problem=problem,
     )
 
 
@@ -120,23 +113,36 @@ def _switch(system: System, node: Node) -> Part:
     return Part(id=node.id, kind=node.kind, title="NVSwitch", facts=facts, note=node.id)
 
 
-def _beside(system: System, shortages: dict[str, Shortage]) -> tuple[Wire, ...]:
+def _beside(system: System, links: NodeLinks) -> tuple[Wire, ...]:
     """NVLinks and chip-to-chip links, each pair once, from the end that NCCL made first."""
     order = {node.id: place for place, node in enumerate(system.nodes)}
     wires = {}
     for link in (link for link in system.links if link.kind in BESIDE):
         first, second = sorted((link.source, link.target), key=order.__getitem__)
         if (first, second, link.kind) not in wires:
-            shortage = shortages.get(first) if system.node(second).kind is NodeKind.NVS else None
-            wires[first, second, link.kind] = _wire(system, link, (first, second), shortage)
+            faults = _nvlink_faults(links, system.node(first), system.node(second))
+            wires[first, second, link.kind] = _wire(system, link, (first, second), faults)
     return tuple(wires.values())
 
 
-def _wire(system: System, link: Link, ends: tuple[str, str], shortage: Shortage | None) -> Wire:
+def _nvlink_faults(links: NodeLinks, one: Node, other: Node) -> list[Fault]:
+    """Those that are surely of the links between two nodes: where all end at the NVSwitches, or of one pair of GPUs."""
+    if other.kind is NodeKind.NVS:
+        return links.nvlink_faults(one)
+    known = [(links.nvlinks_of(node), node, peer) for node, peer in ((one, other), (other, one))]
+    return [
+        fault
+        for state, node, peer in known
+        if state and state.peer and state.peer.bus_id == peer.bus_id
+        for fault in links.nvlink_faults(node)
+    ]
+
+
+def _wire(system: System, link: Link, ends: tuple[str, str], faults: list[Fault]) -> Wire:
     card = next(node for node in map(system.node, ends) if node.kind is NodeKind.DEV)
     label = f"NV{nvlink_count(card, link.gb_per_s)}" if link.kind is LinkKind.NVL else "C2C"
     note = f"{label} {short_speed(link.gb_per_s)}: {ends[0]} to {ends[1]}"
-    problem = shortage.reason if shortage else None
+    problem = faults[0].full if faults and link.kind is LinkKind.NVL else None
     return Wire(ends=ends, kind=link.kind, gb_per_s=link.gb_per_s, label=label, note=note, problem=problem)
 
 

@@ -39,7 +39,11 @@ def changed(name, *, files=None, facts=None, settings=None):
     files: texts and Links by path, None removes what is there and all below. facts: by the way to them with dots, items
     of lists by their number ("nvml.gpus.0.mig"), None removes. settings: NCCL's, in the environment.
     """
-    found = capture(name)
+    return with_changes(capture(name), files=files, facts=facts, settings=settings)
+
+
+def with_changes(found, *, files=None, facts=None, settings=None):
+    """A recording after changes, as `changed`."""
     made = Files()
     made.texts.update(found.texts)
     made.links.update(found.links)

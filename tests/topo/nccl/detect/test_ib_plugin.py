@@ -123,12 +123,12 @@ def test_nics_of_a_flat_virtual_machine_become_ports_of_one_card(tree):
 @pytest.mark.parametrize(
     ("port", "environment", "why"),
     [
-        ({"state": "DOWN"}, {}, "it is DOWN"),
-        ({"state": "INIT"}, {}, "it is INIT"),
-        ({"state": None}, {}, "its state is not known"),
-        ({"link_layer": "Unknown"}, {}, "its link layer is Unknown"),
-        ({"link_layer": None}, {}, "its link layer is not known"),
-        ({}, {"NCCL_IB_HCA": "^mlx5_0"}, "NCCL_IB_HCA leaves it out"),
+        ({"state": "DOWN"}, {}, "port state is DOWN"),
+        ({"state": "INIT"}, {}, "port state is INIT"),
+        ({"state": None}, {}, "port state unknown"),
+        ({"link_layer": "Unknown"}, {}, "link layer is Unknown"),
+        ({"link_layer": None}, {}, "link layer is unknown"),
+        ({}, {"NCCL_IB_HCA": "^mlx5_0"}, "excluded by NCCL_IB_HCA"),
         ({}, {}, None),
     ],
 )
@@ -141,7 +141,7 @@ def test_devices_that_libibverbs_cannot_open_are_passed_over():
     device, port = RdmaDevice(name="mlx5_0"), RdmaPort(number=1, state="ACTIVE", link_layer="InfiniBand")
     unlisted = Verbs(devices=())
     shut = Verbs(devices=(VerbsDevice(name="mlx5_0", error="Permission denied"),))
-    assert passed_over(device, port, IbSettings(), unlisted) == "libibverbs does not list it"
+    assert passed_over(device, port, IbSettings(), unlisted) == "not listed by libibverbs"
     assert passed_over(device, port, IbSettings(), shut) == "libibverbs cannot open it: Permission denied"
 
 

@@ -75,13 +75,13 @@ def test_settings_lead_to_sockets(machine, rdma, setting):
 def test_a_port_that_is_down_is_told_and_sockets_taken(machine, rdma):
     hca(machine, rdma, state="1: DOWN")
     result = scan(reader(machine, mlx5_0=(1, 1)), {})
-    assert "RDMA ports that NCCL does not use: mlx5_0:1 (it is DOWN)" in result.warnings
+    assert "RDMA ports that NCCL does not use: mlx5_0:1 (port state is DOWN)" in result.warnings
     assert [e.get("name") for e in result.topology.root.walk() if e.name == "net"] == ["eth0"]
 
 
 def test_a_socket_setting_that_leaves_nothing_is_named_with_what_it_leaves_out(machine):
     _, remarks = read_nics(machine.reader(), {"NCCL_SOCKET_IFNAME": "nope"})
-    assert "NCCL_SOCKET_IFNAME=nope leaves out every network interface with an address: eth0" in remarks
+    assert "NCCL_SOCKET_IFNAME=nope excludes every network interface with an address: eth0" in remarks
 
 
 def test_without_a_port_nccl_net_ib_has_no_nic(machine):
@@ -95,8 +95,8 @@ def test_what_only_libibverbs_knows_is_left_out_without_it(machine, rdma):
     result = scan(machine.reader(), {})
     net = next(e for e in result.topology.root.walk() if e.name == "net")
     assert (net.get("maxconn"), net.get("gdr")) == (None, None)
-    assert any("maxconn of mlx5_0 is left out" in warning for warning in result.warnings)
-    assert any("gdr of mlx5_0 is left out, which counts as 0" in warning for warning in result.warnings)
+    assert any("maxconn of mlx5_0 omitted" in warning for warning in result.warnings)
+    assert any("gdr of mlx5_0 omitted, which counts as 0" in warning for warning in result.warnings)
     build_system(result.topology)
 
 
@@ -106,7 +106,7 @@ def test_soft_roce_hangs_bare_on_the_first_cpu(machine, rdma):
     result = scan(reader(machine, rxe0=(1, 0)), {})
     bare = next(result.topology.cpus[0].all("nic"))
     assert [net.get("name") for net in bare.all("net")] == ["rxe0"]
-    assert "rxe0 hangs on the first CPU: no device" in result.warnings
+    assert "rxe0 placed on the first CPU: no device" in result.warnings
 
 
 def test_two_functions_of_a_card_are_one_device_to_nccl(machine, rdma):
@@ -122,13 +122,13 @@ def test_two_functions_of_a_card_are_one_device_to_nccl(machine, rdma):
 def test_a_function_whose_card_the_guest_lacks_hangs_on_the_first_cpu(machine, rdma):
     hca(machine, rdma, "mlx5_0", PORT, "0000:01:02.1")  # NCCL looks for 0000:01:00.0
     result = scan(reader(machine, mlx5_0=(1, 1)), {})
-    assert any(warning.startswith("mlx5_0 hangs on the first CPU") for warning in result.warnings)
+    assert any(warning.startswith("mlx5_0 placed on the first CPU") for warning in result.warnings)
 
 
 def test_a_rate_that_is_unreadable_counts_as_ten_gigabits(machine, rdma):
     hca(machine, rdma, rate="")
     result = scan(reader(machine, mlx5_0=(1, 1)), {})
-    assert "mlx5_0: its speed is not readable, counted as 10 Gb/s" in result.warnings
+    assert "mlx5_0: speed unknown, assumed 10 Gb/s" in result.warnings
 
 
 def test_the_guid_of_a_socket_is_its_number(machine):

@@ -91,7 +91,7 @@ def test_every_cpu_gets_this_hosts_hash(machine):
 def test_strangers_are_named(machine):
     warnings = completed(machine).warnings
     assert "given.xml: this machine has no GPU 0000:77:00.0, 0000:99:00.0" in warnings
-    assert f"given.xml: GPU {GPU1} is not in it and was detected" in warnings
+    assert f"given.xml: does not have GPU {GPU1}, which was detected" in warnings
     assert "given.xml: this machine does not use its NIC eth7" in warnings
     assert any(warning.startswith("topology file given.xml is used: 8 of 10 elements") for warning in warnings)
 
@@ -121,7 +121,7 @@ def test_a_broken_file_of_the_setting_is_an_error(machine, tmp_path):
 
 
 def test_a_cpu_without_a_number_names_its_line(machine):
-    with pytest.raises(InputError, match=r"given.xml:2: <cpu> lacks the attribute 'numaid'"):
+    with pytest.raises(InputError, match=r"given.xml:2: <cpu> has no attribute 'numaid'"):
         completed(machine, FILE.replace('numaid="0" ', ""))
 
 

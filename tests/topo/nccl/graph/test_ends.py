@@ -53,7 +53,7 @@ def test_every_end_is_found_by_the_names_it_is_listed_with():
 
 @pytest.mark.parametrize("name", ["", "GPU", "GPU9", "mlx5_9", "CPU5", "0000:99:00.0", "DEV/0-60", "GPU/0-"])
 def test_what_is_not_there_is_answered_with_what_is(name):
-    with pytest.raises(UsageError, match=r"there are .*GPU/0-60 \(GPU0\), NET/0-0 \(NIC0/eth0\)"):
+    with pytest.raises(UsageError, match=r"use one of .*GPU/0-60 \(GPU0\), NET/0-0 \(NIC0/eth0\)"):
         find_end(SYSTEM, name)
 
 
@@ -63,7 +63,7 @@ def test_a_port_is_found_by_the_devices_number_and_by_nccls():
     for name in ("mlx5_0", "mlx5_0:1", "mlx5_0:2"):
         assert find_end(system, name, ports).id == "NET/0-0"
     for name, known in (("mlx5_0:3", ports), ("mlx5_0:1", {})):
-        with pytest.raises(UsageError, match="there is no end"):
+        with pytest.raises(UsageError, match="unknown end"):
             find_end(system, name, known)
 
 

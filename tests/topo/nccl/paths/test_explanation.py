@@ -128,9 +128,9 @@ def test_nvlinks_to_one_peer_are_one_figure():
     ("figure", "origin", "assumed"),
     [
         (figures.pci("32.0 GT/s PCIe", 16), "32.0 GT/s x16", False),
-        (figures.pci("16 GT/s", 0), "16 GT/s width unknown counted as x16", True),
-        (figures.pci("Unknown", 8), "speed 'Unknown' counted as 8 GT/s, x8", True),
-        (figures.net(-1), "speed unknown counted as 10 Gb/s / 8", True),
+        (figures.pci("16 GT/s", 0), "16 GT/s width unknown, assumed x16", True),
+        (figures.pci("Unknown", 8), "speed 'Unknown' assumed 8 GT/s, x8", True),
+        (figures.net(-1), "speed unknown, assumed 10 Gb/s / 8", True),
         (figures.c2c(10, 44712), "10 x 44.712 GB/s chip-to-chip links", False),
     ],
 )

@@ -78,9 +78,9 @@ def test_nccl_takes(table, settings, want):
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        (USUAL, "the first with RoCE v2, IPv4"),
-        ({0: (LOCAL, 1)}, "no entry is RoCE v2, IPv4: NCCL stays here"),
-        ({0: (LOCAL, 1), 1: (IP4, 1)}, "no entry is RoCE v2, IPv4: NCCL stays here"),
+        (USUAL, "first entry with RoCE v2, IPv4"),
+        ({0: (LOCAL, 1)}, "no entry with RoCE v2, IPv4: NCCL keeps this one"),
+        ({0: (LOCAL, 1), 1: (IP4, 1)}, "no entry with RoCE v2, IPv4: NCCL keeps this one"),
     ],
 )
 def test_the_reason_is_told(table, why):
@@ -90,11 +90,11 @@ def test_the_reason_is_told(table, why):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"NCCL_IB_GID_INDEX": "three"}, "NCCL_IB_GID_INDEX=three: it is the GID of a RoCE port by its index"),
-        ({"NCCL_IB_ROCE_VERSION_NUM": "3"}, "a number from 1 to 2 (without it 2)"),
-        ({"NCCL_IB_ADDR_FAMILY": "ipv6"}, "NCCL_IB_ADDR_FAMILY=ipv6: it is AF_INET or AF_INET6"),
-        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/40"}, "it is a network of AF_INET, as 192.0.2.0/24"),
-        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_IB_ADDR_FAMILY": "AF_INET6"}, "of AF_INET6, as 2001:db8::/64"),
+        ({"NCCL_IB_GID_INDEX": "three"}, "NCCL_IB_GID_INDEX=three is not a number (the GID index of a RoCE port"),
+        ({"NCCL_IB_ROCE_VERSION_NUM": "3"}, "NCCL_IB_ROCE_VERSION_NUM=3 is out of range 1..2 "),
+        ({"NCCL_IB_ADDR_FAMILY": "ipv6"}, "NCCL_IB_ADDR_FAMILY=ipv6: use AF_INET or AF_INET6"),
+        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/40"}, "expected a network of AF_INET, e.g. 192.0.2.0/24"),
+        ({"NCCL_IB_ADDR_RANGE": "10.0.0.0/8", "NCCL_IB_ADDR_FAMILY": "AF_INET6"}, "of AF_INET6, e.g. 2001:db8::/64"),
     ],
 )
 def test_what_is_no_setting_is_refused_with_what_is(settings, says):
@@ -156,7 +156,7 @@ def test_the_choice_is_good_whenever_a_good_entry_is_there(table):
     good = [index for index, entry in table.items() if entry in ((IP4, 2), (OTHER4, 2))]
     choice = choose_gid(port(table), GidSettings())
     assert choice.index in good or not good
-    assert ("the first" in choice.why) == bool(good)
+    assert ("first entry" in choice.why) == bool(good)
 
 
 def show_gids(name: str) -> dict[int, Gid]:

@@ -71,8 +71,8 @@ def test_rail_and_plane(entry, want):
 def test_entries_that_name_nothing_or_too_much_are_told():
     remarks = hca_remarks(parse_hca("mlx5_1,mlx5_7,mlx5_2"), PORTS)
     assert len(remarks) == 2
-    assert "'mlx5_1' is a prefix, it names mlx5_1, mlx5_10, mlx5_11" in remarks[0]
-    assert "'mlx5_7' names no port" in remarks[1]
+    assert "'mlx5_1' is a prefix and matches mlx5_1, mlx5_10, mlx5_11" in remarks[0]
+    assert "'mlx5_7' matches no port" in remarks[1]
 
 
 def test_a_prefix_on_purpose_is_no_remark():

@@ -71,7 +71,7 @@ def test_all_nics_of_a_gpu_are_more_than_any_machine_has():
 
 def test_settings_in_force_are_told_and_ignored_ones_too():
     found = in_force({"NCCL_P2P_LEVEL": "far", "NCCL_PXN_DISABLE": "1", "NCCL_NET_GDR_READ": "", "HOME": "/"})
-    assert found == ("NCCL_P2P_LEVEL=far is not understood: NCCL ignores it", "NCCL_PXN_DISABLE=1")
+    assert found == ("NCCL_P2P_LEVEL=far is invalid: NCCL ignores it", "NCCL_PXN_DISABLE=1")
 
 
 def test_settings_are_given_as_name_and_value():

@@ -59,11 +59,9 @@ def test_a_gpu_short_of_nvlinks_is_marked_with_its_wire():
 
 
 def test_a_gpu_short_of_nvlinks_is_known_by_its_twins_in_an_xml():
-    cards = gpu("0000:01:00.0", 0, SWITCHED, sm=90) + gpu("0000:02:00.0", 1, SWITCHED.replace("18", "12"), sm=90)
-    assert [one.faults for one in drawn(topology(cards)).cpus[0].below] == [
-        (),
-        ("12 of 18 NVLinks are up",),
-    ]
+    links = (SWITCHED, SWITCHED.replace("18", "12"), SWITCHED)
+    cards = "".join(gpu(f"0000:0{i + 1}:00.0", i, text, sm=90) for i, text in enumerate(links))
+    assert [one.faults for one in drawn(topology(cards)).cpus[0].below] == [(), ("12 of 18 NVLinks are up",), ()]
 
 
 def test_gpus_that_lost_all_nvlinks_are_marked(tmp_path):

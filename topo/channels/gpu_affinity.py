@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the GPUs of a machine stand to each other: who shares NICs and NUMA nodes, and which subsets are of one kind."""
+"""The affinity of a machine's GPUs: which of them share NICs and NUMA nodes, and which subsets are equivalent."""
 
 from collections.abc import Hashable
 
@@ -7,8 +7,8 @@ from railgauge.topo.nccl.graph.model import PATH_TYPES, Node, NodeKind, System
 from railgauge.topo.nccl.paths.paths import Paths
 
 
-class Kinship:
-    """Relations between the GPUs of a System, which are bits by their position in `system.gpus`."""
+class GpuAffinity:
+    """Relations between the GPUs of a System; a subset is a bit mask by position in `system.gpus`."""
 
     def __init__(self, system: System, table: Paths) -> None:
         self._table = table
@@ -38,10 +38,10 @@ class Kinship:
         return sum((row & ~subset).bit_count() for row in members)
 
     def kind(self, subset: int, free: int) -> Hashable:
-        """The same for subsets that differ by nothing but which of like GPUs they hold.
+        """A key that is equal for equivalent subsets.
 
-        Each free GPU's own profile, whether it is in, and how many of the others it is related to in which way: what
-        tells the subsets of trees, switches and meshes of servers apart, and no proof for any graph.
+        Made of each free GPU's profile, whether it is in the subset, and its number of relations of each class inside
+        and outside. That distinguishes subsets of trees, switches and meshes of servers; it is no proof for any graph.
         """
         rest = free & ~subset
         return tuple(

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one judge of links: what is expected of each PCIe link and of the NVLinks of each GPU, what is, and why it counts
+as degraded. Pictures, JSON, `topo lint`, `check`, `topo diff`, `predict` and `topo paths` read it.
+
+A PCIe link, by the surest evidence first:
+
+1. Its ends. It runs with fewer lanes than both ends can do: degraded; by design where the machine has no other device,
+   or all devices of the model run with as few. It runs at a lower speed: degraded where most devices of the model on
+   the host run faster, else at rest. The speed of a GPU's link is never held against it: it falls when the GPU rests.
+2. Its twins: the devices of the same vendor and device id on the same host. Where more than half of them, and at least
+   two, can do the same, a link that can do less is below its peers, and any other is as it should be.
+3. Where the twins decide nothing: a port of the NIC that is faster than the raw bit rate of the link; ports that are so
+   together, where another card of the host has more lanes (cards of two ports are often built so); or a single link
+   below a switch that carries more than twice as much.
+
+What no end reports stays unknown. A topology file holds what both ends can do, so 2 and 3 are all that it shows.
+
+The NVLinks of a GPU: more than half of the GPUs of the same compute capability on the host have more; NVML lists more;
+or the GPU at the other end has more of them.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeAlias
+
+Key: TypeAlias = tuple[str, int]
+"""The host as the topology names it, and the bus id as a number (busid.to_number)."""
+
+GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}  # GT/s: PCI Express base specifications 1.0 to 6.0
+UPLINK_MARGIN = 2.0  # a switch a generation older than what is below it is common: Gen6 devices on a Gen5 CPU
+BOGUS_GB_PER_S = 1.0  # a Gen1 x4 link
+BOGUS_FACTOR = 4
+MESH_LEAST, MESH_SHARE = 3, 3 / 4  # GPUs wired to each other need not have as many in a part of a machine
+
+
+class Verdict(StrEnum):
+    """What becomes of a link. DEGRADED and BELOW_PEERS are faults; BY_DESIGN is less than possible, and no fault."""
+
+    GOOD = "good"
+    DEGRADED = "degraded"
+    BELOW_PEERS = "below peers"
+    BY_DESIGN = "by design"
+    UNKNOWN = "unknown"
+
+
+FAULTS = (Verdict.DEGRADED, Verdict.BELOW_PEERS)
+
+
+class Reason(StrEnum):
+    """What a link is less than."""
+
+    ENDS_LANES = "fewer lanes than both ends can do"
+    ENDS_SPEED = "a lower speed than both ends can do"
+    TWINS = "less than most devices of the model can do"
+    PORT = "less than a port of the NIC carries"
+    PORTS = "less than the ports of the NIC carry together"
+    BELOW = "much less than a single link below it carries"
+    BOGUS = "a bridge that a hypervisor or a file invented"
+    SIBLINGS = "fewer NVLinks than most GPUs of the kind have"
+    LISTED = "fewer NVLinks than NVML lists"
+    ONE_SIDED = "fewer NVLinks than the GPU at the other end has"
+
+
+class Excuse(StrEnum):
+    """Why less than possible is no fault."""
+
+    ALONE = "the machine has no other device"
+    ALIKE = "all devices of the model have as little"
+    AT_REST = "a link that rests lowers its speed"
+    MIG = "MIG turns NVLinks off"
+
+
+class Kind(StrEnum):
+    """What is below a PCIe link."""
+
+    GPU = "GPU"
+    NIC = "NIC"
+    SWITCH = "switch"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """GT/s and lanes of a PCIe link, None when unknown."""
+
+    gt_per_s: float | None = None
+    lanes: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Such as "x16 Gen5"; "" when nothing is known."""
+        known = GENERATIONS.get(self.gt_per_s or 0.0)
+        speed = f"Gen{known}" if known else f"{self.gt_per_s:g} GT/s" if self.gt_per_s else ""
+        return " ".join(part for part in (f"x{self.lanes}" if self.lanes else "", speed) if part)
+
+    @property
+    def gbit_per_s(self) -> float | None:
+        """The raw bit rate in Gb/s, None when a part is unknown."""
+        return self.gt_per_s * self.lanes if self.gt_per_s and self.lanes else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciLink:
+    """The facts about the link above a PCI function.
+
+    model: vendor and device id. can: what the topology holds, gb_per_s what NCCL's model makes of it. now, ends: what
+    sysfs says that it runs at and that both of its ends can do, None where there is no sysfs; short: whether it runs
+    with fewer lanes than that, None when unknown. above: the place of the link above the switch that it hangs on, in
+    the same sequence. port_gbps, ports_gbps: the fastest port and all of them in Gb/s, 0 without one. c2c: the GPU has
+    a chip-to-chip link to its CPU beside it. virtual: a virtual function, which has no link of its own. line: in the
+    topology file.
+    """
+
+    key: Key
+    bus_id: str
+    kind: Kind
+    model: tuple[str, str] | None
+    can: Rate
+    gb_per_s: float
+    now: Rate | None = None
+    ends: Rate | None = None
+    short: bool | None = None
+    above: int | None = None
+    port_gbps: float = 0.0
+    ports_gbps: float = 0.0
+    c2c: bool = False
+    virtual: bool = False
+    line: int | None = None
+
+    @property
+    def slot(self) -> tuple[str, int]:
+        """The card: all of its functions share the link."""
+        return self.key[0], self.key[1] >> 4
+
+    @property
+    def is_card(self) -> bool:
+        """Whether a GPU or a NIC is at its end."""
+        return self.kind in (Kind.GPU, Kind.NIC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciState:
+    """What the judge makes of a PCIe link.
+
+    full is what is expected of it (of TWINS, ENDS_LANES, ENDS_SPEED), full_gb_per_s the same in GB/s of NCCL's model or
+    of the port. `many` of `among` devices of the model have that, of ENDS_SPEED are faster, of ALIKE have as little.
+    """
+
+    link: PciLink
+    verdict: Verdict = Verdict.GOOD
+    reason: Reason | None = None
+    excuse: Excuse | None = None
+    full: Rate = field(default_factory=Rate)
+    full_gb_per_s: float = 0.0
+    many: int = 0
+    among: int = 0
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether pictures mark it and `check` warns of it."""
+        return self.verdict in FAULTS
+
+
+def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
+    """The state of each link, in their order; `links` are all of one or more hosts."""
+    twins = _by(links, lambda link: (link.key[0], link.model or link.slot))
+    below = _by(links, lambda link: link.above)
+    devices = _devices_below(links)
+    cards = len({link.slot for link in links if link.is_card and not link.virtual})
+    widest: dict[str, int] = {}
+    for link in links:
+        if link.is_card:
+            widest[link.key[0]] = max(widest.get(link.key[0], 0), link.can.lanes or 0)
+    states = []
+    for number, link in enumerate(links):
+        kin = _one_a_slot(link, twins[link.key[0], link.model or link.slot])
+        own = below.get(number, [])
+        states.append(
+            _bogus(link, devices.get(number, []))
+            or _as_it_runs(link, kin, alone=cards < 2 and link.ends is not None)
+            or PciState(link=link)
+        )
+        if not states[-1].is_fault:
+            needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, own, devices.get(number, []))
+            states[-1] = _as_it_can(link, kin, needs) or states[-1]
+    return states
+
+
+def _by(links: Iterable[PciLink], key: Callable[[PciLink], Hashable]) -> dict[Hashable, list[PciLink]]:
+    found: dict[Hashable, list[PciLink]] = {}
+    for link in links:
+        found.setdefault(key(link), []).append(link)
+    return found
+
+
+def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
+    """The GPUs and NICs at any depth below each link, by its place."""
+    found: dict[int, list[PciLink]] = {}
+    for link in links:
+        above = link.above if link.is_card else None
+        while above is not None:
+            found.setdefault(above, []).append(link)
+            above = links[above].above
+    return found
+
+
+def _one_a_slot(link: PciLink, twins: Iterable[PciLink]) -> list[PciLink]:
+    """The first function of each card among twins, and the link itself for its own."""
+    cards: dict[tuple[str, int], PciLink] = {link.slot: link}
+    for twin in twins:
+        cards.setdefault(twin.slot, twin)
+    return list(cards.values())
+
+
+def _bogus(link: PciLink, devices: Sequence[PciLink]) -> PciState | None:
+    """A bridge so slow that it is none: hypervisors invent 2.5 GT/s x1."""
+    fastest = max((device.gb_per_s for device in devices), default=0.0)
+    if link.gb_per_s > BOGUS_GB_PER_S or fastest < BOGUS_FACTOR * link.gb_per_s:
+        return None
+    return _narrow(link, Reason.BOGUS, fastest)
+
+
+def _as_it_runs(link: PciLink, kin: Sequence[PciLink], *, alone: bool) -> PciState | None:
+    """Held against what both of its ends can do; None where it does that."""
+    now, ends = link.now, link.ends
+    if link.kind is Kind.OTHER:
+        return None
+    if now is None or ends is None or link.short is None or link.virtual:
+        return PciState(link=link, verdict=Verdict.UNKNOWN)
+    if link.short:
+        alike = len(kin) > 1 and {one.now.lanes for one in kin if one.now} == {now.lanes}
+        excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
+        return _less(link, Reason.ENDS_LANES, excuse, len(kin), len(kin))
+    if link.kind is Kind.GPU or not now.gt_per_s or not ends.gt_per_s or now.gt_per_s >= ends.gt_per_s:
+        return None
+    faster = sum(1 for one in kin if one.now and (one.now.gt_per_s or 0) > now.gt_per_s)
+    return _less(link, Reason.ENDS_SPEED, None if 2 * faster > len(kin) else Excuse.AT_REST, faster, len(kin))
+
+
+def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, among: int) -> PciState:
+    verdict = Verdict.BY_DESIGN if excuse else Verdict.DEGRADED
+    full = link.ends or Rate()
+    return PciState(link=link, verdict=verdict, reason=reason, excuse=excuse, full=full, many=many, among=among)
+
+
+def _as_it_can(link: PciLink, kin: Sequence[PciLink], needs: PciState | None) -> PciState | None:
+    """Held against its twins, else what its ports or links below make of it; None where it can do as much."""
+    own = link.can.gbit_per_s
+    if own is None or link.kind is Kind.OTHER:
+        return None
+    known = [twin for twin in kin if twin.can.gbit_per_s]
+    usual, many = Counter(twin.can for twin in known).most_common(1)[0]
+    if many >= 2 and many * 2 > len(known):
+        full = next(twin.gb_per_s for twin in known if twin.can == usual)
+        less = own < (usual.gbit_per_s or 0)
+        state = _narrow(link, Reason.TWINS, full)
+        return replace(state, full=usual, many=many, among=len(known)) if less else None
+    return needs
+
+
+def _ports(link: PciLink, widest: int) -> PciState | None:
+    """What the ports make of it: the fastest alone, or all where another card of the host has more lanes."""
+    own = link.can.gbit_per_s or math.inf
+    if link.port_gbps > own:
+        return _narrow(link, Reason.PORT, link.port_gbps / 8)
+    is_narrow = link.ports_gbps > own and (link.can.lanes or 0) < widest
+    return _narrow(link, Reason.PORTS, link.ports_gbps / 8) if is_narrow else None
+
+
+def _below(link: PciLink, below: Sequence[PciLink], devices: Sequence[PciLink]) -> PciState | None:
+    """What a single link below a switch makes of it; GPUs with a chip-to-chip link have another way to the CPU."""
+    fastest = max((one.gb_per_s for one in below if one.can.gbit_per_s), default=0.0)
+    is_narrow = fastest > link.gb_per_s * UPLINK_MARGIN and not any(device.c2c for device in devices)
+    return _narrow(link, Reason.BELOW, fastest) if is_narrow else None
+
+
+def _narrow(link: PciLink, reason: Reason, full_gb_per_s: float) -> PciState:
+    return PciState(link=link, verdict=Verdict.BELOW_PEERS, reason=reason, full_gb_per_s=full_gb_per_s)
+
+
+def first_of_each_card(states: Iterable[PciState]) -> list[PciState]:
+    """One state a link: of the functions of a card that are judged alike, the first."""
+    seen = set()
+    found = []
+    for state in states:
+        what = (state.link.slot, state.verdict, state.reason, state.link.now, state.link.can)
+        found += [] if what in seen else [state]
+        seen.add(what)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvmlLinks:
+    """What NVML reports of the NVLinks of a GPU: how many it lists, how many of those are up, how many are down though
+    their other end is known, and whether links that are all down should be up.
+    """
+
+    listed: int
+    up: int
+    cut: int
+    connected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvlinkGpu:
+    """The NVLinks of a GPU: their number, and to whom by key, of those that end at GPUs.
+
+    switched: none ends at a GPU or a CPU. nvml is None where it reports nothing. mig: the GPU is in MIG mode.
+    """
+
+    key: Key
+    bus_id: str
+    sm: int
+    count: int
+    peers: Mapping[Key, int]
+    switched: bool
+    nvml: NvmlLinks | None = None
+    mig: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvlinkState:
+    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`."""
+
+    gpu: NvlinkGpu
+    verdict: Verdict = Verdict.GOOD
+    reason: Reason | None = None
+    excuse: Excuse | None = None
+    count: int = 0
+    full: int = 0
+    peer: NvlinkGpu | None = None
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether pictures mark it and `check` warns of it."""
+        return self.verdict in FAULTS
+
+
+def judge_nvlinks(gpus: Sequence[NvlinkGpu]) -> dict[Key, NvlinkState]:
+    """The state of the NVLinks of each GPU; `gpus` are all of one or more hosts, each once."""
+    usual = _usual(gpus)
+    states = {gpu.key: _nvlinks(gpu, usual.get((gpu.key[0], gpu.sm))) for gpu in gpus}
+    listed = [state for state in states.values() if state.reason is Reason.LISTED]
+    if len(listed) == len(gpus) > 1 and len({state.count for state in listed}) == 1 and listed[0].count:
+        return {
+            state.gpu.key: _of(state.gpu, Verdict.BY_DESIGN, Reason.LISTED, state.full, Excuse.ALIKE)
+            for state in listed
+        }
+    for short, other, count, full in one_sided(gpus):
+        pair = states[short], states[other]
+        if not any(state.is_fault or state.excuse for state in pair):
+            states[short] = NvlinkState(
+                gpu=pair[0].gpu,
+                verdict=Verdict.DEGRADED,
+                reason=Reason.ONE_SIDED,
+                count=count,
+                full=full,
+                peer=pair[1].gpu,
+            )
+    return states
+
+
+def one_sided(gpus: Iterable[NvlinkGpu]) -> list[tuple[Key, Key, int, int]]:
+    """The pairs of GPUs that do not have as many NVLinks to each other: the end with fewer, the other, both counts."""
+    known = {gpu.key: gpu.peers for gpu in gpus}
+    pairs = [(here, there) for here, peers in known.items() for there in peers if here != there and there in known]
+    found = []
+    for here, there in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
+        one, other = known[here].get(there, 0), known[there].get(here, 0)
+        if one != other:
+            found.append((here, there, one, other) if one < other else (there, here, other, one))
+    return found
+
+
+def _usual(gpus: Iterable[NvlinkGpu]) -> dict[tuple[str, int], int]:
+    """How many NVLinks most GPUs of a kind on a host have, by host and compute capability, where that can be said."""
+
+    def kind(gpu: NvlinkGpu) -> tuple[str, int]:
+        return gpu.key[0], gpu.sm
+
+    meshed = {gpu.key[0] for gpu in gpus if gpu.peers}
+    found = {}
+    for (host, sm), alike in groupby(sorted(gpus, key=kind), kind):
+        same = list(alike)
+        count, many = Counter(map(attrgetter("count"), same)).most_common(1)[0]
+        if many * 2 > len(same) and (host not in meshed or many >= max(MESH_LEAST, len(same) * MESH_SHARE)):
+            found[host, sm] = count
+    return found
+
+
+def _nvlinks(gpu: NvlinkGpu, usual: int | None) -> NvlinkState:
+    if gpu.mig:
+        return _of(gpu, Verdict.BY_DESIGN, None, gpu.count, Excuse.MIG)
+    if usual is not None and gpu.count < usual:
+        return _of(gpu, Verdict.BELOW_PEERS, Reason.SIBLINGS, usual)
+    listed = _listed(gpu)
+    if listed is not None and gpu.count < listed:
+        return _of(gpu, Verdict.DEGRADED, Reason.LISTED, listed)
+    return _of(gpu, Verdict.UNKNOWN if usual is None and listed is None else Verdict.GOOD, None, gpu.count)
+
+
+def _listed(gpu: NvlinkGpu) -> int | None:
+    """How many NVLinks it should have by NVML. Of a card without a bridge all are down for good, and bridges between
+    GPUs need not use all; those to NVSwitches that are up without use are for MIG or peer access to tell.
+    """
+    nvml = gpu.nvml
+    if nvml is None:
+        return None
+    if gpu.count and not gpu.switched:
+        return gpu.count + nvml.cut
+    if not gpu.count and (nvml.up or not nvml.connected):
+        return 0
+    return nvml.listed
+
+
+def _of(
+    gpu: NvlinkGpu, verdict: Verdict, reason: Reason | None, full: int, excuse: Excuse | None = None
+) -> NvlinkState:
+    return NvlinkState(gpu=gpu, verdict=verdict, reason=reason, excuse=excuse, count=gpu.count, full=full)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state.py)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
+from railgauge.topo.facts.sources.nvml import Gpu
+from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
+from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
+from railgauge.topo.link_state import (
+    Key,
+    Kind,
+    NvlinkGpu,
+    NvlinkState,
+    NvmlLinks,
+    PciLink,
+    PciState,
+    Rate,
+    judge_nvlinks,
+    judge_pci,
+)
+from railgauge.topo.nccl.graph import bandwidth
+from railgauge.topo.values.busid import to_number
+from railgauge.topo.values.number import strtol, whole
+from railgauge.topo.xml.element import Element
+from railgauge.topo.xml.topology import Topology, host_of
+
+SPEED = re.compile(r"\s*(\d+(?:\.\d+)?) GT/s")
+HOST = "0"  # of a topology that names none
+ROOT_PORT = 1  # its place in a function's path, after the host bridge
+
+
+def pci_states(topology: Topology, inventory: Inventory | None = None) -> list[PciState]:
+    """The state of each PCIe link: above every <pci> in file order, then of the GPUs, RDMA NICs and switches above them
+    that the machine has besides.
+    """
+    links = pci_links(topology, inventory)
+    if inventory:
+        known, host = {link.key[1] for link in links}, links[0].key[0] if links else HOST
+        cards = {card.bus_id: card for card in (*gpus(inventory), *nics(inventory), *uplinks(inventory))}
+        links += [_of_function(host, card, inventory) for card in cards.values() if to_number(card.bus_id) not in known]
+    return judge_pci(links)
+
+
+def pci_links(topology: Topology, inventory: Inventory | None = None) -> list[PciLink]:
+    """The link above each <pci>, in file order."""
+    functions = {to_number(one.bus_id): one for one in inventory.pci} if inventory else {}
+    rdma = {device.bus_id for device in inventory.rdma} if inventory else set()
+    links: list[PciLink] = []
+    for pci, host, above in _placed(topology.root, HOST, None, count()):
+        link = _link(pci, host, above)
+        function = functions.get(link.key[1])
+        if function and inventory and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
+            link = _measured(link, function, inventory)
+        links.append(link)
+    return links
+
+
+def _placed(
+    element: Element, host: str, above: int | None, numbers: Iterator[int]
+) -> Iterator[tuple[Element, str, int | None]]:
+    """Every <pci> with its host and the place of the <pci> that it hangs on."""
+    if element.name == "cpu":
+        host = str(host_of(element.get("host_hash")))
+    if element.name == "pci":
+        yield element, host, above
+        above = next(numbers)
+    for child in element.children:
+        yield from _placed(child, host, above, numbers)
+
+
+def _link(pci: Element, host: str, above: int | None) -> PciLink:
+    bus_id, speed, lanes = (
+        pci.get("busid") or "?",
+        pci.get("link_speed") or "",
+        max(strtol(pci.get("link_width") or "") or 0, 0) or None,
+    )
+    found = SPEED.match(speed)
+    ids = pci.get("vendor"), pci.get("device")
+    nets = [net for nic in pci.all("nic") for net in nic.all("net") if net.get("net") != "0"]
+    speeds = [max(whole(net.get("speed")) or 0, 0) / 1000 for net in nets]
+    return PciLink(
+        key=(host, to_number(bus_id)),
+        bus_id=bus_id,
+        kind=_kind(pci),
+        model=(ids[0], ids[1]) if ids[0] and ids[1] else None,
+        can=Rate(gt_per_s=float(found[1]) if found else None, lanes=lanes),
+        gb_per_s=bandwidth.pci(speed, lanes or 0),
+        above=above,
+        port_gbps=max(speeds, default=0.0),
+        ports_gbps=sum(speeds),
+        c2c=any(one.name == "c2c" for gpu in pci.all("gpu") for one in gpu.children),
+        line=pci.line,
+    )
+
+
+def _kind(pci: Element) -> Kind:
+    """What a <pci> is by what it holds, else by its class."""
+    pci_class = pci.get("class") or ""
+    if any(pci.all("gpu")):
+        return Kind.GPU
+    if any(pci.all("nic")):
+        return Kind.NIC
+    return _kind_of(pci_class, switch=any(pci.all("pci")))
+
+
+def _kind_of(pci_class: str, *, switch: bool) -> Kind:
+    kinds = ((DISPLAY, Kind.GPU), (NETWORK, Kind.NIC), (NVSWITCH, Kind.OTHER), (NVLINK_BRIDGE, Kind.OTHER))
+    found = next((kind for start, kind in kinds if pci_class.startswith(start)), None)
+    return found or (Kind.SWITCH if switch else Kind.OTHER)
+
+
+def _measured(link: PciLink, function: PciFunction, inventory: Inventory) -> PciLink:
+    """The facts with what sysfs adds to them."""
+    now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
+    short = degraded(function, inventory.function(function.parent))
+    return replace(link, now=now, ends=_ends(function, inventory), short=short, virtual=function.physfn is not None)
+
+
+def _ends(function: PciFunction, inventory: Inventory) -> Rate:
+    speed, lanes = best_link(function, inventory.function(function.parent))
+    return Rate(gt_per_s=speed, lanes=lanes)
+
+
+def _has_link(function: PciFunction) -> bool:
+    """Whether sysfs shows a link at all: a paravirtual device has none."""
+    link = function.link
+    return any(fact is not None for fact in (link.lanes, link.max_lanes, link.gt_per_s, link.max_gt_per_s))
+
+
+def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciLink:
+    """The link above a function that is not in the topology."""
+    ends = _ends(function, inventory)
+    link = PciLink(
+        key=(host, to_number(function.bus_id)),
+        bus_id=function.bus_id,
+        kind=_kind_of(function.pci_class or "", switch=True),
+        model=(function.vendor, function.device) if function.vendor and function.device else None,
+        can=ends,
+        gb_per_s=bandwidth.pci(f"{ends.gt_per_s:.1f} GT/s PCIe" if ends.gt_per_s else "", ends.lanes or 0),
+    )
+    return _measured(link, function, inventory)
+
+
+def lanes_short(inventory: Inventory) -> dict[str, int]:
+    """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
+    short = (one for one in inventory.pci if degraded(one, inventory.function(one.parent)))
+    return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
+
+
+def gpus(inventory: Inventory) -> list[PciFunction]:
+    """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
+    return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
+
+
+def nics(inventory: Inventory) -> list[PciFunction]:
+    """The PCI functions of RDMA devices."""
+    found = (inventory.function(device.bus_id) for device in inventory.rdma)
+    return [one for one in found if one is not None]
+
+
+def uplinks(inventory: Inventory) -> list[PciFunction]:
+    """The upstream ports of the switches above GPUs and RDMA NICs, in the order of their bus ids."""
+    paths = [one.path for one in (*gpus(inventory), *nics(inventory))]
+    wanted = {bus_id for path in paths for bus_id in path[ROOT_PORT + 1 : -1 : 2]}
+    return [one for one in inventory.pci if one.bus_id in wanted]
+
+
+def nvlink_states(topology: Topology, inventory: Inventory | None = None) -> dict[Key, NvlinkState]:
+    """The state of the NVLinks of each GPU by host and bus id."""
+    return judge_nvlinks(nvlink_gpus(topology, inventory))
+
+
+def nvlink_gpus(topology: Topology, inventory: Inventory | None = None) -> list[NvlinkGpu]:
+    """The first <gpu> of each <pci> of each host with its NVLinks, in file order."""
+    listed = {to_number(gpu.bus_id): gpu for gpu in inventory.gpus} if inventory else {}
+    found: dict[Key, NvlinkGpu] = {}
+    for pci, host, _ in _placed(topology.root, HOST, None, count()):
+        key = host, to_number(pci.get("busid") or "")
+        gpu = next(pci.all("gpu"), None)
+        if gpu is None or key in found:
+            continue
+        nvml = listed.get(key[1])
+        found[key] = replace(
+            _nvlinks(gpu, key, pci.get("busid") or "?"),
+            nvml=_nvml(nvml, inventory) if nvml and inventory and inventory.no_nvml is None else None,
+            mig=bool(nvml and nvml.mig),
+        )
+    return list(found.values())
+
+
+def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
+    peers: dict[Key, int] = {}
+    total, switched = 0, True
+    for link in gpu.all("nvlink"):
+        number, kind = strtol(link.get("count") or "") or 0, link.get("tclass") or ""
+        total += number
+        switched = switched and not kind.startswith((DISPLAY, NVLINK_BRIDGE))
+        if kind.startswith(DISPLAY) and (target := link.get("target")) is not None:
+            other = key[0], to_number(target)
+            peers[other] = peers.get(other, 0) + number
+    return NvlinkGpu(
+        key=key, bus_id=bus_id, sm=strtol(gpu.get("sm") or "") or 0, count=total, peers=peers, switched=switched
+    )
+
+
+def _nvml(gpu: Gpu, inventory: Inventory) -> NvmlLinks:
+    return NvmlLinks(
+        listed=sum(link.up is not None for link in gpu.links),
+        up=sum(link.up is True for link in gpu.links),
+        cut=sum(link.up is False and bool(link.remote or link.remote_kind) for link in gpu.links),
+        connected=_is_connected(gpu, inventory),
+    )
+
+
+def _is_connected(gpu: Gpu, inventory: Inventory) -> bool:
+    """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
+    known_end = any(link.remote or link.remote_kind for link in gpu.links)
+    in_fabric = bool(gpu.fabric and gpu.fabric.state)
+    return known_end or in_fabric or any((one.pci_class or "").startswith(NVSWITCH) for one in inventory.pci)

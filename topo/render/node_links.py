@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links of the nodes of a System as they were judged (topo/link_state.py), and their faults in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.link_state import Kind, NvlinkState, PciState, Reason
+from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
+from railgauge.topo.nccl.graph.model import Node, NodeKind, System
+from railgauge.topo.nccl.graph.pci_place import numbered_cpus
+from railgauge.topo.values.busid import to_number
+from railgauge.topo.xml.topology import Topology, host_of
+
+Place = tuple[int, int]
+"""The number of a host in NCCL's order, and a bus id as a number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong with a link, in a few words and in full."""
+
+    brief: str
+    full: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLinks:
+    """The states of the links by place; `merged`: of switches that NCCL counts as part of the switch at that place."""
+
+    pci: dict[Place, PciState]
+    merged: dict[Place, list[PciState]]
+    nvlinks: dict[Place, NvlinkState]
+
+    def pci_of(self, node: Node) -> PciState | None:
+        """The PCIe link above a node, None without one."""
+        return self.pci.get(_place(node)) if node.bus_id else None
+
+    def nvlinks_of(self, node: Node) -> NvlinkState | None:
+        """The NVLinks of a card, None of any other node."""
+        return self.nvlinks.get(_place(node)) if node.kind is NodeKind.DEV else None
+
+    def pci_faults(self, node: Node) -> list[Fault]:
+        """What is wrong with the PCIe link above a node, and above switches that count as part of it."""
+        state = self.pci_of(node)
+        own = [_pci_fault(state)] if state and state.is_fault else []
+        return own + [_named(inner) for inner in self.merged.get(_place(node), ()) if node.kind is NodeKind.PCI]
+
+    def nvlink_faults(self, node: Node) -> list[Fault]:
+        """What is wrong with the NVLinks of a node."""
+        state = self.nvlinks_of(node)
+        return [_nvlink_fault(state)] if state and state.is_fault else []
+
+    def faults(self, node: Node) -> list[Fault]:
+        """All that is wrong with the links of a node."""
+        return self.pci_faults(node) + self.nvlink_faults(node)
+
+
+def node_links(system: System, topology: Topology, inventory: Inventory | None = None) -> NodeLinks:
+    """Judge the links of a topology; `inventory`: of the machine that it is of."""
+    hosts = {str(host_of(cpu.get("host_hash"))): number for number, cpu in numbered_cpus(topology)}
+    states = pci_states(topology, inventory)
+    switches = {_place(node) for node in system.kind(NodeKind.PCI)}
+    merged: dict[Place, list[PciState]] = {}
+    for state in states:
+        place = hosts.get(state.link.key[0], 0), state.link.key[1]
+        if state.is_fault and state.link.kind is Kind.SWITCH and place not in switches:
+            merged.setdefault((place[0], _switch_above(state, states, switches, place[0])), []).append(state)
+    nvlinks = nvlink_states(topology, inventory).items()
+    return NodeLinks(
+        pci={(hosts.get(state.link.key[0], 0), state.link.key[1]): state for state in states},
+        merged=merged,
+        nvlinks={(hosts.get(host, 0), number): state for (host, number), state in nvlinks},
+    )
+
+
+def _place(node: Node) -> Place:
+    return node.system, to_number(node.bus_id or "")
+
+
+def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Place], host: int) -> int:
+    """The bus id of the next switch above that is a node; its own without one."""
+    above = state.link.above
+    while above is not None and (host, states[above].link.key[1]) not in switches:
+        above = states[above].link.above
+    return state.link.key[1] if above is None else states[above].link.key[1]
+
+
+def _pci_fault(state: PciState) -> Fault:
+    link, full, gb_per_s = state.link, state.full, f"{state.link.gb_per_s:g} GB/s"
+    if state.reason in (Reason.ENDS_LANES, Reason.ENDS_SPEED) and link.now:
+        parts = (link.now.text, full.text)
+        if state.reason is Reason.ENDS_LANES:
+            parts = (f"x{link.now.lanes}", f"x{full.lanes}")
+        return Fault(brief=f"runs {parts[0]} of {parts[1]}", full=f"runs {link.now.text}, both ends can do {full.text}")
+    if state.reason is Reason.TWINS:
+        return Fault(
+            brief=f"its twins: {full.text}", full=f"{state.many} of {state.among} such devices have {full.text}"
+        )
+    if state.reason is Reason.PORT:
+        return Fault(brief="port is faster", full=f"carries {gb_per_s}, a port of it {state.full_gb_per_s:g}")
+    if state.reason is Reason.PORTS:
+        return Fault(brief="ports are faster", full=f"carries {gb_per_s}, its ports {state.full_gb_per_s:g}")
+    return Fault(brief="narrow uplink", full=f"carries {gb_per_s}, a single link below it {state.full_gb_per_s:g}")
+
+
+def _named(state: PciState) -> Fault:
+    """The fault of a link that is not drawn."""
+    fault = _pci_fault(state)
+    return Fault(brief=f"{state.link.bus_id} {fault.brief}", full=f"{state.link.bus_id}: {fault.full}")
+
+
+def _nvlink_fault(state: NvlinkState) -> Fault:
+    brief = f"{state.count} of {state.full} NVLinks" + (f" to {state.peer.bus_id}" if state.peer else "")
+    return Fault(brief=brief, full=f"{brief} are up")
