@@ -7,7 +7,7 @@ export VENV
 help:
 	@echo 'make demo      install, scan this machine, find its channels, run an all-reduce over them'
 	@echo 'make test      install what the tests need and run them (ARGS="-k ring" goes to pytest)'
-	@echo 'make test-vm   boot emulated machines and hold the scan against what they were built to be (docs/internals/testing.md)'
+	@echo 'make test-vm   boot emulated machines and compare the scan with their configuration (docs/internals/testing.md)'
 	@echo 'make lint      ruff, mypy, clang-format'
 	@echo 'make check     lint, then test'
 	@echo 'make bench     railgauge beside Open MPI, MPICH and Gloo (ARGS="--factor 2"); start time'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result has to say about the machine that it was measured on."""
+"""A result's description of the machine on which it was measured."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def describe() -> dict[str, object]:
 
 
 def name(facts: dict[str, object]) -> str:
-    """A file name for this kind of machine, as `2-core-amd-epyc-26-2-vm`; family and model tell generations apart."""
+    """A file name for this kind of machine, as `2-core-amd-epyc-26-2-vm`; family and model distinguish generations."""
     words = f"{facts['cores']}-core {facts['cpu']} {facts['cpu_family']} {facts['cpu_model']}"
     return re.sub(r"[^a-z0-9]+", "-", (words + (" vm" if facts["virtual"] else "")).lower()).strip("-")
 

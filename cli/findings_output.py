@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How findings leave: as text, and as exit status."""
+"""Prints findings as text, and turns them into an exit status."""
 
 import sys
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def leave_with(findings: Sequence[Finding], fail_on: Level) -> None:
 
 
 def print_findings(findings: Sequence[Finding], most: int | None = None) -> None:
-    """The findings in their order, no more than `most`, and a line that counts all; in colour on a terminal."""
+    """Print the findings in order, at most `most`, and a line that counts all; in colour on a terminal."""
     from railgauge.topo.render.findings import finding_lines
 
     print_lines(finding_lines(findings, most))

@@ -13,8 +13,8 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How an operation was run, None where that is not known, and the bus bandwidth in GB/s that was predicted of it; 0
-    where nothing was.
+    """How an operation was run, None where that is not known, and its predicted bus bandwidth in GB/s; 0 without a
+    prediction.
     """
 
     algorithm: Algorithm | str | None
@@ -24,27 +24,29 @@ class Ran:
 
 
 class Bench(ABC):
-    """A rank's source and destination, each as long as the largest size of the run; all ranks call it alike."""
+    """A rank's source and destination, each as long as the largest size of the run; all ranks call it with the same
+    arguments.
+    """
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
 
     @abstractmethod
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
-        """Write this rank's input, and into the destination what must not look right."""
+        """Write this rank's input, and fill the destination with values that no result has."""
 
     @abstractmethod
     def repeat(self, case: Case, *, in_place: bool, ahead: int = 0, times: int = 1) -> float:
-        """Run it `ahead` and then `times` times; the seconds that one of the latter took."""
+        """Run it `ahead` times untimed and then `times` times; returns the seconds of one of the latter."""
 
     @abstractmethod
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
-        """Compare all that the destination has to hold."""
+        """Compare the whole destination with the expected result."""
 
     @abstractmethod
     def ran(self, case: Case) -> Ran:
-        """How such an operation is run; asked after it was."""
+        """How such an operation is run; call it afterwards."""
 
     @abstractmethod
     def floor_s(self, case: Case, times: int) -> float | None:
-        """What memory sets as the limit, measured by all ranks at once; None where it is not the limit."""
+        """The limit that memory bandwidth sets, measured by all ranks at once; None where memory is not the limit."""

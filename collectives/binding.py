@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binds a rank to its cores: two that poll on one core take turns of milliseconds, beside a core that is idle."""
+"""Binds a rank to its cores: two ranks that poll on one core alternate in turns of milliseconds, beside an idle
+core.
+"""
 
 import contextlib
 import os
@@ -13,8 +15,8 @@ from railgauge.transports.peer import Peer
 def bound(peers: Sequence[Peer], rank: int, cpus: Iterable[int]) -> Iterator[None]:
     """Bind the calling thread, and those that it starts, to the cores that the plan has for `rank` (`Plan.cpus`).
 
-    Not where the ranks of its host may use different cores: a launcher or taskset has bound them one by one. In the end
-    the thread gets back what it had.
+    Not if the ranks of its host may use different cores: then a launcher or taskset has bound them one by one. At the
+    end the thread's affinity is restored.
     """
     thread, own = threading.get_native_id(), peers[rank]
     before = os.sched_getaffinity(thread)

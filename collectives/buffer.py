@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a rank that operations are tried on."""
+"""Memory of a rank for measured operations."""
 
 import contextlib
 import ctypes
@@ -18,7 +18,7 @@ def own_memory(size: int) -> mmap.mmap:
     try:
         memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError:
-        raise UnavailableError(f"a rank needs two buffers of {size} bytes and cannot have them: ask for less") from None
+        raise UnavailableError(f"no memory for two buffers of {size} bytes a rank: use a smaller size (-e)") from None
     with contextlib.suppress(OSError):
         memory.madvise(mmap.MADV_HUGEPAGE)
     return memory
@@ -35,5 +35,5 @@ class Buffer:
         return memoryview(self.memory)[element * dtype.bytes :]
 
     def poison(self, size: int) -> None:
-        """Fill the first `size` bytes with what no result is."""
+        """Fill the first `size` bytes with values that no result has."""
         ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(self.memory)), POISON, size)

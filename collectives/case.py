@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row of a run measures: a collective, how much of what type, and how it is reduced or rooted."""
+"""What a row of a run measures: a collective, its count and type, and its operator or root."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,9 @@ class Case:
         return bytes_of(self.collective, self.count, self.dtype.bytes, ranks)
 
     def lies(self, rank: int, ranks: int, *, in_place: bool) -> tuple[tuple[bool, int], tuple[bool, int]]:
-        """Where a rank's source and destination are: whether in the destination's array, and at which element."""
+        """Where a rank's source and destination are: whether the source is in the destination's array, and at which
+        element.
+        """
         if not in_place:
             return (False, 0), (True, 0)
         where = extent(self.collective, self.count, rank, ranks, self.root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives as they are called: which arrays each takes, and what it gives."""
+"""The collectives as they are called: which arrays each takes, and what it returns."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from railgauge.collectives.operation import NUMBERS
 
 ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, GATHER, SCATTER, SEND_RECV = NUMBERS.values()
 SUM = int(Redop.SUM)
-"""Of what reduces nothing, where it does not count."""
+"""For collectives that reduce nothing, where it is ignored."""
 
 
 class Collectives(ABC):

@@ -9,10 +9,10 @@ from math import inf, prod
 from typing import Any
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Board, FaultySender
+from railgauge._native.transports import FaultySender, SharedSegment
 from railgauge.collectives.collectives import Collectives
 from railgauge.collectives.connections import Connections, ring_steps
-from railgauge.collectives.cost.host_cost import has_boards
+from railgauge.collectives.cost.host_cost import has_segments
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.ending import Ending
 from railgauge.collectives.operation import NUMBERS
@@ -32,18 +32,18 @@ from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.registered_memory import allocate
 from railgauge.transports.select import sharing_memory
-from railgauge.transports.windows import allocate
 from railgauge.transports.wire import Nets, Wire
 
 STREAM_BYTES = 32 << 20
-"""Results of this size and more are written past the caches, which could not keep them anyway."""
+"""Results of at least this size are written past the caches, which could not hold them anyway."""
 
 
 class Communicator(Collectives):
     """One rank's end of a group. Made by all ranks together; not for use by two threads at once.
 
-    Several communicators may be used in any order in which no two ranks wait for each other.
+    Several communicators may be used in any order that does not make two ranks wait for each other.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class Communicator(Collectives):
     ) -> None:
         """Connect the `peers`, which are all ranks of the group, over `rings`, each the ranks in ring order.
 
-        `nets` says for each ring and place how the step to the next rank goes (`Plan.nets`) over the `network`; without
-        it, through shared memory. `trees` are connected if they are used. `only` runs everything that it can; a `fault`
-        comes on a ring, so that rings run everything that they can. `parent` is what this is split from. `measured`
-        (tuning_file.py) and `net_gb_per_s`, which all rings together pass on between nodes (`Plan.gb_per_s`), serve to
-        choose algorithms. All ranks give the same.
+        `nets` gives for each ring and position the route of the step to the next rank (`Plan.nets`) over the `network`;
+        without it, through shared memory. `trees` are connected if they are used. `only` is the algorithm for
+        everything that it can run; a `fault` is injected on a ring, so that rings run everything that they can.
+        `parent` is what this is split from. `measured` (tuning_file.py) and `net_gb_per_s`, which all rings together
+        carry between nodes (`Plan.gb_per_s`), are for choosing algorithms. All ranks pass the same arguments.
 
         Raises:
-            RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
-            UsageError: NCCL_ALGO or NCCL_PROTO is not understood.
+            RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface does not exist.
+            UsageError: NCCL_ALGO or NCCL_PROTO is invalid.
         """
         self.rank = group.rank
         self.size = group.world_size
@@ -89,9 +89,9 @@ class Communicator(Collectives):
         self._collected: list[tuple[Work, bool]] | None = None
         self._closed = False
         self._registered: dict[int, list[Any]] = {}
-        """Arrays that RDMA devices send from, by address, as often as they were registered."""
+        """Arrays that RDMA devices send from: by address, how often each was registered."""
         self.tell_pairs: Callable[[Mapping[Wire, End]], None] = lambda _ends: None
-        """Called with the connections of pairs once they are made, which is when something first goes by them."""
+        """Called with the connections of pairs once they are made, on first use."""
         nets = nets or [[None] * len(ring) for ring in rings]
         setting = Setting.of(
             peers,
@@ -110,7 +110,7 @@ class Communicator(Collectives):
         self._ending = Ending(group, self._connections)
         self._watch = Watch(self._connections.standing, self._connections.abort)
         self._job.attend(self._watch)
-        self._board: Board | None = None
+        self._segment: SharedSegment | None = None
         self._native = self._connect(rings, nets, trees[: self.trees], choices)
         self._connections.engine = self._native
         if self.size > 1:
@@ -121,23 +121,23 @@ class Communicator(Collectives):
         group.barrier()
 
     def split(self, color: int | None, key: int = 0) -> "Communicator | None":
-        """Make a communicator of each set of ranks that give one color; all ranks call it (as MPI_Comm_split).
+        """Make a communicator of each set of ranks with the same color; all ranks call it (as MPI_Comm_split).
 
         Args:
             color: which of them this rank joins; None: none.
             key: the ranks of each are numbered by growing key, and by their numbers here where keys are equal.
 
         Returns:
-            The new communicator, whose rings go by its rank numbers; None without a color. It is closed with this one
+            The new communicator, whose rings follow its rank numbers; None without a color. It is closed with this one
             at the latest.
 
         Raises:
-            UsageError: a color or key is no whole number. RunError, UnavailableError: as when this one was made.
+            UsageError: a color or key is not a whole number. RunError, UnavailableError: as when this one was made.
         """
         try:
             own = [None if color is None else operator.index(color), operator.index(key)]
         except TypeError:
-            raise UsageError(f"split: color {color!r}, key {key!r}: whole numbers, or None for no color") from None
+            raise UsageError(f"split: color {color!r}, key {key!r}: expected whole numbers, or no color") from None
         self._wait_for_queue()
         self._splits += 1
         told = self._group.all_gather(own)
@@ -168,8 +168,8 @@ class Communicator(Collectives):
         """Make a NumPy array in memory that all ranks of the host map, so that collectives need not copy it.
 
         All ranks call it together, each with its own shape and dtype. Operations whose arrays lie in such memory of
-        this communicator run on it directly, parts of arrays too; where some do not, all is as with any array. On a
-        communicator over several hosts, or of one rank, it is an array like any other:
+        this communicator run on it directly, parts of arrays too; if some do not, the operation copies as for any
+        array. On a communicator over several hosts, or of one rank, it is an ordinary array. See
         docs/internals/shared-memory.md.
 
         Args:
@@ -181,8 +181,9 @@ class Communicator(Collectives):
             gone on all ranks, by a later call or with the communicator.
 
         Raises:
-            UsageError: no shape or dtype, one of Python objects, or the communicator is closed.
-            UnavailableError: there is not as much memory, on any rank; all raise it, and the communicator goes on.
+            UsageError: the shape or dtype is invalid, the dtype is of Python objects, or the communicator is closed.
+            UnavailableError: there is too little memory on a rank; all ranks raise it, and the communicator stays
+            usable.
             RunError: a rank was lost meanwhile.
         """
         import numpy as np
@@ -193,30 +194,33 @@ class Communicator(Collectives):
             if kind.hasobject or any(size < 0 for size in sizes):
                 raise TypeError
         except TypeError:
-            raise UsageError(f"empty: shape {shape!r}, dtype {dtype!r}: whole numbers, and a type of numbers") from None
+            raise UsageError(
+                f"empty: shape {shape!r}, dtype {dtype!r}: expected whole numbers, a number type"
+            ) from None
         memory = self.memory(prod(sizes) * kind.itemsize)
         return np.frombuffer(memory, np.uint8).view(kind).reshape(sizes)
 
     def memory(self, size: int) -> memoryview:
-        """The bytes under `empty()`: as many as `size` says, of ranks that may each say another.
+        """The memory of `empty()`: `size` bytes; sizes may differ between ranks.
 
         Raises:
             UsageError, UnavailableError, RunError: as there.
         """
         self._wait_for_queue()
-        if self._board is None:
+        if self._segment is None:
             return memoryview(bytearray(size))
-        return allocate(self._group, self._board, size)
+        return allocate(self._group, self._segment, size)
 
     def register(self, array: Any) -> Registered:
-        """Let RDMA devices send from an array that is there already, without a copy: each rank what it likes.
+        """Let RDMA devices send from an existing array without a copy; each rank may register other arrays.
 
-        Between operations. It has to stay where it is until it is taken back; this keeps it so long. Without a
-        connection over NET/IB nothing is registered.
+        Call it between operations. The array must not move until it is unregistered; this keeps it alive until then.
+        Without a connection over NET/IB nothing is registered.
 
         Raises:
-            UsageError: it is no array in host memory, or not contiguous.
-            UnavailableError: a device cannot register it: of how much may be locked (ulimit -l), for one.
+            UsageError: it is not an array in host memory, or not contiguous.
+            UnavailableError: a device cannot register it, for example because of the limit of locked memory (ulimit
+            -l).
         """
         self._wait_for_queue()
         address, size = native.place_of(array)
@@ -235,9 +239,9 @@ class Communicator(Collectives):
     def group(self) -> Iterator[None]:
         """Collect the operations called within, and run them at the end, one after another in that order.
 
-        Their arrays are looked at when they are called, and are the engine's from the first call to the end. Those
-        called with `async_op` are not waited for at the end. Nothing is run when an exception leaves it. One within
-        another is part of that one.
+        Their arrays are checked when they are called, and must not be touched from the first call to the end. Those
+        called with `async_op` are not waited for at the end. Nothing is run when an exception leaves the block. A
+        nested block is part of the outer one.
         """
         if self._collected is not None:
             yield
@@ -272,7 +276,8 @@ class Communicator(Collectives):
         ahead: int = 0,
         times: int = 1,
     ) -> float:
-        """Run a collective on raw buffers `ahead` and then `times` times; return the seconds one of the latter took.
+        """Run a collective on raw buffers `ahead` times untimed and then `times` times; returns the seconds of one of
+        the latter.
 
         `count` is NCCL's (`operation.extent`).
         """
@@ -285,14 +290,14 @@ class Communicator(Collectives):
         )
 
     def choice(self, collective: Collective, count: int, dtype: Dtype) -> tuple[Algorithm, int, Protocol]:
-        """The algorithm that runs such an operation, how many channels it uses, and by which protocol.
+        """The algorithm, number of channels and protocol that such an operation runs with.
 
         Raises:
-            UsageError: no collective or type that it chooses for (an alltoallv goes by pairs), or no count.
+            UsageError: the collective, type or count is invalid (an alltoallv always uses pairs).
         """
         if collective not in NUMBERS or dtype not in tuple(Dtype) or not _is_number(count, 62):
             raise UsageError(
-                f"choice: {collective!r:.40}, {count!r:.40}, {dtype!r:.40}: no collective, count and Dtype"
+                f"choice: {collective!r:.40}, {count!r:.40}, {dtype!r:.40}: expected a collective, a count and a Dtype"
             )
         if self.size == 1:
             return ALGORITHMS[0], 1, Protocol.SIMPLE
@@ -302,7 +307,7 @@ class Communicator(Collectives):
     def run_zero_copy(
         self, collective: Collective, windows_from: int, cross_memory_from: int, cross_memory_below: int
     ) -> None:
-        """Say of how many bytes a collective is run on the arrays themselves (zero_copy.py); all ranks the same.
+        """Set from how many bytes a collective runs on the arrays themselves (zero_copy.py); all ranks the same.
 
         A communicator of several hosts, or of one rank, never does.
         """
@@ -310,13 +315,15 @@ class Communicator(Collectives):
 
     @property
     def window_bytes(self) -> tuple[int, int]:
-        """How many bytes of this rank lie in windows (`empty`), and how many of them in huge pages."""
-        windows = self._board and self._board.windows
-        return (windows.bytes, windows.bytes_in_huge_pages) if windows else (0, 0)
+        """How many bytes of this rank are registered memory (`empty`), and how many of them are in huge pages."""
+        memory = self._segment and self._segment.registered_memory
+        return (memory.bytes, memory.bytes_in_huge_pages) if memory else (0, 0)
 
     @property
     def ran_zero_copy(self) -> bool:
-        """Whether the last operation ran on the arrays themselves instead of as `choice` says: they lay well for it."""
+        """Whether the last operation ran on the arrays themselves instead of as `choice` says, because they allowed
+        it.
+        """
         operations = self._native.operations
         return bool(operations) and operations[-1].algorithm == RUN_BY.index(Algorithm.ZERO_COPY)
 
@@ -327,13 +334,15 @@ class Communicator(Collectives):
 
     @property
     def bytes_shown(self) -> int | None:
-        """How many bytes this rank has shown those that share memory with it; None where it has no board for that."""
+        """How many bytes this rank has put into its shared segment for the ranks of its host; None if it has no
+        segment.
+        """
         return self._connections.bytes_shown
 
     def close(self) -> None:
-        """Finish what is under way, send what the others still have to get, and end, with all that were split off.
+        """Finish pending operations, send what the others still have to receive, and end, with all that were split off.
 
-        Harmless when called twice.
+        May be called twice.
         """
         if self._closed or self._job.is_copy:
             return
@@ -345,18 +354,18 @@ class Communicator(Collectives):
         if self._queue:
             self._queue.close()
         self._connections.close()
-        if self._board:
-            self._board.windows.close()
+        if self._segment:
+            self._segment.registered_memory.close()
         self._job.dismiss(self._watch)
         self._group.leave()
 
     def arm_fault(self) -> None:
-        """Let an injected fault come: messages count from here on."""
+        """Arm an injected fault: messages are counted from here on."""
         for sender in self._faulty():
             sender.arm()
 
     def fault_fired(self) -> bool:
-        """Whether an injected fault has come on this rank."""
+        """Whether an injected fault has occurred on this rank."""
         return any(sender.fired for sender in self._faulty())
 
     def _faulty(self) -> list[FaultySender]:
@@ -390,7 +399,7 @@ class Communicator(Collectives):
         counts = [list(send_counts), list(recv_counts)]
         for count in (*counts[0], *counts[1]):
             if not _is_number(count, 63):
-                raise UsageError(f"alltoallv: count {count!r:.40}: counts of elements are whole numbers")
+                raise UsageError(f"alltoallv: count {count!r:.40}: expected whole numbers of elements")
         call = self._native.prepare_all_to_all_v(source, counts[0], destination, counts[1])
         return self._start(call, destination, async_op)
 
@@ -418,14 +427,14 @@ class Communicator(Collectives):
     def _check_open(self) -> None:
         if self._closed:
             raise UsageError("this group is closed")
-        if self._job.is_copy:  # nor may it wait for a thread that only its parent has
+        if self._job.is_copy:  # a forked copy must not wait for a thread that only its parent has
             self._ending.check()
 
     def _wait_for_queue(self) -> None:
-        """Let what was begun before come first."""
+        """Wait for operations that were started before."""
         self._check_open()
         if self._collected is not None:
-            raise UsageError("this cannot be part of a group of operations: call it before or after")
+            raise UsageError("this call cannot be part of a group of operations: call it before or after the group")
         if self._queue:
             self._queue.drain()
 
@@ -454,22 +463,22 @@ class Communicator(Collectives):
         tree_channels = self._ending.connecting(lambda: made.trees(trees, len(rings))) if trees else []
         hosts = sharing_memory(self.peers)
         rails, after_trees = Rails(hosts, rings, nets), self.rings + self.trees  # first the pairs' channel
-        cube = across = board = None
+        cube = across = segment = None
         if uses(choices, Algorithm.RECURSIVE_DOUBLING) or uses(choices, Algorithm.RECURSIVE_HALVING):
             cube = self._ending.connecting(lambda: made.cube(hosts, after_trees + 1, rails))
         if uses(choices, Algorithm.HIERARCHICAL):
             across = self._ending.connecting(lambda: made.across(hosts, after_trees + 2, rails))
-        if self.size > 1 and (has_boards([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
+        if self.size > 1 and (has_segments([len(ranks) for ranks in hosts]) or uses(choices, Algorithm.HIERARCHICAL)):
             here = next(ranks for ranks in hosts if self.rank in ranks)
-            board = self._ending.connecting(lambda: made.board(here))
-            self._board = board if len(hosts) == 1 else None  # windows are of all ranks
+            segment = self._ending.connecting(lambda: made.shared_segment(here))
+            self._segment = segment if len(hosts) == 1 else None  # all ranks map registered memory
         return native.Communicator(
             self.rank,
             self.size,
             made.doorbell,
             channels,
             tree_channels,
-            board,
+            segment,
             hosts if len(hosts) > 1 else [],
             cube,
             across,
@@ -480,13 +489,13 @@ class Communicator(Collectives):
 
 
 def _check_numbers(op: object, root: object) -> None:
-    """UsageError where it is these that the native engine does not take."""
+    """Raise UsageError if the native engine rejected these arguments."""
     if not _is_number(op, 31) or not _is_number(root, 31):
-        raise UsageError(f"op {op!r:.40}, root {root!r:.40}: a Redop, and a rank's number") from None
+        raise UsageError(f"op {op!r:.40}, root {root!r:.40}: expected a Redop and a rank's number") from None
 
 
 def _is_number(value: object, bits: int) -> bool:
-    """Whether it is a whole number of so many bits beside the sign."""
+    """Whether it is a whole number of at most this many bits beside the sign."""
     try:
         return -(1 << bits) <= operator.index(value) < 1 << bits  # type: ignore[arg-type]
     except TypeError:

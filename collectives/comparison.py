@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two results of one collective, row by row: how fast each size is now, next to what it was.
+"""Two results of one collective, row by row: the speed of each size now and before.
 
-Rows are the same when bytes, type, operator and root are; of several (-N) the median counts.
+Rows are the same when bytes, type, operator and root are; of several (-N) the median is used.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from railgauge.collectives.repeated import WAYS, RowName, by_name, median_busbw,
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Compared:
-    """One row, one way (out_of_place or in_place), before and after: microseconds by the clock, and GB/s."""
+    """One row, out_of_place or in_place, before and after: microseconds by the clock, and GB/s."""
 
     name: RowName
     way: str
@@ -26,13 +26,13 @@ class Compared:
 
     @property
     def speed(self) -> float:
-        """Over what it was: 0.5 takes twice the time. 1 where no time was measured."""
+        """Speed after over speed before: 0.5 takes twice the time. 1 where no time was measured."""
         return self.before_us / self.after_us if self.after_us > 0 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """What two results say of the same rows, and the rows that one of them lacks."""
+    """Two results compared by row, and the rows that one of them lacks."""
 
     rows: list[Compared]
     only_before: list[RowName]
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def worse(self) -> list[Compared]:
-        """What is too slow now."""
+        """The rows that are too slow now."""
         return [row for row in self.rows if row.worse]
 
 

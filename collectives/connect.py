@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communicator of all ranks of a job, over what was planned for them."""
+"""The communicator of all ranks of a job, over its plan."""
 
 from collections.abc import Sequence
 
@@ -19,8 +19,7 @@ from railgauge.transports.peer import Peer
 def connect(
     bootstrap: Bootstrap, peers: Sequence[Peer], plan: Plan, network: Network, log: NcclLog, fault: Fault | None = None
 ) -> Communicator:
-    """Connect all ranks over the plan and its network, and log how; they choose algorithms by the times that rank 0 has
-    on file.
+    """Connect all ranks over the plan and its network, and log how; they choose algorithms by rank 0's tuning file.
 
     Errors are those of Communicator.
     """
@@ -54,8 +53,8 @@ def connect_gpus(
     """Connect the GPUs of all ranks over the plan and its network, and log how; `device` is this rank's, by CUDA's
     number.
 
-    `in_channels`: all goes over the plan's rings that can. Where they are to be `tuned` they choose by the times that
-    rank 0 has on file. Errors are those of GpuCommunicator and `measured_for`.
+    `in_channels`: everything that can uses the plan's rings. If `tuned`, they choose by rank 0's tuning file. Errors
+    are those of GpuCommunicator and `measured_for`.
     """
     comm = GpuCommunicator(bootstrap, peers, plan, network, device, in_channels=in_channels)
     if tuned:

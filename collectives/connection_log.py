@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines in which NCCL says how each channel goes, as its users and their parsers know them; those on the network
-itself are network.py's.
+"""NCCL's log lines on the transport of each channel, as its users and their parsers know them; those on the network
+itself are in network.py.
 """
 
 import os
@@ -32,7 +32,7 @@ def log_connections(comm: Communicator, log: NcclLog) -> None:
 
 
 def log_gpu_connections(comm: GpuCommunicator, log: NcclLog) -> None:
-    """Log how this rank's GPU reaches those of the other ranks; each way carries all channels."""
+    """Log how this rank's GPU reaches those of the other ranks; each path carries all channels."""
     own = comm.peers[comm.rank]
     for end in comm.ends:
         peer = comm.peers[end.peer]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's connections as the native engine takes them: rings, trees, hypercubes, a board among ranks that share
-memory, and pairs once something goes from one rank to another.
+"""One rank's connections as the native engine takes them: rings, trees, hypercubes, a segment that ranks of a host
+share, and pairs on first use.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from railgauge._native import collectives as native
-from railgauge._native.transports import Board, Doorbell, Receiver, Sender
+from railgauge._native.transports import Doorbell, Receiver, Sender, SharedSegment
 from railgauge.collectives.cost.calibration import HOST_PLACE_BYTES
 from railgauge.collectives.flight_recorder import standing
 from railgauge.collectives.plan import Tree
@@ -22,9 +22,9 @@ from railgauge.transports.wire import Nets, Wire, ring_wires, tree_wires, unplan
 
 
 class Connections:
-    """What this rank is connected with in a group. Made by all its ranks together.
+    """This rank's connections in a group. Made by all its ranks together.
 
-    Rings, trees and `peers` count ranks in the group; wires, and what the native engine tells, in the job.
+    Rings, trees and `peers` count ranks in the group; wires, and what the native engine reports, in the job.
     """
 
     def __init__(self, group: Group, peers: Sequence[Peer], network: Network, fault: Fault | None) -> None:
@@ -40,8 +40,8 @@ class Connections:
         self._receivers: dict[tuple[int, int, int], Receiver] = {}
         """By the name of the wire."""
         self.engine: native.Communicator | None = None
-        """What uses them, once it is made."""
-        self._board: Board | None = None
+        """The native communicator that uses them, once it is made."""
+        self._segment: SharedSegment | None = None
 
     def rings(self, rings: Sequence[list[int]], nets: Sequence[list[Nets]]) -> list[native.RingChannel]:
         """Connect rings, ranks in ring order; they are the first channels. Errors are those of `Connector.connect`."""
@@ -64,33 +64,35 @@ class Connections:
         return self.joined(channel, steps)
 
     def joined(self, channel: int, steps: Iterable[tuple[int, int, Nets]]) -> list[native.Pair]:
-        """Connect ranks from one to another, and how; by rank this one's pair with it, empty where it has none."""
+        """Connect pairs of ranks over the given routes; by rank this one's pair with it, empty where it has none."""
         self._connect([wire(channel, source, target, nets) for source, target, nets in steps])
         ranks = range(len(self._peers))
         return [native.Pair(self._sender(channel, peer), self._receiver(channel, peer)) for peer in ranks]
 
-    def board(self, sharing: Sequence[int]) -> Board:
-        """Open the boards of the ranks that share memory with this one, itself among them."""
-        self._board = self._connector.board(HOST_PLACE_BYTES, sharing)
-        return self._board
+    def shared_segment(self, sharing: Sequence[int]) -> SharedSegment:
+        """Open the shared segments of the ranks that share memory with this one, including its own."""
+        self._segment = self._connector.shared_segment(HOST_PLACE_BYTES, sharing)
+        return self._segment
 
     @property
     def bytes_shown(self) -> int | None:
-        """How many bytes this rank has shown on its board; None without one."""
-        return None if self._board is None else self._board.bytes
+        """How many bytes this rank has put into its shared segment; None without one."""
+        return None if self._segment is None else self._segment.bytes
 
     def cube(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
         """Connect all ranks as a hypercube, host by host."""
         return self._cubes([[rank for ranks in hosts for rank in ranks]], channel, rails)
 
     def across(self, hosts: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
-        """Connect the ranks of equal position on their hosts as a hypercube each; None at one whose position not all
+        """Connect the ranks of equal position on their hosts as a hypercube each; None at a rank whose position not all
         hosts have.
         """
         return self._cubes([list(ranks) for ranks in zip(*hosts, strict=False)], channel, rails)
 
     def register(self, address: int, size: int) -> bool:
-        """Whether RDMA devices send from that memory from now on. Errors are those of `Connector.register`."""
+        """Register memory with RDMA devices; returns whether they send from it from now on. Errors are those of
+        `Connector.register`.
+        """
         return self._connector.register(address, size)
 
     def deregister(self, address: int, size: int) -> None:
@@ -98,7 +100,7 @@ class Connections:
         self._connector.deregister(address, size)
 
     def standing(self) -> Standing:
-        """Where this rank stands here, by its number in the job; for any thread."""
+        """This rank's state here, by its number in the job; for any thread."""
         if self.engine is None:
             return Standing(self._group.name, list(self._members), [], BlockedOn())
         return standing(self.engine, self._group)
@@ -109,11 +111,11 @@ class Connections:
         self._connector.abort()
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; harmless when called twice."""
+        """Send what the others still have to receive, and end; may be called twice."""
         self._connector.close()
 
     def _cubes(self, cubes: Sequence[list[int]], channel: int, rails: Rails) -> native.Cube | None:
-        """Connect hypercubes, which have no rank in common; that of this rank, None where it is in none."""
+        """Connect hypercubes, which have no rank in common; returns this rank's, None where it is in none."""
         wires = [
             wire(channel, order[at], order[peer], rails.step(order[at], order[peer]))
             for order in cubes
@@ -164,5 +166,5 @@ class Connections:
 
 
 def ring_steps(peers: Sequence[Peer]) -> list[Nets]:
-    """How each step of a ring goes that no plan knows, ranks in ring order."""
+    """The route of each step of a ring that is not in a plan, ranks in ring order."""
     return [unplanned_step(a, b) for a, b in zip(peers, [*peers[1:], peers[0]], strict=True)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters as proof: what passed the links of all hosts while ranks moved data, beside what they sent over each.
+"""Counters as proof: the link traffic of all hosts while ranks moved data, beside what they sent over each link.
 
-The first rank of each network namespace reads its counters; planned is what the connections themselves have moved.
+The first rank of each network namespace reads its counters; "planned" is what the connections themselves have moved.
 """
 
 import os
@@ -25,17 +25,17 @@ from railgauge.transports.select import sharing_memory
 from railgauge.transports.wire import Wire
 
 SETTLED_S = 2.5
-"""Drivers that ask their device for its counters do so every second or two (bnxt_en, tg3, mlx5 representors)."""
+"""Drivers that read their device's counters do so every second or two (bnxt_en, tg3, mlx5 representors)."""
 AGAIN_S = 0.25
 READ_WITHIN_S = 2 * TIMEOUT_S + SETTLED_S
-"""The others wait so much longer for those that read."""
+"""How much longer the others wait for those that read, in seconds."""
 
 
 class Counters:
-    """The counters of all hosts as they stand now, before ranks move data. All ranks of a group make it together."""
+    """The counters of all hosts before ranks move data. All ranks of a group make it together."""
 
     def __init__(self, group: Group, peers: Sequence[Peer], network: Network = SOCKETS) -> None:
-        """Read them; nobody goes on before all are read."""
+        """Read them; no rank continues before all are read."""
         self._group = group
         self._ports = {one.number: [f"{port.device}:{port.number}" for port in one.ports] for one in network.devices}
         self._host = peers[group.rank].host
@@ -47,12 +47,12 @@ class Counters:
         self._before = _read() if self._reads else ()
         group.all_gather_bytes(b"", group.job.timeout_s + READ_WITHIN_S)
 
-    def passages(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
+    def link_traffic(self, ends: Mapping[Wire, End], shown: int = 0) -> list[Passage]:
         """Read them again, once all ranks have moved their data, and compare; all ranks call it together.
 
         Args:
-            ends: this rank's connections, over which nothing had gone when the counters were first read.
-            shown: how many bytes it has shown on its board.
+            ends: this rank's connections, which had moved nothing when the counters were first read.
+            shown: how many bytes it has put into its shared segment.
 
         Returns:
             Those of all hosts, in the order of their first ranks; the same on all ranks.
@@ -75,7 +75,7 @@ class Counters:
         return [Passage.received(one) for each in everybody for one in each]
 
     def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, Way]]:
-        """What this rank has moved over each link; what two ranks share memory for counts at the sender."""
+        """What this rank has moved over each link; traffic through shared memory counts at the sender."""
         planned: Counter[tuple[str, Way]] = Counter()
         for wire, end in ends.items():
             way = Way.SENT if wire.source == self._group.world_rank else Way.RECEIVED
@@ -87,11 +87,11 @@ class Counters:
         return planned
 
     def _links(self, device: int) -> list[str]:
-        """The ports of a NIC of NET/IB, which share what goes by it; the interface of NET/Socket."""
+        """The ports of a NIC of NET/IB, which share its traffic; the interface of NET/Socket."""
         return self._ports.get(device) or [self._interfaces[device]]
 
     def _settled(self, planned: Planned) -> list[Passage]:
-        """Compare, and where something is missing once more until counters that come late have come."""
+        """Compare, and where something is missing repeat until delayed counters are up to date."""
         deadline = time.monotonic() + SETTLED_S
         while True:
             found = account(planned, self._before, _read(), self._host)

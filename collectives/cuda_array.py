@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in the memory of a GPU: those of PyTorch, CuPy, Numba, JAX and whatever else says where its data lies."""
+"""Arrays in the memory of a GPU: those of PyTorch, CuPy, Numba, JAX and any other library with CUDA's array
+interface.
+"""
 
 import sys
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ BY_TYPESTR = {
 }
 """Type strings of NumPy's array interface, without their byte order."""
 BY_NAME = {"bfloat16": Dtype.BFLOAT16, "float8_e4m3fn": Dtype.F8E4M3, "float8_e5m2": Dtype.F8E5M2}
-"""Types that the interface has no string for, as PyTorch and ml_dtypes call them."""
+"""Types for which the interface has no string, as PyTorch and ml_dtypes name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class CudaArray:
     dtype: Dtype
 
     def overlaps(self, other: "CudaArray") -> bool:
-        """Whether there is memory that both have."""
+        """Whether their memory overlaps."""
         ends = (one.pointer + one.count * one.dtype.bytes for one in (self, other))
         return max(self.pointer, other.pointer) < min(ends)
 
@@ -47,7 +49,7 @@ def cuda_array(array: Any) -> CudaArray:
     """Read where an array lies.
 
     Raises:
-        UsageError: not on a GPU, not contiguous, or of a type that no collective knows.
+        UsageError: not on a GPU, not contiguous, or of a type that no collective supports.
     """
     if not is_on_gpu(array):
         raise UsageError(f"{type(array).__name__}: not an array in the memory of a GPU")
@@ -56,7 +58,7 @@ def cuda_array(array: Any) -> CudaArray:
     told = array.__cuda_array_interface__
     dtype = BY_NAME.get(str(getattr(array, "dtype", ""))) or BY_TYPESTR.get(told["typestr"][1:])
     if dtype is None:
-        raise UsageError(f"an array of type {told['typestr']}: no collective knows it")
+        raise UsageError(f"an array of type {told['typestr']}: no collective supports it")
     count = 1
     for extent in told["shape"]:
         count *= extent
@@ -66,7 +68,7 @@ def cuda_array(array: Any) -> CudaArray:
 
 
 def current_stream(array: Any) -> int:
-    """The stream that an array's library uses on this thread, CUDA's handle; 0, the default stream, where none says."""
+    """The stream that an array's library uses on this thread, CUDA's handle; 0, the default stream, if unknown."""
     if getattr(array, "is_cuda", False) is True:
         return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
     if type(array).__module__.startswith("cupy"):
@@ -79,7 +81,7 @@ def _torch(tensor: Any) -> CudaArray:
     dtype = BY_NAME.get(name) or {"float16": Dtype.HALF, "float32": Dtype.FLOAT, "float64": Dtype.DOUBLE}.get(name)
     dtype = dtype if dtype is not None else BY_LABEL.get(name)
     if dtype is None:
-        raise UsageError(f"a tensor of {tensor.dtype}: no collective knows it")
+        raise UsageError(f"a tensor of {tensor.dtype}: no collective supports it")
     if not tensor.is_contiguous():
         raise UsageError("a tensor that is not contiguous: call .contiguous() first")
     return CudaArray(tensor.data_ptr(), tensor.numel(), dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a run's memory is: on the host, or on GPUs; and which GPU is whose."""
+"""Where a run's memory is, on the host or on GPUs, and which rank has which GPU."""
 
 import contextlib
 import os
@@ -33,17 +33,17 @@ class Gpu:
 def check_device(text: str) -> None:
     """Read --device; UsageError: there is no such device."""
     if text not in (AUTO, *Device):
-        raise UsageError(f"--device {text}: it is {AUTO}, cpu or cuda")
+        raise UsageError(f"--device {text}: expected {AUTO}, cpu or cuda")
 
 
 def why_no_gpu() -> str | None:
     """Why ranks cannot run on GPUs in this process; None when they can."""
-    from railgauge._native import collectives as native  # a launching process does without
+    from railgauge._native import collectives as native  # a launching process does not need it
 
     if not native.has_gpu_kernels():
-        return "this build has no GPU kernels: it was made without nvcc"
+        return "this build has no GPU kernels: it was built without nvcc"
     try:
-        return None if native.gpu_count() else "no GPU that CUDA may use here (CUDA_VISIBLE_DEVICES?)"
+        return None if native.gpu_count() else "CUDA finds no GPU here (CUDA_VISIBLE_DEVICES?)"
     except Error as error:
         return str(error)
 
@@ -52,27 +52,27 @@ def resolve(text: str) -> Device:
     """The device that --device means in this process.
 
     Raises:
-        UnavailableError: GPUs were asked for, and there is none to run on.
+        UnavailableError: GPUs were requested, and none can be used.
     """
     if text == Device.CPU:
         return Device.CPU
     why = why_no_gpu()
     if why and text == Device.CUDA:
-        raise UnavailableError(f"--device cuda: {why}; --device cpu runs host ranks, by our own engine")
+        raise UnavailableError(f"--device cuda: {why}; --device cpu runs host ranks with our own engine")
     return Device.CPU if why else Device.CUDA
 
 
 def check_on_gpus(job: Job) -> None:
-    """UsageError where a run was asked for what is of host memory alone."""
+    """Raise UsageError if an option that is for host memory only was given."""
     of_the_host = {"--fault": job.fault, "--counters": job.counters, "--record": job.record}
     if asked := [flag for flag, value in of_the_host.items() if value]:
         raise UsageError(f"{asked[0]} is for ranks in host memory: add --device cpu")
     if job.blocking and job.replays:
-        raise UsageError("-z and -G: the host cannot wait for operations within a CUDA graph; use one of them")
+        raise UsageError("-z and -G exclude each other: the host cannot wait for operations within a CUDA graph")
 
 
 def leave_hung_gpu(status: int) -> None:
-    """End this process with a status where a GPU was not done in time: an ordinary end could wait for that GPU."""
+    """Exit with a status when a GPU did not finish in time: an ordinary exit could wait for that GPU."""
     from railgauge._native import collectives as native
 
     if native.a_gpu_hangs():
@@ -83,8 +83,8 @@ def leave_hung_gpu(status: int) -> None:
 
 
 def gpu_of(local_rank: int, ranks_of_process: int) -> Gpu:
-    """The GPU of a rank: the one of its number on this host, or, where a launcher shows each process its own GPUs
-    alone, of its number in this process.
+    """The GPU of a rank: by its local rank on this host, or, where a launcher shows each process only its own GPUs, by
+    its number in this process.
 
     Raises:
         UnavailableError: this host has fewer GPUs.
@@ -95,8 +95,8 @@ def gpu_of(local_rank: int, ranks_of_process: int) -> Gpu:
     device = local_rank % ranks_of_process if count == ranks_of_process else local_rank
     if device >= count:
         raise UnavailableError(
-            f"local rank {local_rank} has no GPU: {count} here, and each rank needs its own; "
-            f"start fewer, or --device cpu"
+            f"local rank {local_rank} has no GPU: this host has {count}, and each rank needs its own; "
+            f"start fewer ranks, or use --device cpu"
         )
     return gpu_numbered(device)
 

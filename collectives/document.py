@@ -38,7 +38,7 @@ class Connection:
     to_rank: int
     via: str
     planned: str | None
-    """None of NCCL's, which plans by itself, and tells no bytes."""
+    """None for NCCL's connections: NCCL plans by itself, and reports no bytes."""
     bytes_sent: int | None
     bytes_received: int | None
 
@@ -56,25 +56,25 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Board:
-    """What a rank has shown to those that share memory with it, which is no connection to one of them."""
+class SharedSegment:
+    """What a rank has put into its shared segment, which is not a connection to a single rank."""
 
     rank: int
     via: str
     bytes_shown: int
 
 
-def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[Board, ...]:
-    """Gather what all ranks have shown; of those that have a board."""
+def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[SharedSegment, ...]:
+    """Gather the bytes of all ranks' shared segments; of those that have one."""
     shown = enumerate(bootstrap.all_gather(comm.bytes_shown))
-    return tuple(Board(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
+    return tuple(SharedSegment(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
 def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Connection]:
-    """Gather how all ranks' GPUs reach each other, and what both ends count; all channels of two ranks go one way.
+    """Gather how all ranks' GPUs reach each other, and what both ends count; all channels of two ranks use one path.
 
     Raises:
-        RunError: the two ends disagree on what went.
+        RunError: the two ends disagree on the bytes moved.
     """
     mine = [(end.peer, end.via, end.sent, end.received) for end in comm.ends]
     told = bootstrap.all_gather(mine)
@@ -98,7 +98,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
     """Gather all ranks' connections, by channel and sender, beside what was planned for them.
 
     Raises:
-        RunError: the two ends of a connection disagree on what went over it.
+        RunError: the two ends of a connection disagree on the bytes moved.
     """
     mine = [
         (wire.channel, wire.source, wire.target, wire.planned, end.via, end.bytes) for wire, end in comm.ends.items()
@@ -152,20 +152,20 @@ class RunDocument:
     command: list[str]
     planned_gb_per_s: float | None = None
     """What all planned channels carry together; None before there was a plan."""
-    boards: tuple[Board, ...] = ()
+    boards: tuple[SharedSegment, ...] = ()
     why_not_ib: str | None = None
-    """Why hosts did not go over NET/IB; None where they did, and of one host."""
+    """Why hosts did not use NET/IB; None if they did, or with one host."""
     timed: tuple[Timed, ...] = ()
     """What --tune measured; `measured` in the document, which is not read back."""
-    passages: list[Passage] | None = None
-    """What passed the links of all hosts; None where it was not asked for. `counters` in the document, likewise."""
+    link_traffic: list[Passage] | None = None
+    """The link traffic of all hosts; None where it was not requested. `counters` in the document, likewise."""
     engine: str = Engine.RAILGAUGE
     of_nccl: NcclFacts | None = None
-    """What NCCL told of itself, where it was the engine; `nccl` in the document, likewise."""
+    """What NCCL reported about itself, where it was the engine; `nccl` in the document, likewise."""
 
     @classmethod
     def failed(cls, collective: str, ranks: int, error: str, engine: Engine = Engine.RAILGAUGE) -> "RunDocument":
-        """The document of a run that has nothing else to tell."""
+        """The document of a run, from the parts that every run has."""
         return cls(
             collective=collective,
             ranks=ranks,
@@ -206,10 +206,10 @@ class RunDocument:
         }
         if self.why_not_ib:
             document["why_not_ib"] = self.why_not_ib
-        if self.passages is not None:
+        if self.link_traffic is not None:
             document["counters"] = {
-                "links": [passage.to_json() for passage in self.passages],
-                "findings": [record(finding) for finding in findings(self.passages)],
+                "links": [each.to_json() for each in self.link_traffic],
+                "findings": [record(finding) for finding in findings(self.link_traffic)],
             }
         if self.of_nccl:
             document["nccl"] = self.of_nccl.to_json()

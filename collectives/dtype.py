@@ -84,7 +84,7 @@ def parse_dtypes(text: str) -> list[Dtype]:
             return [dtype]
     if text in OTHER_NAMES:
         return [OTHER_NAMES[text]]
-    raise UsageError(f"-d {text}: no such type; there are {', '.join(d.label for d in Dtype)} and all")
+    raise UsageError(f"-d {text}: unknown type; types are {', '.join(d.label for d in Dtype)} and all")
 
 
 def parse_redops(text: str) -> list[Redop]:
@@ -98,4 +98,4 @@ def parse_redops(text: str) -> list[Redop]:
     for op in Redop:
         if text == op.label:
             return [op]
-    raise UsageError(f"-o {text}: no such operator; there are {', '.join(o.label for o in Redop)} and all")
+    raise UsageError(f"-o {text}: unknown operator; operators are {', '.join(o.label for o in Redop)} and all")

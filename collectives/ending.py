@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a communicator ends when connecting or an operation fails: all ranks are told, and raise what ended the run."""
+"""How a communicator ends when connecting or an operation fails: it is reported to all ranks, which raise what ended
+the run.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,7 +22,7 @@ T = TypeVar("T")
 
 
 def running(job: Bootstrap, operation: Callable[[], T]) -> T:
-    """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+    """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
     if failure := job.failure:
         raise failure.with_traceback(None)
     try:
@@ -40,12 +42,12 @@ class Ending:
         self._failure: RunError | None = None
 
     def check(self) -> None:
-        """Raise what ended the run, where something did."""
+        """Raise what ended the run, if it has ended."""
         if failure := self._failure or self._job.failure:
-            raise failure.with_traceback(None)  # which else grows with every call
+            raise failure.with_traceback(None)  # the traceback would grow with every call
 
     def connecting(self, connect: Callable[[], T]) -> T:
-        """What `connect` makes; when it fails all ranks are told, and the first error of all is raised."""
+        """The result of `connect`; a failure is reported to all ranks, and the first error of all is raised."""
         try:
             return connect()
         except RunError as error:
@@ -53,7 +55,7 @@ class Ending:
             raise self._job.wait_for_failure(error) from None
 
     def running(self, operation: Callable[[], T]) -> T:
-        """Run an operation; when it fails all ranks are told, and what ended the run is raised."""
+        """Run an operation; a failure is reported to all ranks, and what ended the run is raised."""
         try:
             return operation()
         except BaseException as error:
@@ -61,8 +63,8 @@ class Ending:
             raise
 
     def end(self, error: BaseException) -> None:
-        """An operation ended by `error`: tell all ranks, and raise what ended the run, where that is another error. A
-        device that fails amid an operation fails the run.
+        """An operation ended by `error`: report it to all ranks, and raise what ended the run, if that is another
+        error. A device that fails during an operation fails the run.
 
         A signal's handler, such as that of Ctrl-C, may raise anything; the others matter only where the operation had
         begun.
@@ -77,7 +79,7 @@ class Ending:
             self._job.fail(str(self._failure))
 
     def _told(self, error: RunError) -> RunError:
-        """Tell all ranks of an operation that failed; what ended the run."""
+        """Report a failed operation to all ranks; returns what ended the run."""
         self._failure = error
         if isinstance(error, AbortedError):
             pass

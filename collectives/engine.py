@@ -20,5 +20,5 @@ def parse_engine(text: str) -> Engine:
         UsageError: there is no such engine.
     """
     if text not in tuple(Engine):
-        raise UsageError(f"--engine {text}: it is {' or '.join(Engine)}")
+        raise UsageError(f"--engine {text}: expected {' or '.join(Engine)}")
     return Engine(text)

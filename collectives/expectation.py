@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each collective has to leave in a rank's destination, as pieces of the ranks' inputs.
+"""The expected contents of a rank's destination after each collective, as pieces of the ranks' inputs.
 
 Counts are NCCL's (`operation.extent`).
 """
@@ -11,20 +11,20 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Elements `offset` to `offset + count` of a destination, and where they come from."""
+    """Elements `offset` to `offset + count` of a destination, and their origin."""
 
     offset: int
     count: int
     rank: int | None
     """Copied from this rank's input; None: reduced over the inputs of all."""
     index: int
-    """Of the first of them in the input."""
+    """Index of the first of them in the input."""
 
 
 def expected(collective: Collective, *, rank: int, ranks: int, count: int, root: int = 0) -> list[Piece]:
-    """Say what `rank`'s destination has to hold; nothing where the collective does not write it.
+    """The expected contents of `rank`'s destination; nothing if the collective does not write it.
 
-    sendrecv is that of nccl-tests: each rank sends to the next and receives from the one before.
+    sendrecv is nccl-tests': each rank sends to the next and receives from the previous one.
     """
     everybody = [Piece(offset=r * count, count=count, rank=r, index=0) for r in range(ranks)]
     match collective:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the native engine has recorded of a rank, in words."""
+"""What the native engine has recorded of a rank, as standings."""
 
 from railgauge._native import collectives as native
 from railgauge.collectives.dtype import Dtype, Redop
@@ -11,11 +11,11 @@ from railgauge.transports.standing import BlockedOn, Operation, Standing
 COLLECTIVES = (*NUMBERS, "alltoallv", "barrier")
 """In the order of the native engine's numbers (collectives/native/operation.h)."""
 COPY = "copy"
-"""How an operation of a rank that is alone is run."""
+"""How an operation of a single rank is run."""
 
 
 def standing(engine: native.Communicator, group: Group) -> Standing:
-    """Where a rank stands in a communicator; for any thread."""
+    """A rank's state in a communicator; for any thread."""
     on = engine.blocked_on
     blocked_on = BlockedOn(on.rank, on.frees_slot, on.channel, on.step)
     return Standing(group.name, list(group.members), [_operation(each) for each in engine.operations], blocked_on)

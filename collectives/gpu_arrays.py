@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two arrays that a rank's runs are tried on, in the memory of its GPU, which fills and checks them itself."""
+"""A rank's two arrays for measured operations, in the memory of its GPU, which fills and checks them itself."""
 
 import functools
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from railgauge.collectives.operation import extent
 from railgauge.collectives.verification import Verdict, verify
 
 PATIENCE_S = 60.0
-"""That a GPU fills or checks an array in: it takes milliseconds."""
+"""Time limit for a GPU to fill or check an array, which takes milliseconds."""
 
 
 class GpuArrays:
@@ -27,8 +27,8 @@ class GpuArrays:
         allocate: Callable[[int], native.GpuMemory] | None = None,
         timeout_s: float = PATIENCE_S,
     ) -> None:
-        """`device` by CUDA's number in this process; `allocate` takes its memory, where that is of a kind of its own.
-        All else raises WaitTimeoutError where the GPU is not done within `timeout_s`.
+        """`device` by CUDA's number in this process; `allocate` takes its memory, where that is of a special kind.
+        All methods raise WaitTimeoutError if the GPU does not finish within `timeout_s`.
 
         Raises:
             UnavailableError: no such GPU, too little memory there, or a build without GPU kernels.
@@ -39,7 +39,7 @@ class GpuArrays:
         self._patterns = native.GpuPatterns(device, timeout_s)
 
     def pointers(self, case: Case, *, in_place: bool) -> tuple[int, int]:
-        """Where a case's source and destination begin."""
+        """The addresses of a case's source and destination."""
         source, destination = (
             self._arrays[which].pointer + element * case.dtype.bytes
             for which, element in case.lies(self._rank, self._ranks, in_place=in_place)
@@ -47,14 +47,14 @@ class GpuArrays:
         return source, destination
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
-        """Write this rank's input, and into the destination what must not look right."""
+        """Write this rank's input, and fill the destination with values that no result has."""
         self._arrays[True].set(POISON, case.bytes(self._ranks))
         source, _ = self.pointers(case, in_place=in_place)
         count = extent(case.collective, case.count, self._rank, self._ranks, case.root).source
         self._patterns.fill(pattern, self._rank, source, count)
 
     def verify(self, case: Case, pattern: native.Pattern, kind: PatternKind, *, in_place: bool) -> Verdict:
-        """Compare all that the destination has to hold."""
+        """Compare the whole destination with the expected result."""
         _, destination = self.pointers(case, in_place=in_place)
 
         def at(element: int) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def registered(comm: "GpuCommunicator", register: int) -> Callable[[int], native.GpuMemory] | None:
-    """What takes memory for a bench as nccl-tests' -R says: 0 plain, 1 registered, 2 symmetric."""
+    """The allocator for a bench as nccl-tests' -R asks: 0 plain, 1 registered, 2 symmetric."""
     return functools.partial(comm.registered_memory, symmetric=register == 2) if register else None
 
 
@@ -35,8 +35,9 @@ class GpuBench(Bench):
         blocking: bool = False,
         allocate: Callable[[int], native.GpuMemory] | None = None,
     ) -> None:
-        """With `replays`, timed operations are captured into a CUDA graph that is run so often; `blocking`: the host
-        waits for each of them, and its clock counts. `allocate` takes the memory where the communicator has its own.
+        """With `replays`, timed operations are captured into a CUDA graph that is run that many times; `blocking`: the
+        host waits for each of them, and its clock is used. `allocate` takes the memory if the communicator has its own
+        allocator.
         """
         super().__init__(comm.rank, comm.size)
         self._comm = comm

@@ -27,8 +27,8 @@ from railgauge.collectives.gpu_way import (
     Layout,
     Via,
     allowed_ways,
-    lanes_of,
     net_wires,
+    proxies_of,
     vias_of,
 )
 from railgauge.collectives.operation import IN_PLACE, NUMBERS, WHOLE, extent
@@ -48,25 +48,25 @@ from railgauge.transports.wire import Wire
 COLLECTIVES = tuple(NUMBERS)
 COUNTED_BY_DESTINATION = (Collective.REDUCE_SCATTER, Collective.BROADCAST, Collective.SCATTER)
 """Those whose count is how many elements each destination has, the others' that of each source."""
-NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # of a rank that gives or gets nothing
+NOWHERE = CudaArray(0, 0, None)  # type: ignore[arg-type]  # for a rank that sends or receives nothing
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class GpuEnd:
-    """A rank's way to another one: the transport as NCCL's log names it, and the bytes that went."""
+    """A rank's path to another one: the transport as NCCL's log names it, and the bytes moved."""
 
     peer: int
     via: str
     sent: int
     received: int
     arriving: str | None
-    """Likewise as the receiver names what comes over a network; None of others."""
+    """Likewise as the receiver names it, for a network; None for others."""
 
 
 class GpuWork:
-    """An operation that is on a stream, which may be gone before it is waited for."""
+    """An operation on a stream, which may have been destroyed before the operation is waited for."""
 
     def __init__(self, comm: "GpuCommunicator", mark: native.GpuMark | None, destination: Any) -> None:
         self._comm, self._mark, self._destination = comm, mark, destination
@@ -80,7 +80,7 @@ class GpuWork:
         """
         if self._mark is None:
             raise UsageError(
-                "wait: the operation was captured into a CUDA graph: wait for the stream that the graph is replayed on"
+                "wait: the operation was captured into a CUDA graph: wait for the stream on which the graph is replayed"
             )
         self._comm.wait(self._mark)
         return self._destination
@@ -90,9 +90,9 @@ class GpuCommunicator(Collectives):
     """One rank's end of a group, with one GPU. Made by all ranks together; not for two threads at once.
 
     Operations are put on the stream of the caller's library (`current_stream`), in the same order on all ranks, and
-    return at once: results are there when the stream has come so far. On whatever streams they are, each begins when
-    the one before has ended. They can be captured into CUDA graphs, whose replays are in that order too. A rank
-    that does not come within the timeout ends the kernels that wait for it; the next call, or `synchronize`, then
+    return at once: results are there when the stream has reached that point. Whatever their streams, each starts when
+    the previous one has ended. They can be captured into CUDA graphs, whose replays are in that order too. If a rank
+    does not take part within the timeout, the kernels that wait for it end; the next call, or `synchronize`, then
     raises PeerLostError. Results of an operation are the same bits on all ranks and from run to run: inputs are reduced
     in the order of the ranks, on rings in the ring's.
     """
@@ -110,10 +110,10 @@ class GpuCommunicator(Collectives):
     ) -> None:
         """Connect to all ranks of the group; `device` is CUDA's number of this rank's GPU in this process.
 
-        `in_channels`: all goes over the plan's rings that can, as where the user has given them.
+        `in_channels`: everything that can uses the plan's rings, as when the user has given them.
 
         Raises:
-            UnavailableError: on any rank, there is no GPU, no memory, or no way from GPU to GPU; all ranks raise it.
+            UnavailableError: on any rank, there is no GPU, no memory, or no path from GPU to GPU; all ranks raise it.
             RunError: a rank was lost meanwhile.
         """
         self.rank, self.size, self.device = group.rank, group.world_size, device
@@ -135,8 +135,8 @@ class GpuCommunicator(Collectives):
         )
         lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
         told = group.all_gather([self._engine.processors, lent])
-        boxes, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
-        self._together(lambda: self._engine.connect(boxes, processors))
+        buffers, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
+        self._together(lambda: self._engine.connect(buffers, processors))
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None
         self._leaving: dict[int, str] = {}
@@ -152,12 +152,14 @@ class GpuCommunicator(Collectives):
 
     @property
     def channels(self) -> int:
-        """How many channels of the plan rings run on."""
+        """On how many channels of the plan rings run."""
         return len(self.plan.rings)
 
     @property
     def ends(self) -> list[GpuEnd]:
-        """This rank's ways to the others, and what went over them; replays of a caller's CUDA graph do not show."""
+        """This rank's paths to the others, and the bytes moved over them; replays of a caller's CUDA graph are not
+        counted.
+        """
         return [
             GpuEnd(rank, NAMES.get(via) or self._leaving[rank], *traffic, self._arriving.get(rank))
             for rank, (via, traffic) in enumerate(zip(self.vias, self._engine.traffic, strict=True))
@@ -170,11 +172,13 @@ class GpuCommunicator(Collectives):
         return self._job.timeout_s
 
     def running(self, operation: Callable[[], T]) -> T:
-        """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+        """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
         return running(self._job, operation)
 
     def choose(self, collective: Collective, choices: Sequence[tuple[int, Launch]]) -> None:
-        """Run it so up to so many bytes (nccl-tests' count), by growing size; above, as without. All ranks alike."""
+        """Set the launch for sizes up to each limit (bytes as nccl-tests counts them, growing); above, the default. The
+        same on all ranks.
+        """
         part = 1 if collective in WHOLE else self.size
         self._engine.choose(NUMBERS[collective], [(size // part, *launch.numbers) for size, launch in choices])
 
@@ -189,9 +193,11 @@ class GpuCommunicator(Collectives):
         replays: int = 0,
         launch: Launch | None = None,
     ) -> float:
-        """Run a case on raw pointers `ahead` and then `times` times; the seconds one of the latter took on the GPU.
+        """Run a case on raw pointers `ahead` times untimed and then `times` times; the seconds of one of the latter on
+        the GPU.
 
-        With `replays` these are captured into a CUDA graph, which is run so often. `launch`: by that, whatever is due.
+        With `replays` these are captured into a CUDA graph, which is run that many times. `launch` overrides the
+        choice.
 
         Raises:
             RunError: a rank did not take part within the timeout. UsageError: it is too long for that launch.
@@ -206,7 +212,7 @@ class GpuCommunicator(Collectives):
         )
 
     def ran(self, case: Case, source: int = 0, destination: int = 0) -> Ran:
-        """How such an operation is run on raw pointers; without them, on arrays that are not registered."""
+        """How such an operation runs on raw pointers; without them, on arrays that are not registered."""
         way = self._way(case.collective, case.count, case.dtype)
         due = self._engine.way(NUMBERS[case.collective], case.count, int(case.dtype), source, destination)
         algorithm, protocol = WAYS[due if way == DUE else way]
@@ -215,7 +221,7 @@ class GpuCommunicator(Collectives):
         return Ran(algorithm, protocol, self.channels if in_channels else 1, predicted)
 
     def _predicted(self, case: Case, algorithm: Algorithm, protocol: Protocol) -> float:
-        """GB/s by the cost model; 0 where not all GPUs reach each other's memory, of which it knows nothing."""
+        """GB/s by the cost model; 0 if not all GPUs reach each other's memory, which the model does not cover."""
         if any(via not in (Via.NONE, Via.DIRECT, Via.IPC) for via in self.vias):
             return 0.0
         between = [rate for rate in self.plan.pair_gb_per_s[self.rank] if rate > 0]
@@ -223,22 +229,23 @@ class GpuCommunicator(Collectives):
         return predicted_busbw(where, case.collective, algorithm, protocol, case.bytes(self.size)) if between else 0.0
 
     def register(self, array: Any) -> Registered:
-        """Let the peers map an array, for operations on it; by all ranks together, of arrays that may differ in length.
+        """Let the peers map an array, for operations on it; called by all ranks together, with arrays that may differ
+        in length.
 
         Raises:
-            UnavailableError: on any rank, that memory cannot be mapped by others: what cudaMalloc gave can (of PyTorch
-                without expandable segments).
+            UnavailableError: on any rank, that memory cannot be mapped by others: only memory of cudaMalloc can
+                (PyTorch: without expandable segments).
             RunError: a rank was lost meanwhile.
         """
         told = cuda_array(array)
         return Registered(self._open(told.pointer, told.count * told.dtype.bytes), self._close)
 
     def allocate(self, shape: int | Sequence[int], dtype: Dtype) -> SymmetricArray:
-        """Take memory that all ranks map; by all ranks together, of one shape.
+        """Allocate memory that all ranks map; called by all ranks together, with one shape.
 
         Raises:
-            UnavailableError: on any rank, there is not so much left.
-            MismatchError: ranks take different sizes.
+            UnavailableError: on any rank, there is too little memory.
+            MismatchError: ranks ask for different sizes.
             RunError: a rank was lost meanwhile.
         """
         shape = (shape,) if isinstance(shape, int) else shape
@@ -250,7 +257,7 @@ class GpuCommunicator(Collectives):
         """Memory that stays registered until this rank's part ends; all ranks take the same sizes in one order.
 
         Raises:
-            UnavailableError: on any rank, there is not so much left. RunError: a rank was lost meanwhile.
+            UnavailableError: on any rank, there is too little memory. RunError: a rank was lost meanwhile.
         """
         memory = self._together(lambda: native.GpuMemory(self.device, size))
         self._open(memory.pointer, size, symmetric=symmetric)
@@ -259,10 +266,10 @@ class GpuCommunicator(Collectives):
     @property
     def maps_all(self) -> bool:
         """Whether all GPUs map each other's memory, so that registering it has an effect."""
-        return self._engine.has_windows
+        return self._engine.can_register
 
     def synchronize(self, stream: int = 0) -> None:
-        """Wait until all that is on a stream (CUDA's handle) is done, of this rank.
+        """Wait until this rank's operations on a stream (CUDA's handle) are done.
 
         Raises:
             RunError: a rank did not take part within the timeout.
@@ -270,7 +277,7 @@ class GpuCommunicator(Collectives):
         self.running(lambda: self._engine.synchronize(stream))
 
     def wait(self, mark: native.GpuMark) -> None:
-        """Wait until a mark of this rank's engine has come.
+        """Wait until a mark of this rank's engine is reached.
 
         Raises:
             RunError: a rank did not take part within the timeout.
@@ -281,16 +288,18 @@ class GpuCommunicator(Collectives):
         """Wait until every rank is here.
 
         Raises:
-            RunError: a rank was lost, or does not come within the timeout.
+            RunError: a rank was lost, or does not take part within the timeout.
         """
         self._group.barrier()
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; by all ranks together, after the last operation is done."""
+        """Send what the others still have to receive, and end; called by all ranks together, after the last
+        operation.
+        """
         if self._job.is_copy:
             return
         if self._connectors:
-            with contextlib.suppress(RunError):  # of a run that has failed
+            with contextlib.suppress(RunError):  # the run has failed
                 self._group.barrier()
         self._engine.stop()
         for connector in self._connectors:
@@ -304,22 +313,22 @@ class GpuCommunicator(Collectives):
         """Register memory of this rank; None where not all GPUs map each other's."""
         if not self.maps_all:
             return None
-        lent = self._together(lambda: [self._engine.lend_window(rank, pointer).hex() for rank in range(self.size)])
+        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer).hex() for rank in range(self.size)])
         told = self._group.all_gather([size, lent])
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} takes {bytes_} bytes, rank 0 {told[0][0]}")
+                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
         theirs = [bytes.fromhex(one[self.rank]) for _, one in told]
-        return self._together(lambda: self._engine.open_window(pointer, size, symmetric, theirs))
+        return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
 
-    def _close(self, window: int) -> None:
-        """Unregister memory; when this returns, nobody maps it any more."""
+    def _close(self, registration: int) -> None:
+        """Unregister memory; when this returns, no rank maps it any more."""
         self._group.barrier()
-        self._engine.close_window(window)
+        self._engine.close_memory(registration)
         self._group.barrier()
 
     def _way(self, collective: Collective, count: int, dtype: Dtype) -> int:
-        """The way that settings leave, by its number; DUE: the engine chooses."""
+        """The path that settings allow, by its number; DUE: the engine chooses."""
         if collective not in self._allowed:
             return DUE
         number = NUMBERS[collective]
@@ -327,7 +336,7 @@ class GpuCommunicator(Collectives):
         return next(allowed, DUE)
 
     def _together(self, make: Callable[[], T]) -> T:
-        """What `make` gives, once it went well on all ranks; else all raise, with whose error it was."""
+        """The result of `make`, once it succeeded on all ranks; else all raise, naming the rank that failed."""
         made: T | None = None
         error: Error | None = None
         try:
@@ -340,27 +349,27 @@ class GpuCommunicator(Collectives):
         return made  # type: ignore[return-value]
 
     def _carry(self, wires: Sequence[Wire], network: Network) -> None:
-        """Connect what goes between nodes, and have the boxes carried over it."""
+        """Connect the nodes, and start the proxy that moves the staging buffers between them."""
         if not wires:
             return
         doorbells: list[Doorbell] = []
-        lanes: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(lanes_of(self.peers, self.rank)))):
+        proxies: list[tuple[Connector, dict[Wire, End]]] = []
+        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank)))):
             doorbells.append(Doorbell())
             self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
-            lanes.append((self._connectors[-1], dict(ends)))
-        slots = self._slots = Slots(self._engine, self.device, self.rank, lanes, self.plan.direct[self.rank])
+            proxies.append((self._connectors[-1], dict(ends)))
+        slots = self._slots = Slots(self._engine, self.device, self.rank, proxies, self.plan.direct[self.rank])
         if network.name == NET_IB:
             self._together(slots.place)
             slots.show(self._group)
-        for lane, (_, made) in enumerate(lanes):
+        for proxy, (_, made) in enumerate(proxies):
             for rank in (rank for rank, via in enumerate(self.vias) if via is Via.NET):
                 to = [end for wire, end in made.items() if wire.target == rank and isinstance(end, Sender)]
                 arriving = [end for wire, end in made.items() if wire.source == rank and isinstance(end, Receiver)]
-                self._engine.carry(lane, rank, to, arriving, slots.flush(lane, rank, self.timeout_s))
+                self._engine.carry(proxy, rank, to, arriving, slots.flush(proxy, rank, self.timeout_s))
         self._engine.start(doorbells)
-        for wire in reversed(list(lanes[0][1])):
+        for wire in reversed(list(proxies[0][1])):
             incoming = wire.target == self.rank
             names = self._arriving if incoming else self._leaving
             assert wire.devices
@@ -368,7 +377,7 @@ class GpuCommunicator(Collectives):
             names[wire.source if incoming else wire.target] = name
 
     def _channels(self) -> list[tuple[list[int], list[int]]]:
-        """Of each channel the ring and a tree; channels without a tree have a chain to rank 0."""
+        """The ring and a tree of each channel; channels without a tree have a chain to rank 0."""
         rings, trees = self.plan.rings, self.plan.trees
         chain = [rank - 1 for rank in range(self.size)]
         return [(ring, trees[i].parents if i < len(trees) else chain) for i, ring in enumerate(rings)]
@@ -396,15 +405,17 @@ class GpuCommunicator(Collectives):
         return GpuWork(self, self._engine.mark(stream), destination) if async_op else destination
 
     def _check(self, what: Collective, source: CudaArray, destination: CudaArray, count: int, root: int) -> None:
-        """UsageError where arrays are not what the collective takes."""
+        """Raise UsageError if the arrays do not fit the collective."""
         if not 0 <= root < self.size:
-            raise UsageError(f"{what}: root {root}: there are ranks 0 to {self.size - 1}")
+            raise UsageError(f"{what}: root {root}: ranks are 0 to {self.size - 1}")
         needs = extent(what, count, self.rank, self.size, root)
         for which, array, wanted in (("source", source, needs.source), ("destination", destination, needs.destination)):
             if wanted and array.count != wanted:
                 raise UsageError(f"{what}: the {which} has {array.count} elements, and needs {wanted}")
         if needs.source and needs.destination and source.dtype is not destination.dtype:
-            raise UsageError(f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays are of one type")
+            raise UsageError(
+                f"{what}: {source.dtype.label} and {destination.dtype.label}: both arrays must have the same type"
+            )
         if not (needs.source and needs.destination and source.overlaps(destination)):
             return
         if what not in IN_PLACE:
@@ -418,14 +429,16 @@ class GpuCommunicator(Collectives):
     ) -> Any:
         from_, to = cuda_array(source), cuda_array(destination)
         if from_.dtype is not to.dtype:
-            raise UsageError(f"alltoallv: {from_.dtype.label} and {to.dtype.label}: both arrays are of one type")
+            raise UsageError(
+                f"alltoallv: {from_.dtype.label} and {to.dtype.label}: both arrays must have the same type"
+            )
         if from_.overlaps(to):
             raise UsageError("alltoallv: source and destination overlap")
         for which, array, counts in (("source", from_, send_counts), ("destination", to, recv_counts)):
             if len(counts) != self.size or min(counts) < 0 or sum(counts) != array.count:
                 raise UsageError(
-                    f"the {which} has {array.count} elements: it needs a count for each of {self.size} ranks, "
-                    f"from 0, that together are as many"
+                    f"the {which} has {array.count} elements: expected a count for each of {self.size} ranks, "
+                    f"from 0, with that sum"
                 )
         self.running(self._engine.check)
         stream = current_stream(source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node's topology says of the GPUs of its ranks: how they reach each other, and which cores are near."""
+"""What a node's topology says about the GPUs of its ranks: how they reach each other, and which cores are near."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ NVLINK = "NVL"
 @dataclass(frozen=True, slots=True)
 class GpuLinks:
     """By rank and rank of a node: whether NCCL uses P2P, and GB/s of the path; and whether all have NVLink. By rank the
-    NIC that NCCL takes for its GPU, and what the GPU may do with each NIC; none without NICs.
+    NIC that NCCL selects for its GPU, and how the GPU can use each NIC; none without NICs.
     """
 
     p2p: list[list[bool]]
@@ -34,7 +34,7 @@ class GpuLinks:
 
 
 def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
-    """The topology with those GPUs alone, as ranks in that order.
+    """The topology with those GPUs only, as ranks in that order.
 
     Raises:
         UnavailableError: one of them is not in it.
@@ -43,14 +43,14 @@ def of_gpus(topology: Topology, bus_ids: Sequence[str]) -> Topology:
     missing = [bus_id for bus_id in bus_ids if to_number(bus_id) not in there]
     if missing:
         raise UnavailableError(
-            f"GPU {missing[0]} is not in this host's topology: is NVML there (`railgauge topo show`), "
+            f"GPU {missing[0]} is not in this host's topology: is NVML installed (`railgauge topo show`), "
             f"or does NCCL_TOPO_FILE describe another machine?"
         )
     return with_gpus(topology, [there[to_number(bus_id)] for bus_id in bus_ids])
 
 
 def gpu_links(system: System, environ: Mapping[str, str]) -> GpuLinks:
-    """Of the System's ranks; nothing where these are no GPUs."""
+    """The same for the System's ranks; nothing if these are not GPUs."""
     gpus = [rank for rank in system.ranks if rank.kind is NodeKind.GPU]
     levels = read_levels(environ)
     found = paths(system, levels=levels)

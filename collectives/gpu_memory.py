@@ -10,11 +10,11 @@ from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.registered import Registered
 
 TYPESTRS = {dtype: text for text, dtype in BY_TYPESTR.items()}
-"""NumPy's array interface knows no other ones: those are shown as unsigned integers of their size."""
+"""The types of NumPy's array interface; other ones are shown as unsigned integers of their size."""
 
 
 class SymmetricArray(Registered):
-    """Memory of this rank's GPU, registered; the other ranks have as much, and use the same places of it.
+    """Memory of this rank's GPU, registered; the other ranks have the same amount, and use the same offsets.
 
     PyTorch, CuPy and Numba share it by its array interface: `torch.as_tensor(array, device="cuda")`.
     """
@@ -24,14 +24,14 @@ class SymmetricArray(Registered):
         memory: native.GpuMemory,
         shape: Sequence[int],
         dtype: Dtype,
-        window: int | None,
+        registration: int | None,
         end: Callable[[int], None],
     ) -> None:
-        super().__init__(window, end)
+        super().__init__(registration, end)
         self.memory, self.shape, self.dtype = memory, tuple(shape), dtype.label
         self._typestr = TYPESTRS.get(dtype, f"u{dtype.bytes}")
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3 of CUDA's array interface (Numba's documentation has it)."""
+        """Version 3 of CUDA's array interface (see Numba's documentation)."""
         return {"shape": self.shape, "typestr": f"<{self._typestr}", "data": (self.memory.pointer, False), "version": 3}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part of a run on GPUs by our own engine: its communicator and arrays, or what tunes them."""
+"""One rank's part of a run on GPUs with our own engine: its communicator and arrays, or their tuning."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +17,7 @@ from railgauge.transports.peer import Peer
 
 
 class GpuRun:
-    """What a rank measures with; all ranks make it alike."""
+    """What a rank measures with; all ranks make it in the same way."""
 
     def __init__(
         self,
@@ -52,12 +52,14 @@ class GpuRun:
         return [f"# -R {self._job.register} has no effect: not all GPUs map each other's memory"]
 
     def tune(self, say: Callable[[str], None]) -> tuple[list[Timed], TuningPlace]:
-        """The times of all ways, and where they are of; `say` takes a line a size. As `gpu_tuning.tune_gpus`."""
+        """The times of all launches, and the machine they belong to; `say` takes a line for each size. As
+        `gpu_tuning.tune_gpus`.
+        """
         timed = gpu_tuning.tune_gpus(self._comm, self._bootstrap, self._job.collective, say=say)
         return timed, gpu_tuning.place_of(self._comm)
 
     def connections(self) -> list[Connection]:
-        """All ranks' ways to each other, and what went over them."""
+        """All ranks' paths to each other, and the bytes moved over them."""
         return gpu_connections_of(self._comm, self._bootstrap)
 
     def close(self) -> None:

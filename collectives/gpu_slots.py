@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the slots of boxes between nodes lie, and how NICs reach them over NET/IB: as windows, into which the sender's
-NIC writes straight from its own slots.
+"""Where the slots of staging buffers between nodes lie, and how NICs reach them over NET/IB: as registered memory, into
+which the sender's NIC writes directly from its own slots.
 
-They lie in the GPU's memory where NCCL would use GPUDirect RDMA between that GPU and the NIC, for sending and for
-receiving apart, else in pinned memory of the host; there too where a NIC does not take the GPU's memory, which is said.
+They lie in the GPU's memory where NCCL would use GPUDirect RDMA between that GPU and the NIC, separately for sending
+and receiving, else in pinned memory of the host; there too if a NIC cannot register the GPU's memory, which is
+reported.
 """
 
 import os
@@ -21,73 +22,73 @@ from railgauge.transports.wire import Wire
 
 GDR = "/GDRDMA"
 """Behind a transport's name in NCCL's log, at the end whose NIC reaches the GPU's memory."""
-Lane = tuple[Connector, Mapping[Wire, End]]
+ProxyLink = tuple[Connector, Mapping[Wire, End]]
 
 
 class Slots:
-    """This rank's slots, of what comes from each rank on another node and of what leaves for it."""
+    """This rank's slots, for what it receives from and sends to each rank on another node."""
 
     def __init__(
-        self, engine: native.GpuEngine, device: int, rank: int, lanes: Sequence[Lane], direct: Sequence[Direct]
+        self, engine: native.GpuEngine, device: int, rank: int, proxies: Sequence[ProxyLink], direct: Sequence[Direct]
     ) -> None:
-        """Of a rank and its GPU, by CUDA's number; `lanes` are connected, `direct` is what the GPU may do with NICs."""
+        """Of a rank and its GPU, by CUDA's number; `proxies` are connected, `direct` is how the GPU can use NICs."""
         self._engine, self._device, self._rank = engine, device, rank
         self._direct: dict[int | None, Direct] = {one.device: one for one in direct}
         self._refused: set[int | None] = set()
         self._registered: list[tuple[IbEnds, int, int]] = []
         self._on_gpu: set[tuple[int, bool]] = set()
-        self._ibs = [connector.ib for connector, _ in lanes if connector.ib]
-        self._ends = [ends for _, ends in lanes]
+        self._ibs = [connector.ib for connector, _ in proxies if connector.ib]
+        self._ends = [ends for _, ends in proxies]
 
     def place(self) -> None:
         """Register all slots with the NICs.
 
         Raises:
-            UnavailableError: this process may not lock so much memory, or the GPU has too little.
+            UnavailableError: this process cannot lock enough memory, or the GPU has too little.
         """
         wires = list(self._ends[0])
         for peer, incoming in sorted({self._way(wire) for wire in wires}):
             self._place(peer, incoming, [wire for wire in wires if self._way(wire) == (peer, incoming)])
 
     def by_gdr(self, wire: Wire) -> bool:
-        """Whether this rank's end of a wire is one that its NIC reaches in the GPU's memory."""
+        """Whether the NIC at this rank's end of a wire reaches the GPU's memory."""
         return self._way(wire) in self._on_gpu
 
-    def flush(self, lane: int, peer: int, timeout_s: float) -> transports.GdrFlush | None:
-        """What makes data from a rank there for the kernel; None where it is."""
+    def flush(self, proxy: int, peer: int, timeout_s: float) -> transports.GdrFlush | None:
+        """What flushes data from a rank so that the kernel sees it; None if no flush is needed."""
         if (peer, True) not in self._on_gpu:
             return None
-        devices = {wire.devices[1] for wire in self._ends[lane] if wire.devices and self._way(wire) == (peer, True)}
+        devices = {wire.devices[1] for wire in self._ends[proxy] if wire.devices and self._way(wire) == (peer, True)}
         flushed = sorted(device for device in devices if self._direct[device].flushes)
-        return self._ibs[lane].flush(flushed, *self._engine.slots(peer, True), timeout_s) if flushed else None
+        return self._ibs[proxy].flush(flushed, *self._engine.slots(peer, True), timeout_s) if flushed else None
 
     def show(self, group: Group) -> None:
-        """Tell the senders where their messages go; all ranks together, once all are placed."""
+        """Send the senders the addresses for their messages; all ranks together, once all are placed."""
         told = [
-            (lane, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
-            for lane, ends in enumerate(self._ends)
+            (proxy, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
+            for proxy, ends in enumerate(self._ends)
             for wire, end in ends.items()
             if isinstance(end, transports.IbReceiver)
         ]
-        windows = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
-        for lane, ends in enumerate(self._ends):
+        facts_of = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
+        for proxy, ends in enumerate(self._ends):
             for wire, end in ends.items():
                 if isinstance(end, transports.IbSender):
-                    end.aim(bytes.fromhex(windows[lane, *wire.name]))
+                    end.aim(bytes.fromhex(facts_of[proxy, *wire.name]))
 
     def close(self) -> None:
-        """Take them away from the NICs, after the connections have ended."""
+        """Unregister them, after the connections have ended."""
         for ib, address, size in self._registered:
             ib.proxy.deregister(address, size)
         self._registered.clear()
 
     def _way(self, wire: Wire) -> tuple[int, bool]:
-        """The other rank of a wire, and whether it comes from there."""
+        """The other rank of a wire, and whether that rank is the sender."""
         incoming = wire.target == self._rank
         return (wire.source if incoming else wire.target), incoming
 
     def _place(self, peer: int, incoming: bool, wires: Sequence[Wire]) -> None:
-        """Register the slots of one way with the NICs of all lanes: in the GPU, else on the host."""
+        """Register the slots of one direction with the NICs of all connections: in the GPU, else on the host."""
         if all(self._allows(wire, incoming) for wire in wires):
             self._engine.move_slots(peer, incoming, True)
             if why := self._register_on_gpu(peer, incoming):
@@ -98,7 +99,7 @@ class Slots:
                 return
         address, size = self._engine.slots(peer, incoming)
         for ib in self._ibs:
-            ib.proxy.register(address, size, window=incoming)
+            ib.proxy.register(address, size, remote_write=incoming)
             self._registered.append((ib, address, size))
 
     def _allows(self, wire: Wire, incoming: bool) -> bool:
@@ -108,13 +109,13 @@ class Slots:
         return direct is not None and (direct.receives if incoming else direct.sends)
 
     def _register_on_gpu(self, peer: int, incoming: bool) -> str:
-        """Why the NICs do not take the slots in the GPU; empty where they do."""
+        """Why the NICs cannot register the slots in the GPU; empty if they can."""
         address, size = self._engine.slots(peer, incoming)
         dma_buf = parameter(os.environ, "NCCL_DMABUF_ENABLE", 1) != 0
         taken: list[tuple[IbEnds, int, int]] = []
         for ib in self._ibs:
             tried = transports.register_gpu_memory(
-                ib.proxy, self._device, address, size, window=incoming, dma_buf=dma_buf
+                ib.proxy, self._device, address, size, remote_write=incoming, dma_buf=dma_buf
             )
             if tried[-1].error:
                 for before, *place in taken:
@@ -130,7 +131,7 @@ class Slots:
         device = wire.devices[incoming]
         self._refused.add(device)
         print(
-            f"railgauge: rank {self._rank}: {wire.network}/{device} does not take GPU memory, which goes through the "
+            f"railgauge: rank {self._rank}: {wire.network}/{device} cannot register GPU memory, data goes through the "
             f"host: {why}",
             file=sys.stderr,
         )

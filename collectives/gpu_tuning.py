@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways of the engine between GPUs, measured for the tuning file and chosen by what it holds.
+"""The engine's launches between GPUs, measured for the tuning file and chosen by its times.
 
-All take turns, in CUDA graphs, so that launches do not hide what the GPUs take. The slowest rank of a turn counts, and
-the best turn of a size. Tuning is for the GPUs of one node; between nodes the network sets the time.
+All alternate, in CUDA graphs, so that launch overhead does not hide the GPUs' time. The time is that of the slowest
+rank in a turn, and of the best turn of a size. Tuning is for the GPUs of one node; between nodes the network sets the
+time.
 """
 
 import functools
@@ -22,12 +23,12 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protoc
 from railgauge.transports.bootstrap import Bootstrap
 
 SIZES = tuple(8 << 2 * power for power in range(13))
-"""8 B to 128 MiB: beyond, the engine's own choice runs."""
+"""8 B to 128 MiB: above that, the engine's own choice is used."""
 TURNS = 5
 TIMES = 10
 """Operations of a graph."""
 TURN_S = 2e-3
-"""How long the graphs of a turn take together, where one takes less."""
+"""How long the graphs of a turn take together, if one takes less."""
 MOST_REPLAYS = 20
 LINES = Algorithm.ONE_SHOT, Protocol.LL
 FULL_LINES = Algorithm.TWO_SHOT, Protocol.LL128
@@ -42,7 +43,7 @@ LAUNCHES = (
     *(Launch(*RING, blocks) for blocks in (0, 64, 128)),
     Launch(*TREE),
 )
-"""What is tried: around what was quickest between 2 H200. A size too long for one is measured by the others."""
+"""The launches tried: around the quickest between 2 H200. A size too long for one is measured with the others."""
 
 
 def tune_gpus(
@@ -52,15 +53,15 @@ def tune_gpus(
     sizes: Sequence[int] = SIZES,
     say: Callable[[str], None] = lambda _line: None,
 ) -> list[Timed]:
-    """Measure every launch; all ranks call it together and get the same. `say` takes a line a size.
+    """Measure every launch; all ranks call it together and get the same. `say` takes a line for each size.
 
     Raises:
-        UsageError: the GPUs are of several nodes, or one is alone.
+        UsageError: the GPUs are in several nodes, or there is only one.
         UnavailableError: there is no memory for two arrays of the largest size.
         RunError: a rank was lost, or the timeout passed.
     """
     if comm.size == 1 or Via.NET in comm.vias:
-        raise UsageError("--tune measures 2 GPUs or more of one node")
+        raise UsageError("--tune needs at least 2 GPUs, all of one node")
     allocate = functools.partial(native.GpuMemory, comm.device)
     arrays = GpuArrays(comm.device, max(sizes), comm.rank, comm.size, allocate, comm.timeout_s)
     found: list[Timed] = []
@@ -76,7 +77,7 @@ def tune_gpus(
 
 
 def choose_measured(comm: GpuCommunicator, bootstrap: Bootstrap) -> None:
-    """Let the communicator choose by the times that rank 0 has on file; all ranks call it together.
+    """Let the communicator choose by rank 0's tuning file; all ranks call it together.
 
     Raises:
         InputError, RunError: as `measured_for`.
@@ -92,7 +93,7 @@ def choose_measured(comm: GpuCommunicator, bootstrap: Bootstrap) -> None:
 
 
 def launches(collective: Collective) -> list[Launch]:
-    """Those that run it: rings have no exchanges in pairs, trees all-reduces alone."""
+    """The launches that can run it: rings have no exchanges in pairs, trees only all-reduces."""
     return [
         one
         for one in LAUNCHES
@@ -102,7 +103,7 @@ def launches(collective: Collective) -> list[Launch]:
 
 
 def place_of(comm: GpuCommunicator) -> TuningPlace:
-    """What times between these GPUs are of: their name, how many, and whether they map each other's memory."""
+    """The machine of times between these GPUs: their name, number, and whether they map each other's memory."""
     mapped = all(via in (Via.NONE, Via.DIRECT, Via.IPC) for via in comm.vias)
     nodes = len({peer.host_id for peer in comm.peers})
     return TuningPlace(
@@ -138,7 +139,7 @@ def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, ca
     for launch in launches(case.collective):
         try:
             once[launch] = seconds(launch, 1)
-        except UsageError:  # on all ranks alike
+        except UsageError:  # the same on all ranks
             continue
     once = _slowest(bootstrap, once)
     replays = {one: max(1, min(MOST_REPLAYS, int(TURN_S / TIMES / max(took, 1e-9)))) for one, took in once.items()}
@@ -156,6 +157,6 @@ def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, ca
 
 
 def _slowest(bootstrap: Bootstrap, seconds: dict[Launch, float]) -> dict[Launch, float]:
-    """What the slowest rank took, by launch."""
+    """The slowest rank's time, by launch."""
     told: Iterable[list[float]] = bootstrap.all_gather(list(seconds.values()))
     return {launch: max(ranks) for launch, *ranks in zip(seconds, *told, strict=True)}

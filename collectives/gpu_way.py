@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How GPUs reach each other, and what of memory that takes."""
+"""How GPUs reach each other, and how much memory that needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,29 +27,29 @@ WAYS = (
 """In the order of the native engine's numbers (collectives/native/gpu/choice.h)."""
 EXCHANGES = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
 DUE = -1
-"""In place of a way: the engine chooses."""
+"""In place of one of WAYS: the engine chooses."""
 MOST_AT_ONCE = 8
-"""Ranks that one kernel exchanges between; pairs of more go in rounds (`native/gpu/rounds.h`)."""
+"""Ranks that one kernel exchanges between; pairs among more ranks are exchanged in rounds (`native/gpu/rounds.h`)."""
 MOST_DIRECT = 64
-"""Ranks that all reach each other; of more, each reaches its neighbours in rings and trees alone."""
+"""The most ranks that all reach each other; among more, each reaches only its neighbours in rings and trees."""
 SLOTS = 4
-"""Of a connection, for one block (collectives/native/kernels/arguments.h)."""
+"""Bytes of a connection for one block (collectives/native/kernels/arguments.h)."""
 BOXES_BYTES, BOXES_ON_HOST_BYTES = 512 << 20, 256 << 20
-"""What the boxes of a rank may take of its GPU, or of pinned memory of the host, where it has more peers than one
-kernel exchanges with."""
+"""The most memory that the staging buffers of a rank take, of its GPU or pinned on the host, if it has more peers than
+one kernel exchanges with."""
 LEAST_BLOCKS = 4
 SLOTS_BYTES = 128 << 10
-"""Of the messages under way in one GPU, from all peers, per block and place in the queue."""
+"""Bytes of the messages under way in one GPU, from all peers, per block and queue entry."""
 
 
-MOST_LANES, CORES_OF_A_LANE = 4, 2
-"""Threads of a rank that carry boxes between nodes, and the cores that each takes: the kernel's part of the copies has
-one too."""
+MOST_PROXIES, CORES_OF_A_PROXY = 4, 2
+"""Threads of a rank's proxy that move staging buffers between nodes, and the cores that each needs: the kernel's part
+of the copies needs one too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One of WAYS, and what its kernel is started with; 0: as the engine finds fit."""
+    """One of WAYS, and its kernel's launch parameters; 0: the engine chooses."""
 
     algorithm: Algorithm
     protocol: Protocol
@@ -67,7 +67,7 @@ PAGE = 4 << 10
 
 
 class Via(IntEnum):
-    """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/boxes.h)."""
+    """How one rank reaches another, with the native engine's numbers (collectives/native/gpu/staging_buffers.h)."""
 
     NONE = 0
     DIRECT = 1
@@ -82,7 +82,7 @@ NAMES = {Via.DIRECT: "P2P/direct pointer", Via.IPC: "P2P/IPC", Via.SHM: SHM}
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the boxes of a communicator hold (collectives/native/kernels/arguments.h)."""
+    """Sizes of a communicator's staging buffers (collectives/native/kernels/arguments.h)."""
 
     blocks: int
     slot_bytes: int
@@ -91,14 +91,16 @@ class Layout:
 
     @classmethod
     def of(cls, vias: Sequence[Sequence[Via]], *, nvlink: bool) -> "Layout":
-        """For all ranks' ways; `nvlink`: all pairs have it, which passes stores of 128 bytes on whole."""
+        """For all ranks' paths; `nvlink`: all pairs have it, which delivers stores of 128 bytes whole."""
         ranks = len(vias)
         network, shared = (any(via in row for row in vias) for via in (Via.NET, Via.SHM))
         if ranks > MOST_AT_ONCE:
             peers = max(sum(via is not Via.NONE for via in row) for row in vias)
             most, slot = (16, 128 << 10) if network else (64, 32 << 10) if shared else (128, 16 << 10)
             room = BOXES_ON_HOST_BYTES if network or shared else BOXES_BYTES
-            of_a_block = peers * 2 * SLOTS * slot * (2 if network else 1)  # inputs and results; boxes at both ends
+            of_a_block = (
+                peers * 2 * SLOTS * slot * (2 if network else 1)
+            )  # inputs and results; staging buffers at both ends
             return cls(max(LEAST_BLOCKS, min(most, room // of_a_block)), slot, 1, 0)
         if network:
             return cls(16, 128 << 10, 1, 0)
@@ -114,7 +116,7 @@ class Layout:
 
 
 def between_gpus(collective: Collective, *, network: bool) -> list[Algorithm]:
-    """What the engine has for it between GPUs."""
+    """The engine's number for it between GPUs."""
     found = [Algorithm.TWO_SHOT] if network else [*EXCHANGES]
     if collective.in_pairs:
         return found
@@ -122,11 +124,11 @@ def between_gpus(collective: Collective, *, network: bool) -> list[Algorithm]:
 
 
 def allowed_ways(settings: Mapping[str, str], *, in_channels: bool) -> dict[Collective, list[int]]:
-    """By collective the ways that NCCL_ALGO and NCCL_PROTO leave, those that are tried first before the others; nothing
-    of one that they leave alone. Exchanges of each with each count as NCCL's ring.
+    """By collective the WAYS that NCCL_ALGO and NCCL_PROTO allow, in the order in which they are tried; nothing for a
+    collective that they do not restrict. Exchanges of each with each count as NCCL's ring.
 
     Raises:
-        UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
+        UsageError: NCCL_ALGO or NCCL_PROTO is a value that NCCL would reject.
     """
     allowed = read_allowed(settings)
     found = {}
@@ -142,10 +144,10 @@ def allowed_ways(settings: Mapping[str, str], *, in_channels: bool) -> dict[Coll
     return found
 
 
-def lanes_of(peers: Sequence[Peer], rank: int) -> int:
-    """How many threads a rank has cores for that carry boxes between nodes."""
+def proxies_of(peers: Sequence[Peer], rank: int) -> int:
+    """For how many proxy threads between nodes a rank has cores."""
     of_host = sum(peer.host == peers[rank].host for peer in peers)
-    return max(1, min(MOST_LANES, len(peers[rank].cpus) // (CORES_OF_A_LANE * of_host)))
+    return max(1, min(MOST_PROXIES, len(peers[rank].cpus) // (CORES_OF_A_PROXY * of_host)))
 
 
 def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) -> list[list[Via]]:
@@ -162,8 +164,8 @@ def vias_of(peers: Sequence[Peer], plan: Plan, reach: Sequence[Sequence[bool]]) 
 
 
 def net_wires(plan: Plan, network: Network, vias: Sequence[Sequence[Via]]) -> list[Wire]:
-    """The connections that carry boxes between nodes: as the plan's rings and trees go, else by the NIC that is the
-    sender's GPU's, on its rail. Over sockets by the first interfaces.
+    """The connections that carry staging buffers between nodes: those of the plan's rings and trees, else through the
+    NIC of the sender's GPU, on its rail. Over sockets, the first interfaces.
     """
     planned: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for source, target, nets in _planned_steps(plan):

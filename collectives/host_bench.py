@@ -16,8 +16,8 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protoc
 
 
 class HostBench(Bench):
-    """Buffers of `largest` bytes; `register`: of the communicator, so that ranks of a host work on each other's,
-    and registered with RDMA devices.
+    """Buffers of `largest` bytes; `register`: allocated by the communicator, so that ranks of a host work on each
+    other's, and registered with RDMA devices.
     """
 
     def __init__(self, comm: Communicator, largest: int, *, register: bool) -> None:
@@ -27,7 +27,7 @@ class HostBench(Bench):
         self._source, self._destination = (Buffer(largest, allocate) for _ in range(2))
         if register:
             for buffer in (self._source, self._destination):
-                comm.register(buffer.memory)  # for as long as the communicator is there
+                comm.register(buffer.memory)  # for as long as the communicator exists
 
     def fill(self, case: Case, pattern: native.Pattern, *, in_place: bool) -> None:
         """As in Bench."""
@@ -65,7 +65,7 @@ class HostBench(Bench):
         return Ran(algorithm, protocol, channels, predicted)
 
     def floor_s(self, case: Case, times: int) -> float | None:
-        """As in Bench; none between several nodes, where the network sets it, and without a core for each rank."""
+        """As in Bench; none between several nodes, where the network is the limit, and without a core for each rank."""
         where = self._comm.host_ranks
         if where.nodes > 1 or where.turns > 1:
             return None
@@ -80,7 +80,9 @@ class HostBench(Bench):
 
 
 def predicted_busbw(comm: Communicator, collective: Collective, algorithm: Algorithm, size: int) -> float:
-    """What the cost model says of `size` bytes by an algorithm, in GB/s; 0 of one rank alone, which moves nothing."""
+    """The cost model's prediction for `size` bytes with an algorithm, in GB/s; 0 for a single rank, which moves
+    nothing.
+    """
     if comm.size == 1:
         return 0.0
     time_us = host_cost(comm.host_ranks, collective, algorithm, size).time_us

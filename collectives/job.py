@@ -42,21 +42,23 @@ class Job:
     device: str = "cpu"
     """auto, cpu or cuda (collectives/device.py)."""
     replays: int = 0
-    """How often a CUDA graph of all iterations is run; 0: none is made."""
+    """How often a CUDA graph of all iterations is run; 0: no graph."""
     blocking: bool = False
     """Whether the host waits for each operation on a GPU, and times it."""
     tune: bool = False
-    """Whether every algorithm is measured for the tuning file, in place of rows."""
+    """Whether every algorithm is measured for the tuning file, instead of rows."""
     register: int = 0
-    """-R. More than 0: buffers are of the communicator (`memory`), so that ranks work on each other's."""
+    """-R. More than 0: the communicator allocates buffers (`memory`), so that ranks work on each other's."""
     engine: Engine = Engine.RAILGAUGE
     counters: bool = False
-    """Whether the counters of all links are read before and after; what rank 0 was asked for counts, here too."""
+    """Whether the counters of all links are read before and after; rank 0's value is used."""
     record: bool = False
-    """Whether the flight record is wanted at the end; what rank 0 was asked for counts."""
+    """Whether the flight record is written at the end; rank 0's value is used."""
 
     def agreed(self) -> dict[str, str]:
-        """By flag, as text, what every rank has to be asked alike: the operations and their number, not who reports."""
+        """The options, by flag and as text, that must be the same on every rank: the operations and their number, not
+        the output.
+        """
         return {
             "the collective": self.collective,
             "-b": str(self.begin),
@@ -85,12 +87,12 @@ class Job:
         return self.threads * self.ranks_per_thread
 
     def roots(self, ranks: int) -> range:
-        """The roots to measure; one that does not count where the collective has none."""
+        """The roots to measure; a single ignored one if the collective has none."""
         if self.collective not in ROOTED:
             return range(1)
         return range(ranks) if self.root < 0 else range(self.root, self.root + 1)
 
     @property
     def operators(self) -> tuple[Redop, ...]:
-        """The operators to measure; one that does not count where the collective reduces nothing."""
+        """The operators to measure; a single ignored one if the collective reduces nothing."""
         return self.redops if self.collective in REDUCING else (Redop.SUM,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of all ranks out of what each node found: channels joined, and what the nodes know of their own ranks."""
+"""The plan of all ranks from what each node found: channels joined, and the nodes' facts about their own ranks."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -42,7 +42,7 @@ def join_nodes(nodes: list[list[int]], described: list[Node], peers: Sequence[Pe
 
 
 def _by_pair(nodes: list[list[int]], found: list[list[list[T]]], size: int, elsewhere: T) -> list[list[T]]:
-    """What the nodes know of their own pairs, by ranks of the job."""
+    """The nodes' facts about their own pairs, by ranks of the job."""
     known = {
         (a, b): value
         for ranks, rows in zip(nodes, found, strict=True)
@@ -53,14 +53,14 @@ def _by_pair(nodes: list[list[int]], found: list[list[list[T]]], size: int, else
 
 
 def _by_rank(nodes: list[list[int]], found: list[list[T]], size: int, elsewhere: T) -> list[T]:
-    """What the nodes know of their own ranks, by ranks of the job."""
+    """The nodes' facts about their own ranks, by ranks of the job."""
     pairs = (zip(ranks, row, strict=False) for ranks, row in zip(nodes, found, strict=True))
     known = {rank: value for pair in pairs for rank, value in pair}
     return [known.get(rank, elsewhere) for rank in range(size)]
 
 
 def _direct(node: Node) -> list[list[Direct]]:
-    """A node's, by devices of the network; of NICs that are none of them, nothing."""
+    """A node's, by devices of the network; other NICs are left out."""
     numbers = dict(node.devices)
     told = [[Direct(*one) for one in gpu] for gpu in node.direct]
     return [[one._replace(device=numbers[one.device]) for one in gpu if one.device in numbers] for gpu in told]

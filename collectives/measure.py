@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures one size: data set up, an operation timed over and over, every element verified on every rank.
+"""Measures one size: sets up data, times repeated operations, verifies every element on every rank.
 
-The protocol is nccl-tests': warm-up and timed iterations out of place and in place, then `check` verified operations
-on fresh data, and here one more on random data. Times are a rank's own; the ranks' times are averaged as -a says.
+The protocol is nccl-tests': warm-up and timed iterations out of place and in place, then `check` verified operations on
+fresh data, and here one more on random data. Times are a rank's own; the ranks' times are combined as -a asks.
 """
 
 import itertools
@@ -21,16 +21,16 @@ from railgauge.collectives.verification import Verdict
 from railgauge.transports.bootstrap import Bootstrap
 
 SEEDS_PER_ROW = 1 << 20
-"""Room for the seeds of one row: data for timing, and for each check, both ways."""
+"""The seeds of one row: for timing, and for each check, out of place and in place."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """One rank's result of one way (out of place or in place) of one size."""
+    """One rank's result of one size, out of place or in place."""
 
     seconds: float
     cpu_seconds: float
-    """Of this rank's thread, averaged over all operations."""
+    """CPU time of this rank's thread, averaged over all operations."""
     verdict: Verdict | None
     """None without verification."""
 
@@ -43,7 +43,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timing:
-    """All ranks' results of one way: microseconds, algbw and busbw in GB/s."""
+    """All ranks' results, out of place or in place: microseconds, algbw and busbw in GB/s."""
 
     time_us: float
     algbw_gb_per_s: float
@@ -63,20 +63,21 @@ class Row:
     out_of_place: Timing
     in_place: Timing
     algorithm: str | None
-    """None where the engine does not tell, like the next two."""
+    """None if the engine does not report it, like the next two."""
     protocol: str | None
     channels: int | None
     predicted_busbw_gb_per_s: float
     floor_us: float | None = None
-    """What memory sets as the limit: the slowest rank's time to read its input and write its output once, all ranks at
-    work, measured beside the row; None between several nodes, where the network sets it, and without a core each."""
+    """The limit set by memory: the slowest rank's time to read its input and write its output once, with all ranks
+    busy, measured beside the row; None between several nodes, where the network is the limit, and without a core for
+    each rank."""
 
 
 class Meter:
     """Measures one collective on one rank; all ranks call it with the same arguments."""
 
     def __init__(self, bench: Bench, bootstrap: Bootstrap, job: Job, arm_fault: Callable[[], None]) -> None:
-        """`arm_fault` lets an injected fault come, from the first verified operation on."""
+        """`arm_fault` arms an injected fault from the first verified operation on."""
         self._bench = bench
         self._bootstrap = bootstrap
         self._job = job
@@ -84,7 +85,7 @@ class Meter:
         self.first_wrong: str | None = None
 
     def row(self, size: int, dtype: Dtype, op: Redop, root: int, seed: int) -> Row:
-        """Measure and verify one size (bytes), both ways."""
+        """Measure and verify one size (bytes), out of place and in place."""
         collective, ranks = self._job.collective, self._bench.size
         count = count_of(collective, size, dtype.bytes, ranks)
         case = Case(collective=collective, count=count, dtype=dtype, op=op, root=root)
@@ -131,7 +132,7 @@ class Meter:
     def _time(self, case: Case, in_place: bool) -> tuple[float, float]:
         """Seconds and CPU seconds of one operation on this rank.
 
-        One more goes ahead untimed: it absorbs the ranks' late arrival.
+        An untimed one runs first: it absorbs the ranks' different start times.
         """
         ahead = self._job.warmup + 1
         times = self._job.iterations * self._job.aggregate
@@ -141,7 +142,7 @@ class Meter:
         return seconds, (time.thread_time() - before) / (ahead + times)
 
     def _verify(self, case: Case, seed: int, in_place: bool, kind: PatternKind) -> Verdict:
-        """Run it on fresh data and look at what this rank has then."""
+        """Run it on fresh data and verify this rank's result."""
         pattern = self._fill(case, seed, in_place, kind)
         if self._arm_fault:
             self._arm_fault()
@@ -155,7 +156,7 @@ class Meter:
         return pattern
 
     def _combine(self, samples: list[Sample], size: int) -> Timing:
-        """All ranks' samples as -a says; -C shows CPU time, bandwidth is always by the clock."""
+        """All ranks' samples combined as -a asks; -C shows CPU time, bandwidth is always by the clock."""
         taken = self._average([sample.seconds for sample in samples])
         shown = self._average([sample.cpu_seconds for sample in samples]) if self._job.cpu_time else taken
         algbw = size / taken / 1e9 if taken > 0 else 0.0

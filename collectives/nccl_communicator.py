@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class NcclCommunicator:
-    """Runs operations by NCCL, on raw pointers. Made by all ranks together; not for two threads at once."""
+    """Runs operations with NCCL, on raw pointers. Made by all ranks together; not for two threads at once."""
 
     def __init__(self, group: Group, device: int, *, register: int = 0, log: NcclDebugFile | None = None) -> None:
         """Connect to all ranks of the group.
@@ -29,12 +29,12 @@ class NcclCommunicator:
             group: of the ranks.
             device: CUDA's number of this rank's GPU in this process.
             register: nccl-tests' -R, how `memory` is registered: 0 not, 1 as buffers, 2 as symmetric windows.
-            log: what NCCL writes, where it tells how operations are run.
+            log: NCCL's output, which shows how operations are run.
 
         Raises:
             UnavailableError: on any rank there is no GPU, or no NCCL; all ranks raise it.
             MismatchError: ranks have different releases of NCCL.
-            RunError: a rank was lost, or did not come in time.
+            RunError: a rank was lost, or did not take part in time.
         """
         self.rank, self.size, self.device = group.rank, group.world_size, device
         self._group, self._register = group, register
@@ -45,7 +45,9 @@ class NcclCommunicator:
         self.version = told[0]["version"]
         for rank, one in enumerate(told):
             if one["version"] != self.version:
-                raise MismatchError(f"rank {rank} has NCCL {one['version']}, rank 0 {self.version}: install the same")
+                raise MismatchError(
+                    f"rank {rank} has NCCL {one['version']}, rank 0 {self.version}: install one version"
+                )
         self._watch = Watch(lambda: Standing(group.name, list(group.members), [], BlockedOn()), self._native.abort)
         group.job.attend(self._watch)
         self._native.connect(bytes.fromhex(told[0]["id"]))
@@ -56,44 +58,44 @@ class NcclCommunicator:
         return self._group.job.timeout_s
 
     def running(self, operation: Callable[[], T]) -> T:
-        """What an operation gives; when it fails all ranks are told, and what ended the run is raised."""
+        """The result of an operation; a failure is reported to all ranks, and what ended the run is raised."""
         return running(self._group.job, operation)
 
     def memory(self, size: int) -> native.GpuMemory:
-        """Memory of this rank's GPU, registered as asked for; all ranks take the same sizes in one order.
+        """Memory of this rank's GPU, registered as requested; all ranks ask for the same sizes in one order.
 
         Raises:
-            UnavailableError: not so much is left, or this NCCL is too old for the registration.
+            UnavailableError: too little memory is left, or this NCCL is too old for the registration.
         """
         return self._native.allocate(size, self._register)
 
     def repeat(
         self, case: Case, source: int, destination: int, *, ahead: int = 0, times: int = 1, replays: int = 0
     ) -> float:
-        """Run a case `ahead` and then `times` times; the seconds one of the latter took on the GPU.
+        """Run a case `ahead` times untimed and then `times` times; the seconds of one of the latter on the GPU.
 
-        With `replays` the `times` are a CUDA graph, which runs once ahead and then so often.
+        With `replays` the `times` are a CUDA graph, which runs once untimed and then that many times.
 
         Raises:
-            WaitTimeoutError: not done within the timeout. UnavailableError: NCCL cannot run it, and why.
+            WaitTimeoutError: not finished within the timeout. UnavailableError: NCCL cannot run it, with the reason.
         """
         c = case
         how = NUMBERS[c.collective], source, destination, c.count, int(c.dtype), int(c.op), c.root
         return self._native.repeat(*how, ahead, times, replays)
 
     def ran(self, case: Case, source: int, destination: int) -> Ran:
-        """How the last operation was run, as far as NCCL tells (`NcclDebugFile.last_choice`)."""
+        """How the last operation was run, as far as NCCL reports it (`NcclDebugFile.last_choice`)."""
         told = None
         if self._log:
             told, self._log_read = self._log.last_choice(self._log_read)
         return told or Ran(None, None, None, 0.0)
 
     def close(self) -> None:
-        """Let it end, once its memory is gone too; the others may still be at work."""
+        """End it, once its memory is gone too; the others may still be busy."""
         self._group.job.dismiss(self._watch)
 
     def _open(self) -> dict[str, str]:
-        """What the others have to know, or why there is nothing."""
+        """The facts for the others, or why there are none."""
         try:
             library = open_nccl()
             self._native = native.NcclCommunicator(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL tells of itself (NCCL_DEBUG), kept where it can be read back: stdout, where NCCL writes, is for the answer.
+"""NCCL's log (NCCL_DEBUG), kept where it can be read back: stdout, where NCCL writes, is for the answer.
 
 The user's settings stay: without NCCL_DEBUG it is INFO on INIT, GRAPH and ENV, which is written while ranks connect.
-TUNING would name algorithm and protocol, but writes a line for each operation, and so costs time while it is measured:
-only who asks for it (NCCL_DEBUG_SUBSYS) has it.
+TUNING would name algorithm and protocol, but writes a line for each operation, which slows it down while it is
+measured: it is on only if the user asks for it (NCCL_DEBUG_SUBSYS).
 """
 
 import atexit
@@ -19,21 +19,23 @@ from railgauge.transports.nccl_log import expand
 
 SUBSYSTEMS = "INIT,GRAPH,ENV"
 MOST_BYTES = 64 << 20
-"""Of it that are read."""
+"""The most bytes of it that are read."""
 CHOICE = re.compile(
     rb"Bytes -> (?:Algo (?P<algorithm>\w+) proto (?P<protocol>\w+) channel\{Lo..Hi\}=\{(?P<low>\d+)..(?P<high>\d+)\}"
     rb"|Kernel (?P<kernel>\S+) nchannels (?P<channels>\d+))"
 )
-"""What TUNING tells of an operation, since 2.24; the latter of symmetric memory."""
+"""TUNING's lines on an operation, since 2.24; the latter for symmetric memory."""
 WARN = re.compile(rb"^.*NCCL WARN .*$", re.MULTILINE)
 
 
 class NcclDebugFile:
-    """Memory without a name, or the file of the user's NCCL_DEBUG_FILE. Made before the process first calls NCCL."""
+    """An anonymous file in memory, or the file of the user's NCCL_DEBUG_FILE. Made before the process first calls
+    NCCL.
+    """
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
         self._all = bool(environ.get("NCCL_DEBUG"))
-        """Whether the user waits for all of it."""
+        """Whether the user asked for all of it."""
         self._own: int | None = None
         if named := environ.get("NCCL_DEBUG_FILE"):
             self._path = expand(named, socket.gethostname().split(".")[0])
@@ -46,15 +48,13 @@ class NcclDebugFile:
             environ.setdefault("NCCL_DEBUG_SUBSYS", SUBSYSTEMS)
 
     def log(self) -> Log:
-        """All that it says so far."""
+        """Its content so far."""
         found = Log()
         found.read(self._read(0))
         return found
 
     def last_choice(self, begin: int) -> tuple[Ran | None, int]:
-        """How the last operation was run of those that it tells of from this place on, None without any; and where that
-        ends.
-        """
+        """How the last operation logged from this position on was run, None without one; and where that one ends."""
         text = self._read(begin)
         end = begin + len(text)
         choices = list(CHOICE.finditer(text))
@@ -67,7 +67,7 @@ class NcclDebugFile:
         return Ran(last["algorithm"].decode().lower(), last["protocol"].decode().lower(), channels, 0.0), end
 
     def forward(self) -> None:
-        """Give stderr what NCCL would have written to stdout: all where the user set NCCL_DEBUG, else warnings."""
+        """Copy to stderr what NCCL would have written to stdout: all if the user set NCCL_DEBUG, else warnings."""
         text = self._read(0)
         lines = text.splitlines() if self._all else dict.fromkeys(WARN.findall(text))
         for line in lines:

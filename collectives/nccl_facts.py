@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NCCL told of itself in a run: its release, its channels, and what it made of the files it was given."""
+"""What NCCL reported in a run: its release, its channels, and which files it loaded."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ RINGS, TREES = 0, 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NcclFacts:
-    """None is what it did not tell: NCCL_DEBUG and NCCL_DEBUG_SUBSYS are the user's."""
+    """None is what it did not report: NCCL_DEBUG and NCCL_DEBUG_SUBSYS are the user's."""
 
     version: str
     channels: int | None
-    """For collectives; the most of all ranks."""
+    """For collectives; the maximum of all ranks."""
     graph_rings: int | None
     """Channels loaded from NCCL_GRAPH_FILE, like the next."""
     graph_trees: int | None
@@ -26,7 +26,7 @@ class NcclFacts:
 
     @classmethod
     def read(cls, version: str, log: "Log") -> "NcclFacts":
-        """From what it wrote."""
+        """From its log."""
         return cls(
             version=version,
             channels=max((count for count, _ in log.channels.values()), default=None),

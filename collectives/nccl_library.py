@@ -18,7 +18,7 @@ def open_nccl(environ: Mapping[str, str] = os.environ, packages: Iterable[str] |
     """Open it; `packages` are the folders that Python imports from.
 
     Raises:
-        UnavailableError: there is none, it is older than 2.10.3, or the file that is named is no NCCL.
+        UnavailableError: there is none, it is older than 2.10.3, or the named file is not NCCL.
     """
     if named := environ.get(SETTING):
         return native.NcclLibrary(named)
@@ -29,5 +29,5 @@ def open_nccl(environ: Mapping[str, str] = os.environ, packages: Iterable[str] |
             if os.path.exists(path := os.path.join(folder, IN_WHEEL)):
                 return native.NcclLibrary(path)
         raise UnavailableError(
-            f"{error}: install libnccl2, or nvidia-nccl-cu13 beside railgauge, or name the file with {SETTING}"
+            f"{error}: install libnccl2, or nvidia-nccl-cu13 beside railgauge, or set {SETTING} to the file"
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part of a run whose operations NCCL executes: its GPU, communicator and arrays, and what NCCL told."""
+"""One rank's part of a run whose operations NCCL executes: its GPU, communicator and arrays, and what NCCL reported."""
 
 import os
 import threading
@@ -15,19 +15,20 @@ from railgauge.topo.errors import InputError
 from railgauge.transports.bootstrap import Bootstrap
 
 FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
-"""That NCCL reads; of one that is not there it says nothing louder than INFO."""
+"""Files that NCCL reads; it reports a missing one only at INFO."""
 _making = threading.Lock()
 _debug_file: NcclDebugFile | None = None
 
 
 class NcclRun:
-    """What a rank measures with; all ranks make it alike."""
+    """What a rank measures with; all ranks make it in the same way."""
 
     def __init__(self, bootstrap: Bootstrap, device: int, job: Job) -> None:
         """Connect, over the files of the environment, or the --graph of the job; `device` is CUDA's number of the GPU.
 
         Raises:
-            InputError: a file for NCCL is not there. UnavailableError, MismatchError, RunError: as `NcclCommunicator`.
+            InputError: a file for NCCL does not exist. UnavailableError, MismatchError, RunError: as
+            `NcclCommunicator`.
         """
         self._bootstrap = bootstrap
         self._log = process_debug_file(job.graph_file)
@@ -37,11 +38,11 @@ class NcclRun:
         )
 
     def facts(self) -> NcclFacts:
-        """What this process' NCCL told so far."""
+        """What this process's NCCL has reported so far."""
         return NcclFacts.read(self._comm.version, self._log.log())
 
     def connections(self) -> list[Connection]:
-        """What all ranks' NCCL told of its connections, by channel and sender; it tells no plan and no bytes."""
+        """The connections that all ranks' NCCL reported, by channel and sender; without plan and bytes."""
         kept = self._log.log().connections.kept
         mine = [(one.channel, one.source, one.target, one.via) for one in kept if one.channel >= 0]
         told = {tuple(one) for each in self._bootstrap.all_gather(mine) for one in each}
@@ -67,7 +68,7 @@ def process_debug_file(graph_file: str | None) -> NcclDebugFile:
     """This process's, made by the first rank that asks: NCCL reads the environment once.
 
     Raises:
-        InputError: a file that NCCL is to read is not there.
+        InputError: a file that NCCL is to read does not exist.
     """
     global _debug_file
     with _making:
@@ -80,11 +81,11 @@ def process_debug_file(graph_file: str | None) -> NcclDebugFile:
 
 
 def check_files(environ: Mapping[str, str]) -> None:
-    """See that the files are there which NCCL is told to read.
+    """Check that the files exist which NCCL is to read.
 
     Raises:
         InputError: one cannot be read.
     """
     for name in FILES:
         if (path := environ.get(name)) and not os.access(path, os.R_OK):
-            raise InputError(f"{name}: NCCL cannot read it: there is no such file, or no right to", path)
+            raise InputError(f"{name}: NCCL cannot read it: no such file, or no permission", path)

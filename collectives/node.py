@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One node of a run as the others know it: its topology, its channels, its NICs, the cores of its ranks."""
+"""One node of a run as described to the others: its topology, its channels, its NICs, the cores of its ranks."""
 
 import json
 import zlib
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from railgauge.topo.nccl.graph.model import System
 
 MOST_BYTES = 64 << 20
-"""A description is no longer, however small it came over the network."""
+"""Limit of a description's size after decompression."""
 
 
 class Direct(NamedTuple):
-    """GPUDirect RDMA between a GPU and a NIC, as NCCL decides it."""
+    """GPUDirect RDMA between a GPU and a NIC, as NCCL decides."""
 
     device: int
     """The NIC: by dev number in a Node, by its number in the job's network in a plan."""
     sends: bool
     receives: bool
     flushes: bool
-    """What is received needs a flush before a kernel may look at it."""
+    """Received data needs a flush before a kernel may read it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Node:
-    """What joining the nodes takes; texts, so that it travels."""
+    """What joining the nodes needs; texts, so that they can be sent."""
 
     name: str
-    """The host's name, with a number where several nodes have it."""
+    """The host's name, with a number if several nodes have it."""
     ranks: int
     topology: str
     """NCCL's topology XML."""
     graphs: str
     """NCCL's graph XML."""
     cpus: list[list[int]]
-    """The cores that each of its ranks belongs on; empty where nothing is known."""
+    """The cores for each of its ranks; empty if unknown."""
     gpus: list[str]
     """The bus ids of its ranks' GPUs; none of ranks in host memory."""
     p2p: list[list[bool]]
-    """By rank and rank of the node, whether NCCL lets one GPU write into the memory of the other."""
+    """By rank and rank of the node, whether NCCL lets one GPU write into the other's memory."""
     gb_per_s: list[list[float]]
     """Between GPUs, likewise, by their path; GB/s."""
     nvlink: bool
@@ -52,9 +52,9 @@ class Node:
     devices: list[tuple[int, int]]
     """NICs of the topology by dev number, and the device of the job's network that each one is."""
     nics: list[int]
-    """By rank of the node the dev number of the NIC that NCCL takes for its GPU; none of ranks in host memory."""
+    """By rank of the node the dev number of the NIC that NCCL selects for its GPU; empty for ranks in host memory."""
     direct: list[list[Direct]]
-    """By rank of the node what its GPU may do with which NIC; likewise."""
+    """By rank of the node how its GPU can use each NIC; likewise."""
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""
@@ -62,18 +62,18 @@ class Node:
 
     @classmethod
     def unpack(cls, data: bytes) -> "Node":
-        """Read what a rank of the job packed; RunError when it is something else."""
+        """Read a rank's packed description; RunError if it is invalid."""
         reader = zlib.decompressobj()
         try:
             text = reader.decompress(data, MOST_BYTES)
             if not reader.eof:
-                raise ValueError(f"more than {MOST_BYTES} bytes, or cut short")
+                raise ValueError(f"more than {MOST_BYTES} bytes, or truncated")
             return cls(**read_json(text, SHAPE))
         except (zlib.error, ValueError) as error:
-            raise RunError(f"a node's description cannot be read ({error}): ranks of two versions?") from None
+            raise RunError(f"a node's description cannot be read ({error}): do the ranks' versions differ?") from None
 
     def plan(self) -> "tuple[str, System, Graphs]":
-        """What joining takes: name, System and graphs."""
+        """The parts for joining: name, System and graphs."""
         from railgauge.topo.channels import graph_file
         from railgauge.topo.nccl.graph.system import build_system
         from railgauge.topo.xml import topology_file
@@ -83,7 +83,7 @@ class Node:
         return self.name, system, graph_file.loads(self.graphs, system, self.name)
 
     def device(self, dev: int) -> int:
-        """The network's device for a NIC by dev number; the first one where the topology names none of the host's."""
+        """The network's device for a NIC by dev number; the first one if the topology names none of the host's."""
         return dict(self.devices).get(dev, 0)
 
 

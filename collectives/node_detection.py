@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects and searches this machine as one node of a run: what the first rank of each node does for the others.
+"""Detects this machine and searches its channels as one node of a run: what the first rank of each node does for the
+others.
 
 NCCL's environment has NCCL's meaning: NCCL_TOPO_FILE and NCCL_GRAPH_FILE are read, NCCL_TOPO_DUMP_FILE and
 NCCL_GRAPH_DUMP_FILE written.
@@ -33,7 +34,7 @@ from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.select import NET_SOCKET
 
 Carrier: TypeAlias = Interface | IbDevice
-"""What a NIC of the topology is to the job's network."""
+"""The device of the job's network for a NIC of the topology."""
 
 
 def detect_node(
@@ -46,7 +47,7 @@ def detect_node(
     gpus: Sequence[str] = (),
     network: Network = SOCKETS,
 ) -> Node:
-    """Detect this machine as one of `nodes` for `ranks` ranks, over `graph_path`'s channels where it is given.
+    """Detect this machine as one of `nodes` for `ranks` ranks, with `graph_path`'s channels if it is given.
 
     `gpus`: the bus ids of the ranks' GPUs; none of ranks in host memory. `network`: what ranks agreed on.
 
@@ -81,7 +82,7 @@ def detect_node(
 
 
 def dump_path(path: str, name: str) -> str:
-    """Where one of several nodes dumps: `graph.txt` becomes `graph.gpu-01.txt`."""
+    """The dump file of one of several nodes: `graph.txt` becomes `graph.gpu-01.txt`."""
     given = Path(path)
     return str(given.with_name(f"{given.stem}.{name}{given.suffix}"))
 
@@ -103,13 +104,13 @@ def _machine(
     system = build_system(topology, host_ranks=host_ranks)
     if not carriers or system.nets:
         return topology, system
-    log.info("NET", f"The topology has no NIC: {carriers[0]} stands for one, on the first CPU", also="GRAPH")
+    log.info("NET", f"The topology has no NIC: using {carriers[0]}, on the first CPU", also="GRAPH")
     topology = _with_nic(topology, carriers[0].name)
     return topology, build_system(topology, host_ranks=host_ranks)
 
 
 def _loaded(topo_file: str | None, carriers: Sequence[Carrier], environ: Mapping[str, str]) -> Machine:
-    """The machine; its NICs are those of the network, where ranks leave it."""
+    """The machine; its NICs are those of the network, if ranks communicate with other nodes."""
     if topo_file or not carriers or isinstance(carriers[0], IbDevice):
         return load_machine(topo_file, environment=environ)
     names = ",".join(carrier.name for carrier in carriers)
@@ -117,7 +118,7 @@ def _loaded(topo_file: str | None, carriers: Sequence[Carrier], environ: Mapping
 
 
 def _with_nic(topology: Topology, name: str) -> Topology:
-    """The topology with one NIC more, on the first CPU, of unknown speed."""
+    """The topology with an additional NIC, on the first CPU, of unknown speed."""
     net = Element(name="net", attributes=(("name", name), ("dev", "0"), ("speed", "10000"), ("port", "0")))
     nic = Element(name="nic", children=(net,))
     first = topology.cpus[0]
@@ -127,7 +128,7 @@ def _with_nic(topology: Topology, name: str) -> Topology:
 
 
 def _carriers(network: Network, environ: Mapping[str, str]) -> Sequence[Carrier]:
-    """What the network has here."""
+    """The network's devices on this host."""
     return usable_interfaces(environ) if network.name == NET_SOCKET else network.devices
 
 
@@ -138,8 +139,8 @@ def _devices(system: System, carriers: Sequence[Carrier], log: NcclLog) -> list[
     }
     for net in system.nets if carriers else ():
         if net.name not in numbers:
-            what = "NIC of NET/IB" if isinstance(carriers[0], IbDevice) else "interface"
-            log.info("NET", f"{net.id} ({net.name}) is no {what} of this host: {carriers[0]} stands for it")
+            what = "a NIC of NET/IB" if isinstance(carriers[0], IbDevice) else "an interface"
+            log.info("NET", f"{net.id} ({net.name}) is not {what} of this host: using {carriers[0]} instead")
     return [(dev_number(net), numbers[net.name]) for net in system.nets if net.name in numbers]
 
 
@@ -153,7 +154,7 @@ def _write(path: str, text: str) -> None:
     try:
         write_file(path, text.encode())
     except UnavailableError as error:
-        print(f"railgauge run: {error}; going on without", file=sys.stderr)
+        print(f"railgauge run: {error}; continuing without it", file=sys.stderr)
 
 
 def _log(graphs: Graphs, log: NcclLog) -> None:

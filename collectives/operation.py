@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective takes and gives: the native engine's numbers, and how many elements each rank's buffers hold."""
+"""The inputs and outputs of a collective: the native engine's numbers, and how many elements each rank's buffers
+hold.
+"""
 
 from dataclasses import dataclass
 
@@ -25,9 +27,9 @@ NUMBERS = {
 REDUCING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
 ROOTED = (Collective.BROADCAST, Collective.REDUCE, Collective.GATHER, Collective.SCATTER)
 IN_PLACE = frozenset(NUMBERS) - {Collective.ALL_TO_ALL, Collective.SEND_RECV}
-"""Those that can be run in place."""
+"""Collectives that can be run in place."""
 WHOLE = (Collective.ALL_REDUCE, Collective.BROADCAST, Collective.REDUCE, Collective.SEND_RECV)
-"""Whose count is that of all elements; the others' is what one rank has for one other."""
+"""Collectives whose count is that of all elements; the others' is what one rank has for one other."""
 ALIGNED = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL)
 ALIGN_BYTES = 16
 """nccl-tests makes each rank's part of these a multiple of so many bytes (AllGatherGetCollByteCount and others)."""
@@ -35,7 +37,7 @@ ALIGN_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How many elements one rank's source and destination hold, and where in the other one they lie in place."""
+    """The number of elements of one rank's source and destination, and their offsets in place."""
 
     source: int
     destination: int
@@ -44,7 +46,7 @@ class Extent:
 
 
 def extent(collective: Collective, count: int, rank: int, ranks: int, root: int = 0) -> Extent:
-    """The buffers of one rank for NCCL's `count`; a rank that gives or gets nothing has 0."""
+    """The buffers of one rank for NCCL's `count`; a rank that sends or receives nothing has 0."""
     whole, is_root = ranks * count, rank == root
     match collective:
         case Collective.ALL_GATHER:
@@ -67,7 +69,7 @@ def extent(collective: Collective, count: int, rank: int, ranks: int, root: int 
 
 
 def count_of(collective: Collective, size: int, element_bytes: int, ranks: int) -> int:
-    """NCCL's count for nccl-tests' size in bytes: what is asked for, cut down to equal parts where there are parts."""
+    """NCCL's count for nccl-tests' size in bytes: rounded down to equal parts if there are parts."""
     elements = size // element_bytes
     if collective in WHOLE:
         return elements
@@ -79,5 +81,5 @@ def count_of(collective: Collective, size: int, element_bytes: int, ranks: int) 
 
 
 def bytes_of(collective: Collective, count: int, element_bytes: int, ranks: int) -> int:
-    """The bytes that bandwidth is counted by (nccl-tests' size column): all that a rank gives or gets."""
+    """The bytes that bandwidth is counted by (nccl-tests' size column): all that a rank sends or receives."""
     return count * element_bytes * (1 if collective in WHOLE else ranks)

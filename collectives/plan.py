@@ -2,8 +2,8 @@
 """The plan of a run: every node's channels, joined into the rings that all ranks execute.
 
 The first rank of each node detects and searches it as one of N (node_detection.py); rank 0 joins what they found
-(joined_nodes.py). What only one of them does is loaded there alone. Ranks
-of a node need not follow one another (mpirun --map-by node).
+(joined_nodes.py). Modules for these steps are loaded only there. Ranks of a node need not be consecutive (mpirun
+--map-by node).
 """
 
 import os
@@ -21,12 +21,12 @@ from railgauge.transports.select import NET_SOCKET, transport_name, why_not_shm
 from railgauge.transports.wire import Nets
 
 PLAN_WITHIN_S = 60.0
-"""A node may take this much longer than the timeout to be scanned: NVML can need many seconds."""
+"""How much longer than the timeout scanning a node may take, in seconds: NVML can need many seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """A tree over all ranks: by rank its parent (-1: the root) and how the steps to and from it go."""
+    """A tree over all ranks: by rank its parent (-1: the root) and the routes of the steps to and from it."""
 
     parents: list[int]
     up: list[Nets]
@@ -40,31 +40,31 @@ class Plan:
     rings: list[list[int]]
     """For each channel the ranks in ring order."""
     nets: list[list[Nets]]
-    """For each channel and place in its ring how the step to the next rank goes."""
+    """For each channel and position in its ring the route of the step to the next rank."""
     trees: list[Tree]
     """The double tree of each channel: all first ones, then all second ones."""
     gb_per_s: float
     """Predicted bus bandwidth of all channels together, in GB/s."""
     cpus: list[list[int]]
-    """The cores each rank belongs on; empty where nothing is known."""
+    """The cores for each rank; empty if unknown."""
     nodes: int
     """How many nodes take part."""
     p2p: list[list[bool]]
-    """By rank and rank whether NCCL lets one GPU write into the memory of the other; False of host memory."""
+    """By rank and rank whether NCCL lets one GPU write into the other's memory; False for host memory."""
     pair_gb_per_s: list[list[float]]
     """Between GPUs of a node by their path, GB/s; 0 elsewhere."""
     nvlink: bool
     """Whether all GPUs of each node have NVLink to one another."""
     nics: list[int]
-    """By rank the network's device that is its GPU's, for what goes over no channel; 0 of ranks in host memory."""
+    """By rank the network's device of its GPU, for traffic outside channels; 0 for ranks in host memory."""
     direct: list[list[Direct]]
-    """By rank what its GPU may do with which of the network's devices; none of ranks in host memory."""
+    """By rank how its GPU can use each of the network's devices; empty for ranks in host memory."""
     network: str = NET_SOCKET
-    """What `nets` are devices of."""
+    """The network to which the devices in `nets` belong."""
 
     @property
     def transports(self) -> list[list[str]]:
-        """For each channel and place in its ring the transport to the next rank, as NCCL's log names it."""
+        """For each channel and position in its ring the transport to the next rank, as NCCL's log names it."""
         return [[transport_name(step, self.network) for step in steps] for steps in self.nets]
 
 
@@ -76,7 +76,7 @@ def make_plan(
     environ: Mapping[str, str] | None = None,
     network: Network = SOCKETS,
 ) -> Plan:
-    """Plan the ranks on all nodes, over `graph_file`'s channels where it is given; all ranks call it together.
+    """Plan the ranks on all nodes, with `graph_file`'s channels if it is given; all ranks call it together.
 
     `peers` are all ranks (`peers.exchange`), `network` is what they agreed on (`choose_network`).
 
@@ -124,7 +124,7 @@ def _received(facts: dict[str, Any]) -> Plan:
 
 
 def _names(hosts: list[str]) -> list[str]:
-    """The hosts' names; a number is added where several nodes have one."""
+    """The hosts' names; a number is added if several nodes have the same one."""
     count = Counter(hosts)
     return [host if count[host] == 1 else f"{host}-{number}" for number, host in enumerate(hosts)]
 

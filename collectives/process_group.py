@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a job met from a program of one's own, as with torch.distributed.init_process_group."""
+"""Joining a job from a user's program, as with torch.distributed.init_process_group."""
 
 import contextlib
 import logging
@@ -35,7 +35,7 @@ DEFAULT_TIMEOUT = timedelta(minutes=30)
 class ProcessGroup:
     """This process as one rank among all others, connected over the planned channels until `close`.
 
-    One that is dropped without it, or left open when the program ends, ends the run on all ranks.
+    A group that is dropped without it, or left open when the program ends, ends the run on all ranks.
     """
 
     communicator: Communicator | GpuCommunicator
@@ -44,11 +44,11 @@ class ProcessGroup:
         self, place: Place, timeout: timedelta, store: Store | None, *, bind: bool, device: int | None
     ) -> None:
         with contextlib.ExitStack() as stack:
-            meeting = stack.enter_context(
+            rendezvous = stack.enter_context(
                 arrive(place, ranks_per_process=1, timeout_s=timeout.total_seconds(), store=store)
             )
             try:
-                self._bootstrap = meeting.join(place.process)
+                self._bootstrap = rendezvous.join(place.process)
                 stack.callback(self._bootstrap.close)
                 gpu = None if device is None else gpu_numbered(device)
                 peers = exchange(self._bootstrap, _peer(place.process, gpu))
@@ -59,14 +59,14 @@ class ProcessGroup:
                     self.communicator = connect_gpus(self._bootstrap, peers, plan, network, gpu.device, log)
                 else:
                     self.communicator = connect(self._bootstrap, peers, plan, network, log)
-                stack.callback(self.communicator.close)  # before the others are told that this rank leaves
+                stack.callback(self.communicator.close)  # before the others learn that this rank leaves
                 if place.process == 0:
                     for remark in without_effect(os.environ):
                         logging.getLogger(__name__).warning("railgauge: %s", remark)
                 if bind:
                     stack.enter_context(bound(peers, place.process, plan.cpus[place.process]))
             except BaseException as error:
-                meeting.fail(described(error))
+                rendezvous.fail(described(error))
                 raise
             self._open = stack.pop_all()
         self.rank = place.process
@@ -85,8 +85,8 @@ class ProcessGroup:
         self.communicator.barrier()
 
     def close(self) -> None:
-        """Leave; rank 0 stays until all have left, or the timeout has passed. Calling it twice is harmless, and in a
-        process that was forked from this one.
+        """Leave; rank 0 stays until all have left, or the timeout has passed. It may be called twice, and in a process
+        that was forked from this one.
         """
         self._unless_closed.detach()
         if self._bootstrap.is_copy:
@@ -112,24 +112,25 @@ def init_process_group(
     bind: bool = True,
     device: int | None = None,
 ) -> ProcessGroup:
-    """Meet the other processes of the job and connect to them.
+    """Rendezvous with the other processes of the job and connect to them.
 
     Args:
-        init_method: env://, tcp://HOST:PORT or file:///PATH, also with torch's ?rank=R&world_size=W. Without it, what
-            the launcher says: torchrun, mpirun, srun, or MASTER_ADDR and MASTER_PORT set by hand.
-        rank: this process's number; with `world_size`. Without them, RANK and WORLD_SIZE, or what the launcher says.
+        init_method: env://, tcp://HOST:PORT or file:///PATH, also with torch's ?rank=R&world_size=W. Without it,
+            the launcher's: torchrun, mpirun, srun, or MASTER_ADDR and MASTER_PORT set by hand.
+        rank: this process's number; with `world_size`. Without them, RANK and WORLD_SIZE, or the launcher's.
         world_size: how many processes there are.
         timeout: longest wait for the others, now and in any operation.
-        store: meet through this store, in place of an init method; `rank` and `world_size` are needed with it. It stays
-            open, and serves one group after another.
-        bind: keep this thread, and those that it starts, on cores of their own until the group is closed, unless a
+        store: use this store for rendezvous, instead of an init method; it requires `rank` and `world_size`. It
+            stays open, and can be used by one group after another.
+        bind: bind this thread, and those that it starts, to cores of their own until the group is closed, unless a
             launcher has given the ranks of this host different ones.
         device: CUDA's number of this rank's GPU in this process; arrays are in its memory then. Without it they are in
-            that of the host. All ranks alike.
+            that of the host. The same on all ranks.
 
     Raises:
-        UsageError: no place is given, or only half of one; an argument is of another type; this rank is not let in.
-        RunError: not everybody came within the timeout; the message names who is missing.
+        UsageError: the rank and rendezvous are missing or incomplete; an argument has the wrong type; this rank is
+        rejected.
+        RunError: some processes did not join within the timeout; the message names them.
         UnavailableError: no network interface can be used, or there is no such GPU.
     """
     _check("init_method", init_method, str, "a text")
@@ -138,11 +139,11 @@ def init_process_group(
     _check("device", device, Integral, "the number of a GPU")
     _check("store", store, Store, "one of railgauge.transports.store")
     if not isinstance(timeout, timedelta):
-        raise UsageError(f"init_process_group: timeout is {timeout!r}: it has to be a datetime.timedelta")
+        raise UsageError(f"init_process_group: timeout is {timeout!r}: expected a datetime.timedelta")
     if store is not None and init_method is not None:
         raise UsageError("init_process_group: give a store or an init method, not both")
     if store is not None and (rank is None or world_size is None):
-        raise UsageError("init_process_group: rank and world_size are needed with a store")
+        raise UsageError("init_process_group: a store requires rank and world_size")
     return ProcessGroup(_place(init_method, rank, world_size), timeout, store, bind=bind, device=device)
 
 
@@ -151,10 +152,10 @@ def _peer(rank: int, gpu: Gpu | None) -> Peer:
 
 
 def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap) -> None:
-    """End a group that nobody closed: the others are told, and nobody is waited for."""
+    """End a group that was not closed: report it to the others, without waiting."""
     if bootstrap.is_copy:
         return
-    warnings.warn("a railgauge.ProcessGroup was not closed: call close(), or use it in a with", ResourceWarning, 2)
+    warnings.warn("a railgauge.ProcessGroup was not closed: call close(), or use a with statement", ResourceWarning, 2)
     bootstrap.fail("its program did not close the process group")
     bootstrap.abort()
     opened.close()
@@ -162,7 +163,7 @@ def _abandon(opened: contextlib.ExitStack, bootstrap: Bootstrap) -> None:
 
 def _check(name: str, value: object, kind: type, words: str) -> None:
     if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise UsageError(f"init_process_group: {name} is {value!r}: it has to be {words}")
+        raise UsageError(f"init_process_group: {name} is {value!r}: expected {words}")
 
 
 def _place(init_method: str | None, rank: int | None, world_size: int | None) -> Place:
@@ -170,18 +171,18 @@ def _place(init_method: str | None, rank: int | None, world_size: int | None) ->
         init_method, rank_said, world_size_said = split_init_method(init_method)
         rank, world_size = _one(rank, rank_said, "rank"), _one(world_size, world_size_said, "world_size")
     if (rank is None) != (world_size is None):
-        raise UsageError("init_process_group: rank and world_size belong together")
+        raise UsageError("init_process_group: give both rank and world_size")
     if rank is not None and world_size is not None:
         called = "init_process_group"
         return Place(process=int(rank), processes=int(world_size), init_method=init_method or "env://", launcher=called)
     place = find_place(os.environ, init_method)
     if place is None:
-        raise UsageError("init_process_group: rank and world_size are not given, and no launcher has set them")
+        raise UsageError("init_process_group: rank and world_size are missing, and no launcher has set them")
     return place
 
 
 def _one(given: int | None, said: int | None, name: str) -> int | None:
-    """The value, from whichever side says it."""
+    """The value, from the argument or the init method."""
     if given is not None and said is not None and given != said:
         raise UsageError(f"init_process_group: {name} is {given}, but the init method says {said}")
     return said if given is None else given

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flight record of a run (schema railgauge/record/1): the last operations of every rank, and whom it waited for."""
+"""The flight record of a run (schema railgauge/record/1): the last operations of every rank, and which rank it waited
+for.
+"""
 
 import time
 from collections.abc import Mapping
@@ -19,13 +21,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """Where all ranks stood when a run ended."""
+    """The state of all ranks when a run ended."""
 
     ranks: int
     standings: Mapping[int, list[Standing]]
-    """By rank; one that could not be reached any more is not there."""
+    """By rank; one that could not be reached is absent."""
     error: str | None
-    """What ended the run; None: nothing did."""
+    """What ended the run; None: it ended as planned."""
     host: str
     time: str
     command: list[str]
@@ -72,23 +74,23 @@ def make_record(
 
 
 def parse_record(data: bytes, path: str) -> Record:
-    """Read what `Record.to_json` gave, from the file `path`; fields that are not known are passed over.
+    """Read what `Record.to_json` gave, from the file `path`; unknown fields are ignored.
 
     Raises:
-        InputError: it is no record.
+        InputError: it is not a record.
     """
     try:
         document = json_value(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}", path) from None
+        raise InputError(f"is not JSON: {error}", path) from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise InputError(f"is no flight record: its schema is not {SCHEMA}", path)
+        raise InputError(f"is not a flight record: its schema is not {SCHEMA}", path)
     try:
         return _record(document)
     except KeyError as error:
         raise InputError(f"lacks the field {error}", path) from None
     except (TypeError, ValueError) as error:
-        raise InputError(f"is no flight record: {error}", path) from None
+        raise InputError(f"is not a flight record: {error}", path) from None
 
 
 def _standing_to_json(standing: Standing) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flight record of a run as evidence of a hang (topo/hang): where each rank stood in each communicator."""
+"""A flight record of a run as evidence of a hang (topo/hang): the state of each rank in each communicator."""
 
 import time
 
@@ -15,13 +15,13 @@ SOURCE = "record of a run"
 
 
 def read_record(scene: Scene, data: bytes, path: str) -> None:
-    """Take in a record; InputError when it is none. Ranks that could not be reached are silent."""
+    """Read a record; InputError if it is invalid. Ranks that could not be reached are silent."""
     record = parse_record(data, path)
     error = one_line(record.error or "")
     if error:
         scene.note(f"the run ended: {error}")
     if (picture := draw(Picture(record.standings))) and picture not in error:
-        scene.note(f"the ranks stood: {picture}")
+        scene.note(f"state of the ranks: {picture}")
     for rank, standings in sorted(record.standings.items()):
         for standing in standings:
             comm = _communicator(scene, standing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An array that is registered with what may reach it without a copy: GPUs of the peers, RDMA devices of this host."""
+"""An array that is registered for access without a copy: by GPUs of the peers, by RDMA devices of this host."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -7,26 +7,28 @@ from typing import Self
 
 
 class Registered:
-    """An array of the caller's that is registered, until `close`; it has to live as long."""
+    """A registered array of the caller's, until `close`; it must live as long."""
 
-    def __init__(self, window: int | None, end: Callable[[int], None]) -> None:
-        """`window`: what `end` is to be told; None where nothing is registered."""
-        self._window, self._end = window, end
+    def __init__(self, registration: int | None, end: Callable[[int], None]) -> None:
+        """`registration`: the argument of `end`; None if nothing is registered."""
+        self._registration, self._end = registration, end
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it can be reached: by GPUs of the peers, by RDMA devices of this host; else all goes as without."""
-        return self._window is not None
+        """Whether it can be accessed by GPUs of the peers or RDMA devices of this host; else registration has no
+        effect.
+        """
+        return self._registration is not None
 
     def close(self) -> None:
-        """Take it back: when its operations are done, of GPUs on all ranks together. Calling it twice is harmless.
+        """Unregister it: when its operations are done, for GPUs on all ranks together. May be called twice.
 
         Raises:
-            RunError: of GPUs, a rank was lost, or does not come within the timeout.
+            RunError: for GPUs, a rank was lost, or does not take part within the timeout.
         """
-        window, self._window = self._window, None
-        if window is not None:
-            self._end(window)
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            self._end(registration)
 
     def __enter__(self) -> Self:
         return self

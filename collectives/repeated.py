@@ -10,11 +10,11 @@ from railgauge.topo.predict.comparison import size_text
 
 WAYS = ("out_of_place", "in_place")
 LEAST_GB_PER_S = 1e-9
-"""A byte a second: what is less was not measured."""
+"""A byte a second: less counts as not measured."""
 
 
 class RowName(NamedTuple):
-    """What tells a row from the others of its collective."""
+    """What distinguishes a row from the others of its collective."""
 
     bytes: int
     dtype: str
@@ -23,7 +23,7 @@ class RowName(NamedTuple):
 
     @property
     def variant(self) -> str:
-        """All but the size, for messages: `float sum`, `int8 root 3`."""
+        """All except the size, for messages: `float sum`, `int8 root 3`."""
         redop = "" if self.redop == "none" else f" {self.redop}"
         return f"{self.dtype}{redop}{'' if self.root < 0 else f' root {self.root}'}"
 
@@ -33,7 +33,7 @@ class RowName(NamedTuple):
 
 
 def by_name(rows: Iterable[Row]) -> dict[RowName, list[Row]]:
-    """Rows that measure the same, in the order in which they first came."""
+    """Rows that measure the same, in order of first appearance."""
     found: dict[RowName, list[Row]] = {}
     for row in rows:
         found.setdefault(RowName(row.bytes, row.dtype, row.redop, row.root), []).append(row)
@@ -41,7 +41,7 @@ def by_name(rows: Iterable[Row]) -> dict[RowName, list[Row]]:
 
 
 def timings(rows: Iterable[Row], way: str) -> list[Timing]:
-    """One way of each row."""
+    """The out-of-place or the in-place result of each row."""
     return [row.out_of_place if way == WAYS[0] else row.in_place for row in rows]
 
 
@@ -51,7 +51,7 @@ def median_busbw(rows: Iterable[Row], way: str) -> float:
 
 
 def median_us(rows: Iterable[Row], way: str) -> float:
-    """The clock time of one operation, which -C does not show; where nothing moved, the time that is shown."""
+    """The clock time of one operation, which -C does not show; if nothing moved, the time that is shown."""
     rows = list(rows)
     return median(
         row.bytes / timing.algbw_gb_per_s / 1e3 if timing.algbw_gb_per_s > LEAST_GB_PER_S else timing.time_us

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a run document back from its file; fields that it does not know are passed over (docs/reference/json.md)."""
+"""Reads a run document back from its file; unknown fields are ignored, as docs/reference/json.md requires."""
 
 import dataclasses
 import json
@@ -15,16 +15,16 @@ MOST_BYTES = 256 << 20
 JSON_NAMES = {"from_rank": "from", "to_rank": "to"}
 """Fields that have another name in the document."""
 MOST = {int: 1 << 62, float: 1e15}
-"""What no result goes beyond: sizes, microseconds, GB/s."""
+"""Upper bound of all values: sizes, microseconds, GB/s."""
 KINDS = {int: "an integer", float: "a number", str: "a text", type(None): "null"}
 T = TypeVar("T")
 
 
 def load(path: str) -> RunDocument:
-    """The result that `run --json`, -J or -o wrote.
+    """The result written by `run --json`, -J or -o.
 
     Raises:
-        InputError: it cannot be read, or is no such document; the message names the field.
+        InputError: it cannot be read, or is not such a document; the message names the field.
     """
     text = read_bytes(path, MOST_BYTES)
     if len(text) > MOST_BYTES:
@@ -32,19 +32,21 @@ def load(path: str) -> RunDocument:
     try:
         value = all_printable(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"no JSON: {error}", path) from None
+        raise InputError(f"not JSON: {error}", path) from None
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
-        raise InputError(f"no result of a run ({SCHEMA}), as `railgauge run --json`, -J and -o FILE.json write", path)
+        raise InputError(
+            f"not a result of a run ({SCHEMA}), as `railgauge run --json`, -J and -o FILE.json write", path
+        )
     try:
         return _made(RunDocument, value, "")
-    except (ValueError, OverflowError) as error:  # the latter of an integer that is no float
-        raise InputError(f"no result of a run: {error}", path) from None
+    except (ValueError, OverflowError) as error:  # the latter for an integer that is too large for a float
+        raise InputError(f"not a result of a run: {error}", path) from None
 
 
 def _made(kind: type[T], value: Any, where: str) -> T:
-    """A record from a JSON object; ValueError names what does not fit."""
+    """A record from a JSON object; ValueError names the field that does not fit."""
     if type(value) is not dict:
-        raise ValueError(f"{where} is no object")
+        raise ValueError(f"{where} is not an object")
     forms, found = get_type_hints(kind), {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         name = JSON_NAMES.get(field.name, field.name)
@@ -56,7 +58,7 @@ def _made(kind: type[T], value: Any, where: str) -> T:
 def _value(form: Any, value: Any, where: str) -> Any:
     if (kind := get_origin(form)) in (list, tuple):
         if type(value) is not list:
-            raise ValueError(f"{where} is no list")
+            raise ValueError(f"{where} is not a list")
         return kind(_value(get_args(form)[0], item, f"{where}[{place}]") for place, item in enumerate(value))
     if dataclasses.is_dataclass(form):
         return _made(form, value, where)  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ from railgauge.collectives.connect import connect
 from railgauge.collectives.counters import Counters
 from railgauge.collectives.device import Device, Gpu, check_on_gpus, gpu_of, resolve
 from railgauge.collectives.document import (
-    Board,
     Connection,
     RunDocument,
+    SharedSegment,
     boards_of,
     connections_of,
 )
@@ -40,11 +40,11 @@ from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.meeting import Meeting
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS, Network, choose_network
 from railgauge.transports.peer import Peer, this_peer
 from railgauge.transports.peers import exchange
+from railgauge.transports.rendezvous import Rendezvous
 from railgauge.transports.standing import Standing
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ if TYPE_CHECKING:
     from railgauge.collectives.nccl_run import NcclRun
 
 STOP_WITHIN_S = 2.0
-"""How long the ranks of an interrupted process have to come out of the engine."""
+"""How long the ranks of an interrupted process may take to leave the engine, in seconds."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What rank 0 has to tell, as it comes in."""
+    """The parts of rank 0's document, as they arrive."""
 
     rows: list[Row] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
-    boards: tuple[Board, ...] = ()
-    passages: list[Passage] | None = None
+    boards: tuple[SharedSegment, ...] = ()
+    link_traffic: list[Passage] | None = None
     nodes: int = 1
     device: Device = Device.CPU
     network: Network = SOCKETS
@@ -75,41 +75,40 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process's part ended: rank 0's document (None elsewhere, or before ranks had met), and what went wrong."""
+    """How a process's part ended: rank 0's document (None elsewhere, or before the rendezvous), and the error."""
 
     document: RunDocument | None
     error: BaseException | None
     joined: bool
-    """All its ranks had joined, so that rank 0 tells of their errors."""
+    """All its ranks had joined, so rank 0 reports their errors."""
     timed_at: TuningPlace | None = None
-    """Where the document's times were measured, once they all were; rank 0's process has it."""
+    """The machine of the document's times, once all are measured; in rank 0's process only."""
     record: Record | None = None
-    """The flight record, where it was asked for (`Job.record`); rank 0's process has it."""
+    """The flight record, if requested (`Job.record`); in rank 0's process only."""
 
 
 def run_process(job: Job, place: Place, say: Callable[[str], None], report: Callable[[Finished], int]) -> int:
-    """Run all ranks of this process. `say` takes the table's lines as they come (rank 0 only), `report` the end.
+    """Run all ranks of this process. `say` takes the table's lines one by one (rank 0 only), `report` the end.
 
-    What `report` returns is returned. It is called before the other processes can be sure that this one is done with
-    them: a launcher that sees one of them fail takes the others down. Each rank has a thread, so that this one stays
-    free for signals: an interrupt ends all ranks of the job.
+    Returns what `report` returns. It is called before this process leaves: a launcher that sees one process fail ends
+    the others. Each rank has a thread, so that this one can handle signals: an interrupt ends all ranks of the job.
     """
     try:
-        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as meeting:
+        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as rendezvous:
             first = place.process * job.ranks_per_process
             before = place.process if place.local_process is None else place.local_process
             locally = before * job.ranks_per_process
-            ranks = [_Rank(job, meeting, first + i, locally + i, say) for i in range(job.ranks_per_process)]
+            ranks = [_Rank(job, rendezvous, first + i, locally + i, say) for i in range(job.ranks_per_process)]
             try:
-                _run_threads(ranks, meeting)
+                _run_threads(ranks, rendezvous)
             except KeyboardInterrupt as stop:
                 cause: BaseException | None = stop
             else:
                 cause = _first_cause([rank.error for rank in ranks if rank.error])
             joined = all(rank.joined for rank in ranks)
             document = ranks[0].document
-            if place.process == 0 and cause and document is None:  # its rank does not come out of what it is in
-                document = RunDocument.failed(job.collective, meeting.world_size, described(cause), job.engine)
+            if place.process == 0 and cause and document is None:  # its rank does not return
+                document = RunDocument.failed(job.collective, rendezvous.world_size, described(cause), job.engine)
             return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
     except Error as error:
         size = place.processes * job.ranks_per_process
@@ -117,30 +116,32 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
         return report(Finished(document, error, joined=False))
 
 
-def _run_threads(ranks: list["_Rank"], meeting: Meeting) -> None:
+def _run_threads(ranks: list["_Rank"], rendezvous: Rendezvous) -> None:
     threads = [threading.Thread(target=rank.run, name=f"rank-{rank.rank}", daemon=True) for rank in ranks]
     for thread in threads:
         thread.start()
     try:
         for rank in ranks:
-            rank.over.wait()  # Thread.join(), interrupted, takes the thread for ended (CPython 3.11)
+            rank.over.wait()  # an interrupted Thread.join() marks the thread as ended (CPython 3.11)
     except BaseException:
-        meeting.fail("interrupted")
+        rendezvous.fail("interrupted")
         for rank in ranks:
             rank.over.wait(STOP_WITHIN_S)
         raise
 
 
 def _first_cause(errors: list[BaseException]) -> BaseException | None:
-    """The error that the others follow from: ranks that were only told to stop have a RunError."""
+    """The error that caused the others: ranks that were only stopped have a RunError."""
     return next((error for error in errors if not isinstance(error, RunError)), errors[0] if errors else None)
 
 
 class _Rank:
     """One rank's run."""
 
-    def __init__(self, job: Job, meeting: Meeting, rank: int, local_rank: int, say: Callable[[str], None]) -> None:
-        """`local_rank`: its number among those of its host, which a GPU is chosen by."""
+    def __init__(
+        self, job: Job, rendezvous: Rendezvous, rank: int, local_rank: int, say: Callable[[str], None]
+    ) -> None:
+        """`local_rank`: its number among those of its host, which selects its GPU."""
         self.rank = rank
         self._local_rank = local_rank
         self.document: RunDocument | None = None
@@ -149,24 +150,24 @@ class _Rank:
         self.error: BaseException | None = None
         self.over = threading.Event()
         self._job = job
-        self._meeting = meeting
+        self._rendezvous = rendezvous
         self._say = say if rank == 0 else lambda _line: None
         self._log = NcclLog(rank)
         self._bootstrap: Bootstrap | None = None
 
     def run(self) -> None:
-        """Join, connect, measure and report; what went wrong is kept in `error`, and `over` is set at the end."""
+        """Join, connect, measure and report; an error is kept in `error`, and `over` is set at the end."""
         try:
             self._run()
         except BaseException as error:
-            self.error = self.error or error  # without it a rank that never came to its end would have passed
+            self.error = self.error or error  # without it a rank that never ended would have passed
         finally:
             self.over.set()
 
     def _run(self) -> None:
         outcome = Outcome()
         try:
-            self._bootstrap = self._meeting.join(self.rank)
+            self._bootstrap = self._rendezvous.join(self.rank)
             self._measure(self._bootstrap, outcome)
         except Exception as error:
             self.error = error
@@ -183,7 +184,7 @@ class _Rank:
 
     @property
     def joined(self) -> bool:
-        """Whether it came as far as to meet all others."""
+        """Whether it had joined."""
         return self._bootstrap is not None
 
     def _measure(self, bootstrap: Bootstrap, outcome: Outcome) -> None:
@@ -227,7 +228,7 @@ class _Rank:
         comm = connect(bootstrap, peers, plan, network, self._log, fault=self._job.fault)
         with binding:
             self._measure_on(comm, bootstrap, outcome)
-            comm.close()  # before the others are told that this rank leaves
+            comm.close()  # before the others learn that this rank leaves
 
     def _gpu(self) -> Gpu | None:
         """This rank's GPU; None: it is in host memory."""
@@ -262,12 +263,12 @@ class _Rank:
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         if counters:
-            outcome.passages = counters.passages(comm.ends, comm.bytes_shown or 0)
+            outcome.link_traffic = counters.link_traffic(comm.ends, comm.bytes_shown or 0)
         fired = bootstrap.all_gather(comm.fault_fired())
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
-            raise RunError("the injected fault never came: that rank sends no such message on that channel")
+            raise RunError("the injected fault did not occur: that rank sends no such message on that channel")
 
     def _check_root(self, ranks: int) -> None:
         if self._job.root >= ranks:
@@ -291,12 +292,12 @@ class _Rank:
 
     def _variants(self) -> Iterable[tuple[Dtype, Redop, int]]:
         job = self._job
-        return itertools.product(job.dtypes, job.operators, job.roots(self._meeting.world_size))
+        return itertools.product(job.dtypes, job.operators, job.roots(self._rendezvous.world_size))
 
     def _describe(self, outcome: Outcome) -> RunDocument:
         return RunDocument(
             collective=self._job.collective,
-            ranks=self._meeting.world_size,
+            ranks=self._rendezvous.world_size,
             nodes=outcome.nodes,
             device=outcome.device,
             engine=self._job.engine,
@@ -305,7 +306,7 @@ class _Rank:
             connections=outcome.connections,
             boards=outcome.boards,
             why_not_ib=outcome.network.why_not_ib,
-            passages=outcome.passages,
+            link_traffic=outcome.link_traffic,
             error=described(self.error) if self.error else None,
             host=socket.gethostname(),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -315,6 +316,6 @@ class _Rank:
         )
 
     def _record(self, outcome: Outcome) -> Record:
-        standings = outcome.standings or self._meeting.standings
+        standings = outcome.standings or self._rendezvous.standings
         error = described(self.error) if self.error else None
-        return make_record(standings, self._meeting.world_size, error, socket.gethostname(), command_line())
+        return make_record(standings, self._rendezvous.world_size, error, socket.gethostname(), command_line())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of a scan, given as nccl-tests gives them: -b, -e, and -f or -i."""
+"""The sizes of a scan, given as in nccl-tests: -b, -e, and -f or -i."""
 
 from collections.abc import Iterator
 
@@ -35,9 +35,9 @@ def scan(begin: int, end: int, step: int, factor: float) -> Iterator[int]:
     if begin > end:
         raise UsageError(f"-b {begin} is more than -e {end}: nothing to scan")
     if not 0 <= factor <= MOST_FACTOR:
-        raise UsageError(f"-f {factor:g}: it has to be from 0 to {MOST_FACTOR:g}")
+        raise UsageError(f"-f {factor:g}: expected 0 to {MOST_FACTOR:g}")
     if factor <= 1 and step <= 0 and begin != end:
-        raise UsageError("-i has to be more than 0, or -f more than 1")
+        raise UsageError("-i must be more than 0, or -f more than 1")
     size = begin
     while size <= end:
         yield size

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs on this machine: which collective over which transport by which algorithms, which operator on which type.
+"""What works on this machine: which collective over which transport with which algorithms, which operator on which
+type.
 
-Nothing is listed by hand: transports and kernels are tried, algorithms are those that the engine chooses among.
+Nothing is listed by hand: transports and kernels are tried, algorithms are those from which the engine chooses.
 """
 
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ from railgauge.transports.available import OF_GPUS, Available
 from railgauge.transports.select import SHM
 
 ONE_HOST, TWO_HOSTS = (2,), (2, 2)
-"""Ranks of each host, where all go over shared memory, and where some have to go over another transport."""
+"""Ranks of each host, if all use shared memory, and if some must use another transport."""
 RANKS, ELEMENTS = 3, 257
-"""Of the trial of a kernel: more than two inputs, and a tail after all vectors."""
+"""Elements for trying a kernel: more than two inputs, and a tail after all vectors."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,13 +34,13 @@ class Support:
     device: Device
     transport: str
     why_not: str | None
-    """What is missing; None where it runs."""
+    """What is missing; None if it works."""
     algorithms: tuple[Algorithm, ...]
-    """Those that can run it; none where it does not run."""
+    """The algorithms that can run it; empty if it does not work."""
 
     @property
     def reduces(self) -> bool:
-        """Whether operators mean anything to it."""
+        """Whether it uses an operator."""
         return self.collective in REDUCING
 
     @property
@@ -49,7 +50,7 @@ class Support:
 
     @property
     def in_place(self) -> bool:
-        """Whether it can write where it reads."""
+        """Whether it can run in place."""
         return self.collective in IN_PLACE
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures every algorithm that can run a collective here, size by size, for the tuning file.
 
-All of them are connected at once and take turns, so that what else the machine does meets them alike. The slowest rank
-of a turn counts, and the best turn of a size.
+All of them are connected at once and alternate, so that other load affects them equally. The time is that of the
+slowest rank in a turn, and of the best turn of a size.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,23 +21,23 @@ from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
 
 SIZES = tuple(8 << 2 * power for power in range(12))
-"""8 B to 32 MiB: beyond, what is quickest stays so."""
+"""8 B to 32 MiB: above that, the quickest stays the same."""
 TURNS = 7
 TURN_S = 2e-3
-"""How long the operations of one turn take together, where one takes less."""
+"""How long the operations of one turn take together, if one takes less."""
 MOST_TIMES = 5000
 DTYPE, OP = Dtype.FLOAT, Redop.SUM
 DISTORTING = (
     *("NCCL_ALGO", "NCCL_PROTO", "NCCL_BUFFSIZE"),
     *("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"),
 )
-"""Settings under which times would be of them, and not of what runs without."""
+"""Settings that change the times, so that these would not hold without them."""
 
 
 def check_undistorted(environ: Mapping[str, str]) -> None:
-    """UsageError where times that are measured now would mislead runs without the same settings."""
+    """Raise UsageError if times measured now would mislead runs without the same settings."""
     if given := [name for name in DISTORTING if environ.get(name)]:
-        raise UsageError(f"--tune measures for all later runs: unset {', '.join(given)}")
+        raise UsageError(f"--tune measures for all later runs: unset {', '.join(given)} first")
 
 
 def tune(
@@ -49,7 +49,8 @@ def tune(
     say: Callable[[str], None] = lambda _line: None,
     network: Network = SOCKETS,
 ) -> list[Timed]:
-    """Connect every algorithm and measure; all ranks call it together and get the same. `say` takes a line a size.
+    """Connect every algorithm and measure; all ranks call it together and get the same. `say` takes a line for each
+    size.
 
     Raises:
         UnavailableError: there is no memory for two buffers of the largest size.
@@ -64,7 +65,7 @@ def tune(
     }
     buffers = Buffer(max(sizes)), Buffer(max(sizes))
     for buffer in buffers:
-        buffer.poison(max(sizes))  # pages that were never written are all one
+        buffer.poison(max(sizes))  # unwritten pages all map the same zero page
     found: list[Timed] = []
     for collective, there in usable.items():
         for size in sizes:
@@ -84,7 +85,7 @@ def measure(
     size: int,
     buffers: tuple[Buffer, Buffer],
 ) -> list[Timed]:
-    """Time one size by each algorithm; nothing for a size too small to be cut into parts."""
+    """Time one size with each algorithm; empty for a size too small to be split into parts."""
     ranks = bootstrap.world_size
     count = count_of(collective, size, DTYPE.bytes, ranks)
     if count == 0:
@@ -117,5 +118,5 @@ def line(timed: Sequence[Timed]) -> str:
 
 
 def _slowest(bootstrap: Bootstrap, seconds: list[float]) -> list[float]:
-    """For each way what the slowest rank took."""
+    """The slowest rank's time for each algorithm."""
     return [max(ranks) for ranks in zip(*bootstrap.all_gather(seconds), strict=True)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How each collective is run, by size: which algorithm, over how many channels, by which protocol.
 
-The quickest is chosen, by the cost model that `graph predict` shows too or by what `run --tune` has measured, among
-what can run it here and what NCCL_ALGO leaves. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS bound the channels.
+The quickest is chosen, by the cost model that `graph predict` shows too or by the times of `run --tune`, among those
+that can run here and that NCCL_ALGO allows. NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS bound the channels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from railgauge.collectives.cost.host_choice import (
     modelled,
     quickest,
 )
-from railgauge.collectives.cost.host_cost import ON_BOARDS, ll_up_to
+from railgauge.collectives.cost.host_cost import ON_SEGMENTS, ll_up_to
 from railgauge.collectives.cost.host_ranks import BY_MEMORY, BY_RDMA, BY_SOCKET, HostRanks, Medium
 from railgauge.collectives.operation import NUMBERS
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
@@ -38,17 +38,17 @@ ALGORITHMS = (
 )
 """In the order of the native engine's numbers (collectives/native/communicator.h)."""
 RUN_BY = (*ALGORITHMS, Algorithm.ZERO_COPY)
-"""The same, and what they give way to where the arrays lie well for it (zero_copy.py)."""
+"""The same, and the one that replaces them if the arrays allow it (zero_copy.py)."""
 PROTOCOLS = (Protocol.SIMPLE, Protocol.LL)
 """In the order of the native engine's numbers (collectives/native/direct.h)."""
 MEDIA = {SHM: BY_MEMORY, NET_SOCKET: BY_SOCKET, NET_IB: BY_RDMA}
-"""What the cost model takes a transport for."""
+"""The cost model's name of a transport."""
 NO_SETTINGS = read_allowed({})
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Operations of up to `up_to_bytes` are run so, over that many channels of a ring or tree."""
+    """Operations of up to `up_to_bytes` use this algorithm, over that many channels of a ring or tree."""
 
     up_to_bytes: int
     algorithm: Algorithm
@@ -63,24 +63,24 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is there to choose from."""
+    """What can be chosen from."""
 
     ranks: int
     nodes: int
     rings: int
     trees: int
     hosts: tuple[int, ...]
-    """How many ranks share memory, of each host."""
+    """How many ranks of each host share memory."""
     only: Algorithm | None
-    """Where it can, this one runs everything."""
+    """The algorithm for everything that it can run."""
     cores: int
-    """That the ranks of a node have together."""
+    """Cores that the ranks of a node have together."""
     net_gb_per_s: float
-    """What all channels together pass on from one node to the next."""
+    """Bandwidth of all channels together from one node to the next."""
     interfaces: int = 1
-    """Over how many interfaces of a node."""
+    """The number of interfaces of a node that they use."""
     medium: Medium = BY_SOCKET
-    """How messages go between nodes."""
+    """The transport between nodes."""
 
     @classmethod
     def of(
@@ -94,7 +94,7 @@ class Setting:
         interfaces: int = 1,
         medium: Medium = BY_SOCKET,
     ) -> "Setting":
-        """Of ranks that know each other; the node with the fewest cores counts."""
+        """For ranks that have exchanged their facts; uses the node with the fewest cores."""
         cores: dict[str, set[int]] = {}
         for peer in peers:
             cores.setdefault(peer.host_id, set()).update(peer.cpus)
@@ -132,13 +132,13 @@ class Setting:
 def choose(
     setting: Setting, environ: Mapping[str, str], measured: Mapping[Collective, Times] | None = None
 ) -> dict[Collective, list[Choice]]:
-    """The choices for every collective, by growing size; the last one is for all above.
+    """The choices for every collective, by growing size; the last one is for all larger sizes.
 
-    `environ` has NCCL_ALGO and others. `measured` times (tuning_file.py) count instead of the model, where they are of
-    what may be used.
+    `environ` has NCCL_ALGO and others. `measured` times (tuning_file.py) replace the model, for algorithms that may be
+    used.
 
     Raises:
-        UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
+        UsageError: NCCL_ALGO or NCCL_PROTO is a value that NCCL would reject.
     """
     allowed, steering = read_allowed(environ), read_steering(environ)
     found = {}
@@ -156,7 +156,7 @@ def choose(
 
 
 def _with_protocol(choices: Iterable[Choice], short: int) -> Iterator[Choice]:
-    """Exchanges over boards of up to `short` bytes go by LL."""
+    """Exchanges through shared segments of up to `short` bytes use LL."""
     start = 1
     for choice in choices:
         if choice.algorithm is Algorithm.ONE_SHOT and start <= short:
@@ -167,7 +167,7 @@ def _with_protocol(choices: Iterable[Choice], short: int) -> Iterator[Choice]:
 
 
 def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, steering: Steering) -> Iterator[Choice]:
-    """The choices of runs that each reach up to a size: parted where one more channel is worth while."""
+    """The choices of ranges that each reach up to a size: split where one more channel pays off."""
     start = 0
     for up_to, algorithm in runs:
         there = {Algorithm.RING: setting.rings, Algorithm.TREE: setting.trees}.get(algorithm, 1)
@@ -182,15 +182,15 @@ def _with_channels(runs: Iterable[tuple[int, Algorithm]], setting: Setting, stee
 
 
 def usable_for(collective: Collective, setting: Setting, allowed: Allowed = NO_SETTINGS) -> list[Algorithm]:
-    """What may run it: `only` that one where it can, or else one like it; never nothing."""
+    """The algorithms that may run it: `only` if it can, else a similar one; never empty."""
     trees = setting.trees > 0
     if setting.only is None:
         return candidates(collective, allowed, setting.hosts, trees=trees)
     there = candidates(collective, NO_SETTINGS, setting.hosts, trees=trees)
-    like = [one for one in there if (one in ON_BOARDS) == (setting.only in ON_BOARDS)]
+    like = [one for one in there if (one in ON_SEGMENTS) == (setting.only in ON_SEGMENTS)]
     return [setting.only] if setting.only in there else (like or there)[:1]
 
 
 def uses(choices: Mapping[Collective, list[Choice]], algorithm: Algorithm) -> bool:
-    """Whether anything is run by it."""
+    """Whether any choice uses it."""
     return any(choice.algorithm is algorithm for found in choices.values() for choice in found)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tuning file (schema railgauge/tuning/1): what `run --tune` has measured, which later runs choose by.
+"""The tuning file (schema railgauge/tuning/1): the times that `run --tune` has measured, by which later runs choose.
 
-It holds times, not choices, so that NCCL_ALGO and other machines' entries leave the rest of them of use. Rank 0 reads
-it for all ranks: they have to choose alike.
+It holds times, not choices, so that entries stay usable with NCCL_ALGO and beside those of other machines. Rank 0 reads
+it for all ranks: they must make the same choices.
 """
 
 import json
@@ -36,67 +36,68 @@ OF_GPUS = ("protocol", "blocks", "chunk_bytes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """One size of a collective by one algorithm: what the slowest rank took, at best."""
+    """One size of a collective with one algorithm: the slowest rank's best time."""
 
     collective: Collective
     algorithm: Algorithm
     bytes: int
     time_us: float
     protocol: Protocol | None = None
-    """Of GPUs alone, as are `blocks` and `chunk_bytes` (gpu_way.Launch); on the host the size says which."""
+    """For GPUs only, like `blocks` and `chunk_bytes` (gpu_way.Launch); on the host the size decides."""
     blocks: int = 0
     chunk_bytes: int = 0
 
     @property
     def facts(self) -> dict[str, Any]:
-        """As a document has it: nothing of what is not there."""
+        """As in a document: without absent fields."""
         return {name: value for name, value in asdict(self).items() if value or name not in OF_GPUS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningPlace:
-    """What times are of: so many ranks on so many nodes, of which the first has such a processor, or such GPUs; and
-    the network, where it is none of sockets.
+    """The machine of times: the numbers of ranks and nodes, the first node's processor or GPUs; and the network, unless
+    it is sockets.
     """
 
     machine: str
     ranks: int
     nodes: int
     cores: int
-    """That the ranks of a node may use together; of the node with the fewest. 1 of GPUs: they do not count."""
+    """Cores that the ranks of a node can use together; of the node with the fewest. 1 for GPUs, where they do not
+    matter."""
     memories: int
-    """The ranks are in so many sets that share memory: as many as there are nodes, unless they may not share it."""
+    """The number of sets of ranks that share memory: the number of nodes, unless sharing is disabled."""
 
 
 Tuning = dict[TuningPlace, tuple[Timed, ...]]
-"""What a file holds."""
+"""The content of a file."""
 
 
 def tuning_file(environ: Mapping[str, str]) -> str:
-    """Where the file is: what RAILGAUGE_TUNING_FILE says, else railgauge/tuning.json in the user's folder of caches."""
+    """The file's path: RAILGAUGE_TUNING_FILE, else railgauge/tuning.json in the user's cache directory."""
     caches = environ.get("XDG_CACHE_HOME") or os.path.join(environ.get("HOME") or os.sep, ".cache")
     return environ.get(VARIABLE) or os.path.join(caches, FOLDER, NAME)
 
 
 def read_tuning(path: str) -> Tuning:
-    """What a file holds; nothing where it is empty, as /dev/null is.
+    """The content of a file; empty if the file is, as /dev/null.
 
     Raises:
-        InputError: it is unreadable, or no tuning file.
+        InputError: it is unreadable, or not a tuning file.
     """
     data = read_bytes(path, MOST_BYTES)
     if not data.strip():
         return {}
     if len(data) > MOST_BYTES:
-        raise InputError(f"more than {MOST_BYTES >> 20} MiB are no tuning file", path)
+        raise InputError(f"larger than {MOST_BYTES >> 20} MiB", path)
     try:
         document = json.loads(data)
         if document["schema"] != SCHEMA:
-            raise ValueError(f"the schema is {document['schema']!r}, not {SCHEMA!r}")
+            raise ValueError(f"its schema is {document['schema']!r}, not {SCHEMA!r}")
         return dict(_entry(facts) for facts in document["entries"])
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"no tuning file ({why}): remove it, or measure anew with --tune", path) from None
+        raise InputError(f"not a tuning file ({why}): remove it, or measure again with --tune", path) from None
 
 
 def tuning_document(tuning: Tuning) -> dict[str, Any]:
@@ -112,31 +113,32 @@ def tuning_document(tuning: Tuning) -> dict[str, Any]:
 
 
 def prepare_tuning(path: str) -> None:
-    """See to it that what is about to be measured can be added to a file.
+    """Check that new measurements can be added to a file.
 
     Raises:
-        InputError: as in `read_tuning`. UnavailableError: it cannot be written, nor its folder made.
+        InputError: as in `read_tuning`. UnavailableError: the file cannot be written, or its directory cannot be
+        created.
     """
     folder = os.path.dirname(path) or "."
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise UnavailableError(f"cannot make the tuning file's folder {folder}: {error.strerror}") from None
+        raise UnavailableError(f"cannot create the tuning file's directory {folder}: {error.strerror}") from None
     if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise UnavailableError(f"cannot write the tuning file {path}: set {VARIABLE} to another")
+        raise UnavailableError(f"cannot write the tuning file {path}: set {VARIABLE} to another path")
     if os.path.exists(path):
         read_tuning(path)
 
 
 def with_measured(tuning: Tuning, place: TuningPlace, measured: Iterable[Timed]) -> Tuning:
-    """What the file holds after a measurement: of this place, the collectives that were measured are replaced."""
+    """The file's content after a measurement: the measured collectives of this machine are replaced."""
     new = tuple(measured)
     again = {timed.collective for timed in new}
     return tuning | {place: (*(t for t in tuning.get(place, ()) if t.collective not in again), *new)}
 
 
 def times_by_collective(measured: Iterable[Timed]) -> dict[Collective, Times]:
-    """Measured times as `tuning.choose` takes them."""
+    """Measured times in the form for `tuning.choose`."""
     found: dict[Collective, dict[Algorithm, dict[int, float]]] = {}
     for timed in measured:
         found.setdefault(timed.collective, {}).setdefault(timed.algorithm, {})[timed.bytes] = timed.time_us
@@ -146,18 +148,19 @@ def times_by_collective(measured: Iterable[Timed]) -> dict[Collective, Times]:
 def measured_for(
     bootstrap: Bootstrap, place: Callable[[], TuningPlace], environ: Mapping[str, str] = os.environ
 ) -> tuple[Timed, ...]:
-    """What rank 0's tuning file holds for its place, which it alone looks at; all ranks call it together.
+    """The times in rank 0's tuning file for its machine, which rank 0 reads; all ranks call it together.
 
     Raises:
-        InputError: of rank 0, as in `read_tuning`, for a file that is named; the usual one is only warned of.
-        RunError: a rank was lost, or is of another version.
+        InputError: on rank 0, as in `read_tuning`, for a file that the user named; for the default file it is a
+        warning.
+        RunError: a rank was lost, or runs another version.
     """
     found = _read_here(place(), environ) if bootstrap.rank == 0 else ()
     told = bootstrap.broadcast([timed.facts for timed in found])
     try:
         return tuple(_timed(facts) for facts in told)
     except (ValueError, TypeError, KeyError) as error:
-        raise RunError(f"rank 0's measured times cannot be read ({error}): ranks of two versions?") from None
+        raise RunError(f"rank 0's measured times cannot be read ({error}): do the ranks' versions differ?") from None
 
 
 def _read_here(place: TuningPlace, environ: Mapping[str, str]) -> tuple[Timed, ...]:
@@ -166,13 +169,13 @@ def _read_here(place: TuningPlace, environ: Mapping[str, str]) -> tuple[Timed, .
         return read_tuning(path).get(place, ())
     try:
         return read_tuning(path).get(place, ()) if os.path.exists(path) else ()
-    except InputError as error:  # nobody asked for it: another version may have written it
-        logging.getLogger(__name__).warning("railgauge: algorithms go by the model: %s", error)
+    except InputError as error:  # not requested by the user: another version may have written it
+        logging.getLogger(__name__).warning("railgauge: using the cost model for algorithms: %s", error)
         return ()
 
 
 def place_of(peers: Sequence[Peer], network: str = NET_SOCKET) -> TuningPlace:
-    """Of ranks that know each other, where the first of them runs here, over that network where they need one."""
+    """For ranks that have exchanged their facts, of which the first runs here; with their network if they need one."""
     there = Setting.of(peers, rings=0, trees=0)
     machine = this_machine() if network == NET_SOCKET else f"{this_machine()}, {network}"
     return TuningPlace(
@@ -193,13 +196,13 @@ def _entry(facts: dict[str, Any]) -> tuple[TuningPlace, tuple[Timed, ...]]:
 
 
 def _is_known(facts: dict[str, Any]) -> bool:
-    """Whether this version has that collective and algorithm; a newer one, which wrote it, may have others."""
+    """Whether this version has that collective and algorithm; a newer one may have written others."""
     known = facts["collective"] in tuple(Collective) and facts["algorithm"] in tuple(Algorithm)
     return known and facts.get("protocol") in (None, *Protocol)
 
 
 def _timed(facts: dict[str, Any]) -> Timed:
-    """Raises ValueError, TypeError or KeyError for anything else."""
+    """Raises ValueError, TypeError or KeyError if it is invalid."""
     timed = Timed(
         collective=Collective(facts["collective"]),
         algorithm=Algorithm(facts["algorithm"]),

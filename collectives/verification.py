@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an operation gave what it had to: every element of a rank's destination against the ranks' inputs, which
-are made again from their Pattern (collectives/native/pattern.h).
+"""Verification of an operation: every element of a rank's destination against the ranks' inputs, which are recomputed
+from their Pattern (collectives/native/pattern.h).
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Verdict:
     expected: float = 0.0
     got: float = 0.0
     ulps: float = 0.0
-    """How far it may be off, in units in the last place; 0: not at all."""
+    """The tolerance in units in the last place; 0: exact."""
 
     def __str__(self) -> str:
         """For messages: `random data: index 7: expected 5.25 within 1.5 ULP, got inf`."""
@@ -41,10 +41,10 @@ def verify(
     ranks: int,
     checks: Any = native,
 ) -> Verdict:
-    """Compare all that `rank`'s destination has to hold after the case, whose inputs are the pattern's.
+    """Compare `rank`'s whole destination after the case with the expected result; the inputs are the pattern's.
 
-    `at` gives the destination from an element on, as `checks` takes it: memory for the host's, the native module's own;
-    pointers for those of a native.GpuPatterns.
+    `at` returns the destination from an element on, in the form for `checks`: memory for the native module's host
+    checks, pointers for those of a native.GpuPatterns.
     """
     verdict = Verdict(kind)
     for piece in expected(case.collective, rank=rank, ranks=ranks, count=case.count, root=case.root):

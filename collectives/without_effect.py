@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of NCCL that change nothing between ranks on host memory, and why: for who set them and waits for more."""
+"""Settings of NCCL that have no effect between ranks on host memory, and why."""
 
 from collections.abc import Mapping
 
@@ -8,29 +8,29 @@ from railgauge.topo.nccl.settings.algorithm import Protocol
 from railgauge.topo.nccl.settings.algorithms import read_allowed
 
 ALWAYS = {
-    "NCCL_PROTOS": "NCCL has no such setting, and passes over it: NCCL_PROTO is meant",
-    "NCCL_NTHREADS": "threads of a GPU's block; a rank on host memory is one thread",
-    "NCCL_LL_BUFFSIZE": "on host memory LL needs no buffer of its own",
-    "NCCL_LL128_BUFFSIZE": "LL128 is a protocol of GPUs",
+    "NCCL_PROTOS": "NCCL has no such setting and ignores it: use NCCL_PROTO",
+    "NCCL_NTHREADS": "it sets threads of a GPU's block; a rank on host memory is one thread",
+    "NCCL_LL_BUFFSIZE": "on host memory LL needs no separate buffer",
+    "NCCL_LL128_BUFFSIZE": "LL128 is a protocol for GPUs",
 }
 
 
 def without_effect(settings: Mapping[str, str]) -> list[str]:
-    """One line for each setting that is given and changes nothing.
+    """One line for each setting that is given and has no effect.
 
     Raises:
-        UsageError: NCCL_ALGO or NCCL_PROTO is what NCCL would refuse.
+        UsageError: NCCL_ALGO or NCCL_PROTO is a value that NCCL would reject.
     """
     found = [f"{name}={settings[name]} has no effect: {why}" for name, why in ALWAYS.items() if settings.get(name)]
     allowed = read_allowed(settings)
     protocols = [names for names in allowed.protocols.values() if names is not None and Protocol.SIMPLE not in names]
     if any(Protocol.LL not in names for names in protocols):
         found.append(
-            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out LL and simple, all that host memory has: simple runs it"
+            f"NCCL_PROTO={settings['NCCL_PROTO']} excludes LL and simple, the protocols of host memory: using simple"
         )
     elif protocols:
         found.append(
-            f"NCCL_PROTO={settings['NCCL_PROTO']} leaves out simple, which runs what LL cannot: all but a few bytes "
+            f"NCCL_PROTO={settings['NCCL_PROTO']} excludes simple, which runs what LL cannot: all but a few bytes "
             "within a host"
         )
     without = [
@@ -40,7 +40,6 @@ def without_effect(settings: Mapping[str, str]) -> list[str]:
     ]
     if without:
         found.append(
-            f"NCCL_ALGO={settings['NCCL_ALGO']} leaves {', '.join(without)} nothing that ranks on host memory have: "
-            "a ring runs it"
+            f"NCCL_ALGO={settings['NCCL_ALGO']} allows no algorithm for {', '.join(without)} on host memory: using ring"
         )
     return found

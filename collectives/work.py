@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that are under way while their caller goes on: a handle for each, and the thread that runs them."""
+"""Asynchronous operations: a handle for each, and the thread that runs them."""
 
 import queue
 import threading
@@ -11,7 +11,7 @@ from railgauge.topo.errors import WaitTimeoutError
 
 
 class Work:
-    """One operation under way. Its arrays are the engine's until it is completed."""
+    """One asynchronous operation. Its arrays must not be touched until it is completed."""
 
     def __init__(self, run: Callable[[], None], destination: Any) -> None:
         self._run: Callable[[], None] | None = run
@@ -20,32 +20,34 @@ class Work:
         self._completed = threading.Event()
 
     def is_completed(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Whether it has ended, successfully or not."""
         return self._completed.is_set()
 
     def wait(self, timeout: float | None = None) -> Any:
         """Wait until it has ended, and return its destination.
 
         Args:
-            timeout: the most seconds to wait here; without it as long as the operation takes, whose waits have the
+            timeout: the most seconds to wait here; without it until the operation ends, whose waits have the
                 communicator's timeout.
 
         Raises:
-            WaitTimeoutError: it goes on after `timeout`; wait again.
+            WaitTimeoutError: it is still running after `timeout`; wait again.
             RunError: it failed, as it would have without async_op.
         """
         if not self._completed.wait(timeout):
-            raise WaitTimeoutError(f"the operation goes on after {timeout:g} s")
+            raise WaitTimeoutError(f"the operation is still running after {timeout:g} s")
         if self._error:
-            raise self._error.with_traceback(None)  # which else grows with every wait
+            raise self._error.with_traceback(None)  # the traceback would grow with every wait
         return self._destination
 
     def join(self) -> None:
-        """Wait until it has ended, well or not."""
+        """Wait until it has ended, successfully or not."""
         self._completed.wait()
 
     def run(self) -> None:
-        """Run it; for the one whose turn it is. Raises only what a signal's handler does, such as KeyboardInterrupt."""
+        """Run it; called by the thread whose turn it is. Raises only what a signal's handler does, such as
+        KeyboardInterrupt.
+        """
         assert self._run
         try:
             self._run()

@@ -84,6 +84,9 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
+RESTING = (Kind.GPU,)  # what lowers the speed of its link whenever it rests, to save power
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
     """GT/s and lanes of a PCIe link, None when unknown."""
@@ -236,7 +239,7 @@ def _as_it_runs(link: PciLink, kin: Sequence[PciLink], *, alone: bool) -> PciSta
         alike = len(kin) > 1 and {one.now.lanes for one in kin if one.now} == {now.lanes}
         excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
         return _less(link, Reason.ENDS_LANES, excuse, len(kin), len(kin))
-    if link.kind is Kind.GPU or not now.gt_per_s or not ends.gt_per_s or now.gt_per_s >= ends.gt_per_s:
+    if link.kind in RESTING or not now.gt_per_s or not ends.gt_per_s or now.gt_per_s >= ends.gt_per_s:
         return None
     faster = sum(1 for one in kin if one.now and (one.now.gt_per_s or 0) > now.gt_per_s)
     return _less(link, Reason.ENDS_SPEED, None if 2 * faster > len(kin) else Excuse.AT_REST, faster, len(kin))
@@ -325,7 +328,10 @@ class NvlinkGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvlinkState:
-    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`."""
+    """What the judge makes of the NVLinks of a GPU: it has `count` of `full`; of ONE_SIDED, to the GPU `peer`.
+
+    uneven: the GPUs that have more NVLinks to it than it has to them.
+    """
 
     gpu: NvlinkGpu
     verdict: Verdict = Verdict.GOOD
@@ -334,6 +340,7 @@ class NvlinkState:
     count: int = 0
     full: int = 0
     peer: NvlinkGpu | None = None
+    uneven: tuple[Key, ...] = ()
 
     @property
     def is_fault(self) -> bool:
@@ -362,6 +369,7 @@ def judge_nvlinks(gpus: Sequence[NvlinkGpu]) -> dict[Key, NvlinkState]:
                 full=full,
                 peer=pair[1].gpu,
             )
+        states[short] = replace(states[short], uneven=(*states[short].uneven, other))
     return states
 
 

@@ -85,7 +85,7 @@ def load_machine(
 
 
 def _opened(source: str | Capture | None, root: str = "/") -> tuple[Reader | None, bytes]:
-    """The reader of a machine, live, recorded or described; None, and what the file holds, for a topology file."""
+    """The reader of a machine, live, recorded or described; for a topology file None and its content."""
     if source is None or isinstance(source, Capture):
         return (live_reader(root) if source is None else CaptureReader(source)), b""
     if source == "":
@@ -124,7 +124,7 @@ def record(
 ) -> tuple[Capture, tuple[str, ...]]:
     """Read the live machine below `root` once; return the raw reads, and warnings about what could not be read.
 
-    Every GPU and every interface is in it, used or not; the settings of NCCL in `environment` apply when it replays.
+    All GPUs and interfaces are included, used or not; the settings of NCCL in `environment` apply when it replays.
     `later`: with the second reading of counters.
     """
     return _read_whole(live_reader(root), environment or {}, later=later)
@@ -144,7 +144,7 @@ def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bo
 
 
 def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool = False) -> Capture:
-    """All that the machine that `source` names (see load_machine) is known by, read once.
+    """A capture of the machine that `source` names (see load_machine), read once.
 
     Its answers are those of the machine under the settings in `environment`. UsageError for a topology file.
     """
@@ -153,7 +153,7 @@ def snapshot(source: str | None, environment: Mapping[str, str], *, later: bool 
         return _read_whole(reader, environment if source is None else {}, later=later)[0]
     if isinstance(reader, CaptureReader):
         return reader.capture
-    raise UsageError(f"a capture is of a machine, and {source} is a topology file: keep the file itself")
+    raise UsageError(f"{source} is a topology file, not a machine: no capture can be made of it")
 
 
 def live_reader(root: str = "/") -> LiveReader:

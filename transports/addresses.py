@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IP addresses: those of this host's network interfaces, in the order of getifaddrs(3), which is the one that NCCL goes
-by; and how an address is written, and reached from here.
+"""IP addresses of this host's network interfaces, in the order of getifaddrs(3), which NCCL uses; and how an address is
+written, and reached from here.
 """
 
 import ctypes
@@ -12,14 +12,14 @@ from typing import Any
 
 from railgauge.topo.errors import UnavailableError, UsageError
 
-IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h: the administrator's wish; and that it is connected to something
+IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h: set up by the administrator; and connected to something (carrier)
 
 LINK_LOCAL = ("fe8", "fe9", "fea", "feb")  # fe80::/10
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One address of one interface. Of link-local IPv6 the text has the scope: `fe80::1%eth0`."""
+    """One address of one interface. The text of link-local IPv6 includes the scope: `fe80::1%eth0`."""
 
     interface: str
     text: str
@@ -45,13 +45,13 @@ def host_and_port(host: str, port: int) -> str:
 
 
 def check_scope(host: str) -> None:
-    """Refuse a link-local IPv6 address that does not say by which interface.
+    """Refuse a link-local IPv6 address without an interface.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it has none.
     """
     if host.lower().startswith(LINK_LOCAL) and ":" in host and "%" not in host:
-        raise UsageError(f"{host} is link-local, so it has to say by which interface: {host}%IFACE, as in fe80::1%eth0")
+        raise UsageError(f"{host} is link-local and needs an interface: {host}%IFACE, as in fe80::1%eth0")
 
 
 def with_scope(address: tuple[Any, ...]) -> str:
@@ -83,13 +83,13 @@ def local_addresses() -> list[Address]:
     """All IPv4 and IPv6 addresses.
 
     Raises:
-        UnavailableError: the system does not tell them (some sandboxes).
+        UnavailableError: the system does not list them (some sandboxes).
     """
     libc = ctypes.CDLL(None, use_errno=True)
     first = ctypes.POINTER(_IfAddrs)()
     if libc.getifaddrs(ctypes.byref(first)):
         reason = os.strerror(ctypes.get_errno())
-        raise UnavailableError(f"getifaddrs: the network interfaces of this host cannot be listed: {reason}")
+        raise UnavailableError(f"getifaddrs: cannot list the network interfaces of this host: {reason}")
     try:
         found, at = [], first
         while at:
@@ -102,7 +102,7 @@ def local_addresses() -> list[Address]:
 
 
 def _address(entry: _IfAddrs) -> Address | None:
-    """What an entry tells; None when it has no IP address."""
+    """One entry as an Address; None when it has no IP address."""
     if not entry.address:
         return None
     family = ctypes.c_ushort.from_address(entry.address).value

@@ -30,9 +30,9 @@ class Available:
 
     name: str
     why_not: str | None
-    """What is missing; None where it works."""
+    """What is missing; None when it works."""
     by: tuple[str, ...] = ()
-    """What it would use, such as `NET/Socket/0 over eth0:10.0.0.1<0>`; GPUs that are here."""
+    """What it would use, such as `NET/Socket/0 over eth0:10.0.0.1<0>`; or the GPUs of this machine."""
 
 
 def available(environ: Mapping[str, str] = os.environ) -> list[Available]:
@@ -68,7 +68,7 @@ def _why_not_shm(environ: Mapping[str, str]) -> str | None:
 
 
 def _why_another_cannot(descriptor: str) -> str | None:
-    """Open a segment in another process, as a peer would: /proc may hide it, or a container forbid it."""
+    """Open a segment in another process, as a peer would: /proc may hide it, or a container may forbid it."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -85,7 +85,9 @@ def _why_another_cannot(descriptor: str) -> str | None:
     _, status = os.waitpid(child, 0)
     if said == OPENED:
         return None
-    return said or f"the process that was to open a segment ended with status {os.waitstatus_to_exitcode(status)}"
+    return (
+        said or f"the process that tried to open a shared segment ended with status {os.waitstatus_to_exitcode(status)}"
+    )
 
 
 def _socket(environ: Mapping[str, str]) -> Available:

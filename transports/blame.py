@@ -9,7 +9,8 @@ NOBODY: Waits = (-1, False)
 
 
 def chain(waits: Mapping[int, Waits], start: int) -> list[int]:
-    """`start`, whom it waits for, whom that one waits for, and so on, until one waits for nobody or is there already.
+    """`start`, the rank that it waits for, the rank that that one waits for, and so on, until one waits for none or
+    repeats.
 
     `waits` maps each rank that answered to what it waits for.
     """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bootstrap: ranks exchange facts over TCP, and watch each other until the run ends.
 
-Process 0 runs the hub of a star (hub.py); every rank, rank 0 too, is a member with one connection, which meeting.py
+Process 0 runs the hub of a star (hub.py); every rank, rank 0 too, is a member with one connection, which rendezvous.py
 makes. A thread of each member answers the hub and beats, also while the rank itself is busy in native code, so that a
-rank that died (its connection ends) is told from one that hangs (no beats) and from one that waits for another.
+rank that died (its connection ends) is distinguished from one that hangs (no beats) and from one that waits for
+another.
 """
 
 import contextlib
@@ -40,19 +41,19 @@ from railgauge.transports.hub import SILENT_BEATS, SILENT_SHARE, beat_interval
 from railgauge.transports.standing import Standing
 
 AFTER_FAILURE_S = 5.0
-"""So long a rank that gave up waits to hear what the hub makes of it."""
+"""How long a rank that gave up waits for the hub's verdict, in seconds."""
 HUB_FIRST_S = 2.0
-"""So much later than the hub a rank gives up by itself: the hub knows who is missing."""
+"""How much later than the hub a rank gives up by itself: the hub knows who is missing."""
 LOOK_S = 1.0
-"""How often rank 0 looks around while it waits for the others to join."""
+"""How often rank 0 checks for failures while it waits for the others to join."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watch:
-    """What a rank does somewhere, for those who look at it from outside."""
+    """What a rank does in one communicator, as seen by other threads."""
 
     standing: Callable[[], Standing]
-    """Its last operations there, and whom it waits for."""
+    """Its last operations there, and which rank it waits for."""
     abort: Callable[[], None]
     """Ends its waiting; any thread may call it."""
 
@@ -73,23 +74,23 @@ class Bootstrap(Group):
         """By the name of the group that waits for them."""
         self._missing = ""
         self._beat_s = beat_interval(timeout_s)
-        """The hub's: by its timeout, which may be another, it goes and is gone by."""
+        """The hub's timeout, which may differ from this rank's: beats and lost connections are timed by it."""
         self._patience_s = timeout_s
         self._sending = threading.Lock()
         self._failed = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"bootstrap-{rank}", daemon=True)
         self.is_copy = False
-        """Whether this process was forked from the one that joined: it has no part in the run."""
+        """Whether this process was forked from the one that joined: it is not part of the run."""
         leave_to_parent(self)
 
     def join(
         self, version: str, host: str, secret: bytes, *, deadline: float, look_around: Callable[[], None] | None
     ) -> None:
-        """Say hello, and wait until all ranks have; `look_around` is called now and then meanwhile.
+        """Join, and wait until all ranks have; `look_around` is called periodically meanwhile.
 
         Raises:
-            PeerLostError: not everybody came by the deadline (time.monotonic()); the message names who is missing.
+            PeerLostError: some ranks did not join by the deadline (time.monotonic()); the message names them.
             UsageError: the hub refuses this rank (its number is taken, another world size or version).
             RunError: another rank cannot join.
         """
@@ -99,7 +100,7 @@ class Bootstrap(Group):
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
             for kind, number, payload in self._expect_frames(min(left, LOOK_S) if look_around else left):
                 if kind is Kind.REFUSED:
-                    raise UsageError(f"this rank may not join: {one_line(payload)}")
+                    raise UsageError(f"this rank cannot join: {one_line(payload)}")
                 if kind is Kind.WELCOME:
                     self.session = hmac.digest(secret, b"session" + payload["salt"].encode(), "sha256")
                     self._beat_s = payload["beat_s"]
@@ -134,18 +135,18 @@ class Bootstrap(Group):
         self._results.pop(group, None)
 
     def attend(self, watch: Watch) -> None:
-        """From now on ask `watch` where this rank stands, and abort it when the run fails."""
+        """From now on query `watch` for this rank's state, and abort it when the run fails."""
         self._watches.append(watch)
         if self.failure:
             watch.abort()
 
     def dismiss(self, watch: Watch) -> None:
-        """Look at it no more; harmless when called twice."""
+        """Stop watching it; may be called twice."""
         with contextlib.suppress(ValueError):
             self._watches.remove(watch)
 
     def abort(self) -> None:
-        """End this rank's waiting, in all that it has `attend`ed."""
+        """End this rank's waits, in everything that it has `attend`ed."""
         for watch in tuple(self._watches):
             watch.abort()
 
@@ -154,17 +155,19 @@ class Bootstrap(Group):
         return [watch.standing() for watch in tuple(self._watches)]
 
     def fail(self, message: str, waits: Waits = NOBODY, *, mismatch: bool = False) -> None:
-        """Tell all ranks that this one cannot go on: what it waited for, or that it got what another operation sent."""
+        """Report to all ranks that this one cannot go on: what it waited for, or that it received another operation's
+        data.
+        """
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
         self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
     def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
-        """Return what ended the run, once it is known; `otherwise` when nobody tells in time."""
+        """Return what ended the run, once it is known; `otherwise` when no report arrives in time."""
         self._failed.wait(limit_s)
         return self.failure.with_traceback(None) if self.failure else otherwise
 
     def close(self) -> None:
-        """Leave in peace."""
+        """Leave as planned."""
         self._closing.set()
         self._send(pack(Kind.BYE))
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
@@ -172,14 +175,14 @@ class Bootstrap(Group):
         self._sock.close()
 
     def forked(self) -> None:
-        """Be a copy: operations raise, closing does nothing, and nothing native is taken apart, since that goes on
-        in the process that joined.
+        """Become a forked copy: operations raise, closing does nothing, and native objects are not destroyed, since
+        they are still in use in the process that joined.
         """
         self.is_copy = True
         self._failed, self._closing = threading.Event(), threading.Event()  # another thread may have held their locks
         self._sending = threading.Lock()
         self.failure = RunError(
-            f"this process (pid {os.getpid()}) was forked from rank {self.rank}'s and has no part in the run: use the "
+            f"this process (pid {os.getpid()}) was forked from rank {self.rank}'s and is not part of the run: use the "
             f"communicator in the process that joined, or join as a rank of its own (init_process_group)"
         )
         self._failed.set()
@@ -198,7 +201,7 @@ class Bootstrap(Group):
             try:
                 self._sock.sendall(frame)
             except OSError:
-                self._sock.shutdown(socket.SHUT_RDWR)  # what was cut off in the middle cannot be gone on with
+                self._sock.shutdown(socket.SHUT_RDWR)  # a frame that was cut off cannot be resumed
 
     def _expect_frames(self, limit_s: float) -> list[Frame]:
         frames = self._receive(limit_s)
@@ -222,7 +225,7 @@ class Bootstrap(Group):
             frames = self._receive(beat_s)
             if frames is None:
                 return self._hub_gone()
-            # A wait that took longer than it may was one in which this process did not run.
+            # A wait that took longer than its limit means that this process was not scheduled.
             in_vain_s = 0.0 if frames else in_vain_s + min(time.monotonic() - now, beat_s)
             if in_vain_s > silent_s and not self._closing.is_set():
                 return self._set_failure(PeerLostError(f"rank 0 stopped answering {in_vain_s:.1f} s ago", 0))
@@ -231,7 +234,7 @@ class Bootstrap(Group):
                     return None
 
     def _receive(self, limit_s: float) -> list[Frame] | None:
-        """What comes within the limit; None when the connection has ended."""
+        """What arrives within the limit; None when the connection has ended."""
         try:
             poll = select.poll()
             poll.register(self._sock, select.POLLIN)
@@ -266,7 +269,7 @@ class Bootstrap(Group):
 
 
 def _error(message: str, rank: int, mismatch: bool) -> RunError:
-    """What the hub tells of the run's end."""
+    """The hub's report of how the run ended."""
     told = one_line(message)
     if mismatch:
         return MismatchError(told)

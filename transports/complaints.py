@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is logged about strangers at a port, limited: a port scan shall not fill a disk."""
+"""Warnings about rejected connections, rate limited so that a port scan cannot fill a disk."""
 
 import time
 
 MOST = 20
-"""So many lines are logged of each PERIOD_S."""
+"""How many lines are logged in each PERIOD_S."""
 PERIOD_S = 3600.0
 
 
@@ -16,16 +16,16 @@ class Complaints:
         self._since = time.monotonic()
         self._logged = 0
         self.refused: dict[str, None] = {}
-        """The first who were refused, and why; said again when somebody does not come."""
+        """The first peers that were rejected, and why; repeated in the message when a rank does not join."""
 
     def refuse(self, what: str, peer: str, why: str) -> None:
-        """Log what was done to whom (HOST:PORT, or a rank and its host), and keep it in `refused`."""
+        """Log what was done to which peer (HOST:PORT, or a rank and its host), and keep it in `refused`."""
         if len(self.refused) < MOST:
             self.refused[f"{peer.rpartition(':')[0] or peer}, {why}"] = None
         self.log(f"{what} {peer}: {why}")
 
     def log(self, message: str) -> None:
-        """Log the message, unless there were too many lately."""
+        """Log the message, unless the rate limit is reached."""
         now = time.monotonic()
         if now - self._since > PERIOD_S:
             self._since, self._logged = now, 0
@@ -37,5 +37,5 @@ class Complaints:
         except OSError:
             return  # no descriptor is left to read it with
 
-        more = "; others are not logged for an hour" if self._logged == MOST else ""
+        more = "; further ones are not logged for an hour" if self._logged == MOST else ""
         logging.getLogger(self._logger).warning("railgauge: %s%s", message, more)

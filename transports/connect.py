@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connects wires: for each that ends here a FIFO is offered, and for each that begins here one is opened, over shared
-memory or a socket; over NET/IB both ends are made and then joined. The bootstrap carries what ends tell each other.
+memory or a socket; over NET/IB both ends are made and then joined. The bootstrap carries the facts that the ends
+exchange.
 """
 
 import os
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from railgauge.transports.ib.connect import IbEnd, IbEnds
 
 REACH_SHARE = 0.5
-"""A rank gives up connecting after this share of the timeout: it knows why, those that wait for it do not."""
+"""A rank gives up connecting after this share of the timeout: it knows the reason, the ranks that wait for it do
+not."""
 
 Offer: TypeAlias = str | list[str | int]
-"""What a receiver tells its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as hex."""
+"""What a receiver sends to its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as
+hex."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
@@ -77,7 +80,7 @@ class Connector:
         return made
 
     def register(self, address: int, size: int) -> bool:
-        """Let RDMA devices send from memory without a copy; False where nothing goes by one.
+        """Let RDMA devices send from memory without a copy; False when no connection uses one.
 
         Raises:
             UnavailableError: a device cannot register it.
@@ -98,12 +101,12 @@ class Connector:
         return self._ib
 
     def abort(self) -> None:
-        """Close sockets and queue pairs, whatever is under way."""
+        """Close sockets and queue pairs, even with operations under way."""
         for proxy in self._proxies:
             proxy.abort()
 
     def close(self) -> None:
-        """Send what the others still have to get, and end; harmless when called twice."""
+        """Send what the others still have to receive, and end; may be called twice."""
         for proxy in self._proxies:
             proxy.close()
 
@@ -111,8 +114,8 @@ class Connector:
     def _proxies(self) -> list[native.SocketProxy | native.IbProxy]:
         return [*([self.proxy] if self.proxy else []), *([self._ib.proxy] if self._ib else [])]
 
-    def board(self, place_bytes: int, sharing: Sequence[int]) -> native.Board:
-        """Make this rank's board, and open those of the ranks that share memory with it. All ranks do it together.
+    def shared_segment(self, place_bytes: int, sharing: Sequence[int]) -> native.SharedSegment:
+        """Make this rank's shared segment, and open those of the ranks on its host. All ranks do it together.
 
         `sharing` are those by their numbers in the group, this one among them, in one order on all of them.
 
@@ -121,20 +124,20 @@ class Connector:
         Raises:
             PeerLostError: another's memory cannot be opened.
         """
-        board = native.Board(place_bytes)
+        segment = native.SharedSegment(place_bytes)
         self._tell_doorbells()
         cross_memory = bool(parameter(os.environ, "RAILGAUGE_CMA", 1))
         if cross_memory:
             native.permit_cross_memory()
-        descriptors = self._group.all_gather(board.descriptor)
+        descriptors = self._group.all_gather(segment.descriptor)
         peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
             for rank, peer in ((rank, self._group.members[rank]) for rank in sharing)
         ]
-        opened(None, lambda: board.open(peers))
-        if all(self._group.all_gather(cross_memory and board.reads_peers)):
-            board.allow_cross_memory()
-        return board
+        opened(None, lambda: segment.open(peers))
+        if all(self._group.all_gather(cross_memory and segment.reads_peers)):
+            segment.allow_cross_memory()
+        return segment
 
     def _connect(self, leaving: list[Wire], arriving: list[Wire], listener: DataListener) -> dict[Wire, End]:
         self._tell_doorbells()
@@ -199,13 +202,15 @@ class Connector:
 
     def _shm_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, str):
-            raise UsageError(f"rank {wire.target} offers no shared memory on channel {wire.channel}: another plan?")
+            raise UsageError(
+                f"rank {wire.target} offers no shared memory on channel {wire.channel}: do the plans differ?"
+            )
         doorbell = self._doorbell_of(wire.target)
         return opened(wire.target, lambda: native.ShmSender(wire.target, doorbell, offer))
 
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
         if not isinstance(offer, list) or not wire.devices:
-            raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: another plan?")
+            raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: do the plans differ?")
         host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
         interface, timeout_s = self._interface(wire.devices[0]), self._job.timeout_s
         socks = connect(
@@ -236,7 +241,7 @@ class Connector:
         if device >= len(self._interfaces):
             names = ", ".join(one.name for one in self._interfaces)
             raise UnavailableError(
-                f"rank {self._rank}: the plan names {NET_SOCKET}/{device}, but this process may use {names}: "
+                f"rank {self._rank}: the plan names {NET_SOCKET}/{device}, but this process can use only {names}: "
                 f"is NCCL_SOCKET_IFNAME the same for all ranks of this host?"
             )
         return self._interfaces[device]
@@ -252,7 +257,7 @@ def _name(wire: Wire) -> Name:
 
 def _facts(wire: Wire, other: int, offer: Offer | None) -> bytes:
     if not isinstance(offer, str):
-        raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: another plan?")
+        raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: do the plans differ?")
     return bytes.fromhex(offer)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A data connection of NET/Socket from the side that sends: open it, prove the session's secret, say which one it is.
+"""A data connection of NET/Socket from the sending side: open it, prove the session's secret, name it.
 
 It has one or several sockets. After the handshake (handshake.py, purpose `DATA`) the connecting rank sends the name of
 each:
@@ -26,7 +26,7 @@ MOST_SECONDS = 32767  # of tcp(7)'s keepalive times
 
 
 class Name(NamedTuple):
-    """One socket of a data connection: of what channel, between which ranks, and its number among the sockets."""
+    """One socket of a data connection: its channel, its two ranks, and its number among the sockets."""
 
     channel: int
     source: int
@@ -91,7 +91,9 @@ def _connect(
 
 
 def set_options(sock: socket.socket, timeout_s: float) -> None:
-    """Send at once; give up on a peer that acknowledges nothing, or is silent when probed, for the timeout (tcp(7))."""
+    """Send without delay; give up on a peer that acknowledges nothing, or does not answer probes, for the timeout
+    (tcp(7)).
+    """
     probe_s = min(max(1, int(timeout_s / (KEEPALIVE_PROBES + 1))), MOST_SECONDS)
     for option, value in (
         (socket.TCP_NODELAY, 1),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data connections of NET/Socket from the side that receives: one rank listens, and takes those that it expects.
+"""The data connections of NET/Socket from the receiving side: one rank listens, and accepts those that it expects.
 
-Whoever connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
-others are dropped and logged, and hold up nobody meanwhile.
+A peer that connects has to prove the session's secret and to name a connection that is expected (data_connection.py);
+others are dropped and logged, without delaying anyone.
 """
 
 import contextlib
@@ -19,19 +19,19 @@ from railgauge.transports.complaints import Complaints
 from railgauge.transports.data_connection import NAME, Name, set_options
 from railgauge.transports.handshake import DATA, OPENING, PROOF, ServerHandshake
 from railgauge.transports.interface import Interface
-from railgauge.transports.strangers import Strangers
+from railgauge.transports.pending_connections import PendingConnections
 
 TO_READ = OPENING + PROOF + NAME.size
-"""All that a connecting rank sends before its data, which is not ours to read."""
-STRANGERS_S = 10.0
-MOST_STRANGERS = 1024
-"""So many connections that have not said who they are may be open, beyond those that are expected."""
+"""All that a connecting rank sends before its data, which only the native transport reads."""
+IDENTIFY_S = 10.0
+MOST_PENDING = 1024
+"""How many unidentified connections may be open, beyond those that are expected."""
 TICK_S = 0.1
 
 
 @dataclass(slots=True, eq=False)
 class _Arrival:
-    """A connection that has not yet said who it is."""
+    """A connection that has not yet identified itself."""
 
     sock: socket.socket
     handshake: ServerHandshake
@@ -49,7 +49,7 @@ class DataListener:
         self._listeners: dict[Interface, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         self._found: dict[Name, socket.socket] = {}
-        self._strangers: Strangers[_Arrival] = Strangers(MOST_STRANGERS)
+        self._pending: PendingConnections[_Arrival] = PendingConnections(MOST_PENDING)
         self._complaints = Complaints(__name__)
 
     def address(self, interface: Interface) -> tuple[str, int]:
@@ -73,15 +73,15 @@ class DataListener:
 
     @contextlib.contextmanager
     def accepting(self, expected: set[Name], deadline: float, over: Callable[[], bool]) -> Iterator[None]:
-        """Take the expected connections while the block runs, and wait at its end until all are there.
+        """Accept the expected connections while the block runs, and wait at its end until all have arrived.
 
-        `over` tells that the run has ended meanwhile. The connections are `taken` afterwards.
+        `over` says whether the run has ended meanwhile. The connections are `taken` afterwards.
 
         Raises:
             PeerLostError: some did not come before the deadline (time.monotonic()); it names the ranks.
         """
         missing = set(expected)
-        self._strangers.most = len(missing) + MOST_STRANGERS
+        self._pending.most = len(missing) + MOST_PENDING
         stop = threading.Event()
         thread = threading.Thread(
             target=self._serve, args=(missing, deadline, lambda: stop.is_set() or over()), daemon=True
@@ -107,7 +107,7 @@ class DataListener:
         return [self._found.pop(name) for name in names]
 
     def close(self) -> None:
-        """Listen no more; what was not taken is closed too."""
+        """Stop listening; connections that were not taken are closed too."""
         for key in list(self._selector.get_map().values()):
             self._drop(key.fileobj)  # type: ignore[arg-type]
         self._selector.close()
@@ -130,25 +130,25 @@ class DataListener:
             return
         except OSError as error:
             if error.errno in tcp.OUT_OF_FILES and not tcp.allow_many_files():
-                self._strangers.leave_files()
+                self._pending.leave_files()
                 self._drop_surplus()
                 time.sleep(TICK_S)  # some may become free
             return
         sock.setblocking(False)
         arrival = _Arrival(sock, ServerHandshake(self._secret, DATA), tcp.peer_name(sock))
-        self._strangers.add(arrival, arrival.peer)
+        self._pending.add(arrival, arrival.peer)
         self._selector.register(sock, selectors.EVENT_READ, arrival)
         self._drop_surplus()
 
     def _drop_surplus(self) -> None:
-        for arrival in self._strangers.surplus():
-            self._refuse(arrival, "it had proved nothing when there was no room for others")
+        for arrival in self._pending.surplus():
+            self._refuse(arrival, "it had not authenticated when the limit of open connections was reached")
 
     def _read(self, arrival: _Arrival, missing: set[Name]) -> None:
         try:
             data = arrival.sock.recv(TO_READ - arrival.read)
             if not data:
-                raise AuthenticationError("it closed the connection before it had proved anything")
+                raise AuthenticationError("it closed the connection before it authenticated")
             arrival.read += len(data)
             arrival.sock.sendall(arrival.handshake.feed(data))
             if len(arrival.handshake.rest) == NAME.size:
@@ -161,22 +161,24 @@ class DataListener:
     def _take(self, arrival: _Arrival, missing: set[Name]) -> None:
         name = Name(*NAME.unpack(arrival.handshake.rest))
         if name not in missing:
-            raise AuthenticationError(f"channel {name.channel} from rank {name.source} is not expected here, or twice")
+            raise AuthenticationError(
+                f"channel {name.channel} from rank {name.source} is not expected here, or is a duplicate"
+            )
         set_options(arrival.sock, self._timeout_s)
         self._selector.unregister(arrival.sock)
-        self._strangers.remove(arrival, arrival.peer)
+        self._pending.remove(arrival, arrival.peer)
         self._found[name] = arrival.sock
         missing.remove(name)
 
     def _drop_silent(self) -> None:
         now = time.monotonic()
-        for arrival in self._strangers:
-            if now - arrival.since > STRANGERS_S:
-                self._refuse(arrival, f"it said too little in {STRANGERS_S:g} s")
+        for arrival in self._pending:
+            if now - arrival.since > IDENTIFY_S:
+                self._refuse(arrival, f"it did not identify itself within {IDENTIFY_S:g} s")
 
     def _refuse(self, arrival: _Arrival, why: str) -> None:
-        self._complaints.refuse("data connection refused of", arrival.peer, why)
-        self._strangers.remove(arrival, arrival.peer)
+        self._complaints.refuse("data connection rejected from", arrival.peer, why)
+        self._pending.remove(arrival, arrival.peer)
         self._drop(arrival.sock)
 
     def _drop(self, sock: socket.socket) -> None:

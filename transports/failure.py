@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run failed, as one rank or the hub noticed it, and what all are told once it is known where they stand."""
+"""How a run failed, as one rank or the hub noticed it, and what is reported to all ranks once their states are
+known.
+"""
 
 from dataclasses import dataclass
 
@@ -16,16 +18,16 @@ class Failure:
     rank: int = -1
     """That noticed it; -1: the hub."""
     waits: Waits = NOBODY
-    """Whom that rank gave up waiting for."""
+    """The rank that it gave up waiting for."""
     mismatch: bool = False
-    """Whether that rank got what belongs to another operation."""
+    """Whether that rank received another operation's data."""
     late: int = -1
-    """The rank that is lost, or that others wait for in an exchange; -1: it is to be found."""
+    """The rank that is lost, or that others wait for in an exchange; -1: not yet known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Why the run is over; `rank` is at fault, -1: no single one."""
+    """Why the run is over; `rank` is at fault, -1: no single rank."""
 
     message: str
     rank: int = -1
@@ -34,7 +36,7 @@ class Verdict:
 
 
 def judge(failure: Failure, scene: Scene) -> Verdict:
-    """What a failure looks like when it is known where the ranks stand."""
+    """The outcome of a failure, given where the ranks stand."""
     if failure.rank < 0:
         picture = draw(scene, failure.late) if failure.late >= 0 else ""
         return Verdict(message=": ".join(filter(None, (failure.message, picture))), rank=failure.late)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process finds that was forked from a rank's: copies of its sockets, connections and threads' locks, none of
-which it may use. It lets go of what would keep a connection of its parent open, and ends nothing.
+"""A process that was forked from a rank's: it has copies of that rank's sockets, connections and threads' locks, none
+of which it may use. It closes what would keep a connection of its parent open, and ends nothing else.
 """
 
 import os
@@ -9,17 +9,17 @@ from typing import Protocol
 
 
 class Inherited(Protocol):
-    """What has a part in a run."""
+    """Something that takes part in a run."""
 
     def forked(self) -> None:
-        """Be a copy from here on, which does nothing any more."""
+        """Become a forked copy, which does nothing from here on."""
 
 
 _all: weakref.WeakSet[Inherited] = weakref.WeakSet()
 
 
 def leave_to_parent(one: Inherited) -> None:
-    """Have it told in each process that is forked from this one."""
+    """Call its `forked` in each process that is forked from this one."""
     _all.add(one)
 
 

@@ -22,7 +22,7 @@ CONTRIBUTION = struct.Struct("!dQI")
 GROUP = struct.Struct("!Q")
 LENGTH = struct.Struct("!I")
 MAX_PAYLOAD = 64 << 20
-STRANGERS_PAYLOAD = 512
+PENDING_PAYLOAD = 512
 """The longest payload before a rank has joined."""
 RECEIVE = 256 << 10
 
@@ -32,15 +32,15 @@ class Kind(enum.IntEnum):
 
     HELLO = 1  # member -> hub: who it is
     REFUSED = 2  # hub -> member: why it may not join
-    WELCOME = 3  # hub -> member: everybody has joined; the salt of the session's key, and how often all beat
+    WELCOME = 3  # hub -> member: all ranks have joined; the salt of the session's key, and the interval of beats
     GATHER = 4  # member -> hub: a contribution to a group's all-gather `number` (Contribution)
     RESULT = 5  # hub -> member: all contributions: the group's name, their lengths by rank, their bytes
-    BEAT = 6  # both ways: still alive
+    BEAT = 6  # both directions: still alive
     FAIL = 7  # member -> hub: this rank cannot go on, and why
-    QUERY = 8  # hub -> member: where do you stand?
-    STATE = 9  # member -> hub: in each communicator the last operations, and whom it waits for
+    QUERY = 8  # hub -> member: report your state
+    STATE = 9  # member -> hub: in each communicator the last operations, and which rank it waits for
     ABORT = 10  # hub -> member: the run is over, and why
-    BYE = 11  # both ways: a planned end
+    BYE = 11  # both directions: a planned end
     WAITING = 12  # hub -> member: who has not joined yet
 
 
@@ -73,22 +73,22 @@ def pack(kind: Kind, number: int = 0, payload: Any = None) -> bytes:
 
 
 class FrameReader:
-    """Takes a stream apart into frames of the kinds that this side may get, however it is cut."""
+    """Splits a stream into frames of the kinds that this side may receive, whatever pieces it arrives in."""
 
     def __init__(self, kinds: dict[Kind, Shape], limit: int = MAX_PAYLOAD) -> None:
         self.limit = limit
-        """The longest payload taken."""
+        """The longest payload accepted."""
         self._kinds = kinds
         self._pieces: list[bytes] = []
         self._held = 0
         self._needed = HEADER.size
-        """So many bytes have to be there before there is anything to do."""
+        """How many bytes have to be there before the next frame is complete."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """Add bytes and return the frames that are complete.
 
         Raises:
-            ValueError: this is no stream of frames.
+            ValueError: this is not a stream of frames.
         """
         self._pieces.append(data)
         self._held += len(data)
@@ -104,12 +104,12 @@ class FrameReader:
         return frames
 
     def _next_size(self, stream: bytes, at: int) -> int:
-        """The size of the frame that begins there; of a header as long as that is not all there."""
+        """The size of the frame that begins there; the size of a header while that is incomplete."""
         if at + HEADER.size > len(stream):
             return HEADER.size
         kind, _, length = HEADER.unpack_from(stream, at)
         if kind not in self._kinds or length > self.limit:
-            raise ValueError(f"a frame of kind {kind} and {length} bytes")
+            raise ValueError(f"an invalid frame: kind {kind}, {length} bytes")
         return HEADER.size + int(length)
 
 
@@ -118,13 +118,13 @@ def _payload(body: bytes, shape: Shape) -> Any:
         return body
     if shape is None:
         if body:
-            raise ValueError("a payload where there is none")
+            raise ValueError("a payload on a frame that has none")
         return None
     return read_json(body, shape)
 
 
 def receive(sock: socket.socket, reader: FrameReader) -> list[Frame] | None:
-    """Read what has arrived; None when the other end is gone, or is a stranger."""
+    """Read what has arrived; None when the other end is gone, or is not one of railgauge's."""
     try:
         data = sock.recv(RECEIVE)
         return reader.feed(data) if data else None
@@ -136,10 +136,10 @@ def receive(sock: socket.socket, reader: FrameReader) -> list[Frame] | None:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one rank gives to an all-gather."""
+    """What one rank contributes to an all-gather."""
 
     limit_s: float
-    """How late the last may come."""
+    """How long after the first rank the last one may arrive, in seconds."""
     group: int
     """The name of the group that it is in."""
     members: tuple[int, ...]
@@ -157,7 +157,7 @@ def split_contribution(payload: bytes) -> Contribution:
     """What a GATHER frame holds.
 
     Raises:
-        ValueError: it is too short, or the limit is no time.
+        ValueError: it is too short, or the limit is not a time.
     """
     if len(payload) < CONTRIBUTION.size:
         raise ValueError("a contribution without a limit")
@@ -183,14 +183,14 @@ def split_result(payload: bytes, ranks: int) -> list[bytes]:
     """The values of a RESULT frame.
 
     Raises:
-        ValueError: it has not just these.
+        ValueError: it has other contents.
     """
     at = GROUP.size + ranks * LENGTH.size
     if len(payload) < at:
         raise ValueError(f"a result without the lengths of {ranks} values")
     lengths = struct.unpack_from(f"!{ranks}I", payload, GROUP.size)
     if at + sum(lengths) != len(payload):
-        raise ValueError("a result of another length than its values")
+        raise ValueError("a result whose length differs from that of its values")
     values = []
     for length in lengths:
         values.append(payload[at : at + length])

@@ -20,8 +20,8 @@ WORLD = 0
 class Group:
     """One rank's membership: `rank` of `world_size` in the group, `members` are the group's ranks in the job.
 
-    `name` is the same number on all of them, and no other group's. `job` is the membership in the job, which watches
-    all ranks and tells them of failures.
+    `name` is the same number on all of them, and unique to this group. `job` is the membership in the job, which
+    watches all ranks and reports failures to them.
     """
 
     def __init__(self, job: "Bootstrap", members: Sequence[int], rank: int, name: int) -> None:
@@ -38,7 +38,7 @@ class Group:
         return self.members[self.rank]
 
     def subgroup(self, ranks: Sequence[int], number: int) -> "Group":
-        """The group of these ranks of this one, in this order; each of them calls it.
+        """The subgroup of these ranks, in this order; each of them calls it.
 
         `number` tells apart what one group is split into at different times, and is the same for all.
         """
@@ -48,17 +48,17 @@ class Group:
         return Group(self.job, members, ranks.index(self.rank), name)
 
     def leave(self) -> None:
-        """This rank takes part in no exchange of this group any more."""
+        """Take no further part in exchanges of this group."""
         if self.name != WORLD:
             self.job.forget(self.name)
 
     def all_gather_bytes(self, value: bytes, limit_s: float | None = None) -> list[bytes]:
-        """Give every rank all ranks' bytes, in rank order; all together at most 64 MiB.
+        """Give every rank all ranks' bytes, in rank order; at most 64 MiB in total.
 
-        The last rank may come `limit_s` (the timeout) after the first.
+        The last rank may call it `limit_s` (the timeout) after the first.
 
         Raises:
-            RunError: the run was aborted, a rank was lost, or did not come in time.
+            RunError: the run was aborted, a rank was lost, or did not call it in time.
         """
         self._number += 1
         members = () if self.name == WORLD else self.members
@@ -68,8 +68,8 @@ class Group:
         """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes.
 
         Raises:
-            RunError: as `all_gather_bytes`. MismatchError: what a rank sent is no value, or a list or an object where
-                this rank's is none, or none where it is one.
+            RunError: as `all_gather_bytes`. MismatchError: what a rank sent is not JSON, or its kind (list, object,
+                other) differs from that of this rank's value.
         """
         told = [self._read(*each) for each in enumerate(self.all_gather_bytes(json.dumps(value).encode(), limit_s))]
         for rank, other in enumerate(told):
@@ -94,13 +94,13 @@ class Group:
 
     def _junk(self, rank: int) -> MismatchError:
         return MismatchError(
-            f"rank {self.members[rank]} sent to an exchange what no rank sends there: "
-            "is the same railgauge installed on its host?"
+            f"rank {self.members[rank]} sent an unexpected value to an exchange: "
+            "is the same version of railgauge installed on its host?"
         )
 
 
 def _form(value: Any) -> type:
-    """What a value read from JSON is: a list, an object, or one of the others."""
+    """The kind of a value read from JSON: a list, an object, or any other."""
     if isinstance(value, list | tuple):
         return list
     return dict if isinstance(value, dict) else object

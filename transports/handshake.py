@@ -5,9 +5,9 @@ r"""Both ends of a new connection prove to each other that they know the job sec
     server -> client   server nonce (16), HMAC-SHA256(secret, b"server" + purpose + client nonce + server nonce) (32)
     client -> server   HMAC-SHA256(secret, b"client" + purpose + client nonce + server nonce) (32)
 
-Nothing has a length on the wire, so that a stranger cannot make the other end wait for more or store much. The purpose
-(`STORE`, `HUB`, `DATA`) keeps a proof for one kind of connection from being used for another. Without a job secret the
-key is b"": everybody knows it, but other protocols and other programs' ports are still told apart.
+No field has a length on the wire, so that an unauthenticated peer cannot make the other end wait for more or store
+much. The purpose (`STORE`, `HUB`, `DATA`) keeps a proof for one kind of connection from being used for another. Without
+a job secret the key is b"": everybody knows it, but other protocols and other programs' ports are still detected.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ PAUSE_S = 0.1
 
 
 class ServerHandshake:
-    """The server's side, for whoever moves the bytes."""
+    """The server's side; the caller moves the bytes."""
 
     def __init__(self, secret: bytes, purpose: bytes) -> None:
         self.done = False
@@ -42,10 +42,10 @@ class ServerHandshake:
         self._received = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Take what arrived; return what to send.
+        """Process what arrived; return what to send.
 
         Raises:
-            AuthenticationError: this is another protocol, or another secret.
+            AuthenticationError: this is another protocol, or the secrets differ.
         """
         self._received += data
         answer = b"" if self._expected else self._opening()
@@ -60,7 +60,7 @@ class ServerHandshake:
 
     def _opening(self) -> bytes:
         if not MAGIC.startswith(self._received[: len(MAGIC)]):
-            raise AuthenticationError(f"no railgauge: it begins with {self._received[:16]!r}")
+            raise AuthenticationError(f"it does not speak railgauge's protocol: it begins with {self._received[:16]!r}")
         if len(self._received) < OPENING:
             return b""
         nonces = self._received[len(MAGIC) : OPENING] + secrets.token_bytes(NONCE)
@@ -73,7 +73,7 @@ def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline
     """Prove the secret to the server at the other end, and have it prove its own; `deadline` as time.monotonic().
 
     Raises:
-        AuthenticationError: the secrets differ, or the other end is no railgauge.
+        AuthenticationError: the secrets differ, or the other end is not railgauge.
         PeerLostError: the connection ended. WaitTimeoutError: the deadline has passed.
     """
     nonce = secrets.token_bytes(NONCE)
@@ -82,10 +82,10 @@ def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline
         _send(sock, MAGIC + nonce, deadline)
         answer = _receive(sock, NONCE + PROOF, deadline)
         nonces = nonce + answer[:NONCE]
-        _send(sock, _proof(secret, b"client", purpose, nonces), deadline)  # of a wrong one the server's log tells
+        _send(sock, _proof(secret, b"client", purpose, nonces), deadline)  # the server's log reports a wrong secret
     if not hmac.compare_digest(answer[NONCE:], _proof(secret, b"server", purpose, nonces)):
         raise AuthenticationError(
-            f"the job secret here and that of {name} differ (RAILGAUGE_SECRET), "
+            f"the job secret here differs from that of {name} (RAILGAUGE_SECRET), "
             f"or another program answers there: start all processes with the same secret"
         )
     sock.settimeout(before)
@@ -94,9 +94,9 @@ def authenticate(sock: socket.socket, secret: bytes, purpose: bytes, *, deadline
 def connect_proved(
     connect: Callable[[], socket.socket], secret: bytes, purpose: bytes, *, until: float, deadline: float
 ) -> socket.socket:
-    """Connect and `authenticate` by `deadline`, and `until` then (time.monotonic()) again if the connection is lost.
+    """Connect and `authenticate` by `deadline`; retry until `until` (time.monotonic()) if the connection is lost.
 
-    The other end drops whom it does not know yet when too many strangers come. Errors are those of both.
+    The other end drops unauthenticated connections when there are too many. Errors are those of both.
     """
     while True:
         with contextlib.ExitStack() as undo:
@@ -118,13 +118,13 @@ def _proof(secret: bytes, side: bytes, purpose: bytes, nonces: bytes) -> bytes:
 
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """What goes wrong with a socket, as what it means; `name` is the other end."""
+    """Turn a socket's error into one that says what it means; `name` is the other end."""
     try:
         yield
     except TimeoutError:
-        raise WaitTimeoutError(f"{name} did not answer in time while proving the job secret") from None
+        raise WaitTimeoutError(f"{name} did not answer in time during authentication") from None
     except OSError as error:
-        raise PeerLostError(f"{name} was lost while proving the job secret: {error.strerror or error}") from None
+        raise PeerLostError(f"lost the connection to {name} during authentication: {error.strerror or error}") from None
 
 
 def _send(sock: socket.socket, data: bytes, deadline: float) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hub of the bootstrap's star: a thread of process 0 that joins the ranks, passes on what they gather, and decides
-which rank ended a run when one does.
+"""The hub of the bootstrap's star: a thread of process 0 that joins the ranks, forwards what they gather, and decides
+which rank ended a run.
 
-It never blocks on a rank: what one is slow to take waits in that rank's buffer (member.py). Strangers, who cannot prove
-the job secret, have STRANGERS_S and a few bytes.
+It never blocks on a rank: what one is slow to take waits in that rank's buffer (member.py). Connections that do not
+authenticate are limited to IDENTIFY_S and a few bytes.
 """
 
 import contextlib
@@ -33,51 +33,51 @@ from railgauge.transports.frame import (
     split_contribution,
 )
 from railgauge.transports.member import Member
+from railgauge.transports.pending_connections import PendingConnections
 from railgauge.transports.picture import Scene
 from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Standing, standing_of
-from railgauge.transports.strangers import Strangers
 from railgauge.transports.vain_waits import VainWaits
 
 TICK_S = 0.05
 BEATS_PER_TIMEOUT = 10
 NEWS_BEATS = 3
-"""Ranks that wait for others to join hear so many beats apart who is missing."""
+"""How many beats apart ranks that wait for others to join are sent the list of missing ranks."""
 SILENT_SHARE = 0.6
 """The other end is lost after this share of the timeout without a beat: before the waits on it reach theirs."""
 SILENT_BEATS = 6
-"""So many of the hub's beats it takes at least."""
+"""At least this many of the hub's beats."""
 LAST_WORDS_SHARE, MOST_LAST_WORDS_S = 0.05, 2.0
-"""How long the ranks have to take what they are told at the end, and those that come late to be told too: this share of
-the timeout, but no longer."""
+"""How long the ranks have to receive the final report, and late ranks to receive it too: this share of the timeout, but
+at most END_S."""
 STATES_WITHIN_S = 1.0
-"""How long ranks have to say where they stand when one gave up waiting; when the reason is known, no longer than for
-last words."""
-STRANGERS_S = 10.0
-MOST_STRANGERS = 1024
-"""So many that have not proved the secret may be connected, beyond a whole world."""
+"""How long ranks have to report their state when one gave up waiting; when the reason is known, no longer than for the
+final report."""
+IDENTIFY_S = 10.0
+MOST_PENDING = 1024
+"""How many unauthenticated connections may be open, beyond one for each rank."""
 ACCEPTED_AT_ONCE = 128
-"""Who has come is listened to before more are taken."""
+"""How many connections are accepted before those that are there are read."""
 MOST_TOLD = 4
-"""So many refusals are in the message about those who did not come."""
+"""How many rejected connections the message about missing ranks lists."""
 SALT_BYTES = 16
 MOST_OPEN = 1024
-"""Exchanges that a rank may have come to before the others of their groups have; one for each group and thread."""
+"""How many exchanges a rank may have entered before the others of their groups have; one for each group and thread."""
 
 
 @dataclass(slots=True)
 class Gather:
-    """An all-gather that not all ranks of its group have come to yet."""
+    """An all-gather that not all ranks of its group have entered yet."""
 
     deadline: float
     members: Sequence[int]
     values: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
-    """Of all values together, in bytes."""
+    """Size of all values together, in bytes."""
 
 
 class Hub:
-    """Joins `world_size` ranks on a listening socket and serves them until all have left or one fails."""
+    """Joins `world_size` ranks on a listening socket and handles their exchanges until all have left or one fails."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Hub:
         secret: bytes = b"",
         refused_elsewhere: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """`refused_elsewhere` tells of those who were refused before they came here."""
+        """`refused_elsewhere` lists connections that the store rejected."""
         self._listener = listener
         self._world_size = world_size
         self._timeout_s = timeout_s
@@ -97,7 +97,7 @@ class Hub:
         self._refused_elsewhere = refused_elsewhere
         self._started = time.monotonic()
         self._connected: set[Member] = set()
-        self._strangers: Strangers[Member] = Strangers(world_size + MOST_STRANGERS)
+        self._pending: PendingConnections[Member] = PendingConnections(world_size + MOST_PENDING)
         self._members: dict[int, Member] = {}
         self._welcomed = False
         self._last_heard = ""
@@ -113,7 +113,7 @@ class Hub:
         self._next_news = self._started + self._beat_s
         self._failure: Failure | None = None
         self.standings: dict[int, list[Standing]] = {}
-        """Where each rank that could still be reached stood when the run failed."""
+        """The state of each rank that could still be reached when the run failed."""
         self._reason_to_end = ""
         self._verdict = b""
         self._told: set[Member] = set()
@@ -123,14 +123,14 @@ class Hub:
         leave_to_parent(self)
 
     def start(self) -> None:
-        """Begin to accept ranks."""
+        """Start accepting ranks."""
         tcp.allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self._thread.start()
 
     def forked(self) -> None:
-        """Be a copy: of the connections, nothing but this process's descriptors."""
+        """Become a forked copy: close this process's descriptors, and leave the connections alone."""
         self._listener.close()
         for member in tuple(self._connected):
             member.sock.close()
@@ -150,7 +150,7 @@ class Hub:
         self._join()
 
     def _join(self) -> None:
-        if threading.current_thread() is not self._thread:  # where the garbage collector may run into a meeting
+        if threading.current_thread() is not self._thread:  # a rendezvous may be closed by the garbage collector
             self._thread.join(self._timeout_s)
 
     def _serve(self) -> None:
@@ -186,21 +186,21 @@ class Hub:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 member = Member(sock, self._secret)
                 self._connected.add(member)
-                self._strangers.add(member, member.address)
+                self._pending.add(member, member.address)
                 self._selector.register(sock, selectors.EVENT_READ, member)
                 self._drop_surplus()
         except BlockingIOError:
             return
         except OSError as error:
             if error.errno in tcp.OUT_OF_FILES:
-                self._strangers.leave_files()
+                self._pending.leave_files()
                 self._drop_surplus()
             time.sleep(TICK_S)  # some may leave
 
     def _drop_surplus(self) -> None:
-        for stranger in self._strangers.surplus():
-            self._refuse(stranger.address, "it had proved nothing when there was no room for others")
-            self._drop(stranger)
+        for member in self._pending.surplus():
+            self._refuse(member.address, "it had not authenticated when the limit of open connections was reached")
+            self._drop(member)
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
         rank, host = hello["rank"], one_line(hello["host"])
@@ -210,7 +210,7 @@ class Hub:
             self._end_when_sent(member)
             self._told.add(member)
             if not self._welcomed:  # it is one of this job, so the job cannot become complete
-                self._abort(f"rank {rank} on {host} may not join: {problem}", -1)
+                self._abort(f"rank {rank} on {host} cannot join: {problem}", -1)
             return
         member.rank, member.host = rank, host
         member.reader.limit = MAX_PAYLOAD
@@ -228,13 +228,13 @@ class Hub:
     def _objection(self, hello: dict[str, Any]) -> str | None:
         rank, world_size, version = hello["rank"], hello["world_size"], one_line(hello["version"])
         if world_size != self._world_size:
-            return f"it was started for a world of {world_size} ranks, rank 0 for {self._world_size}"
+            return f"it was started with world size {world_size}, rank 0 with {self._world_size}"
         if not 0 <= rank < self._world_size:
-            return f"rank {rank} is not in a world of {self._world_size} ranks"
+            return f"rank {rank} is out of range for world size {self._world_size}"
         if other := self._members.get(rank):
             return f"rank {rank} has joined already, from {other.host}: were two processes given the same RANK?"
         if version != self._version:
-            return f"it runs railgauge {version}, rank 0 runs {self._version}: install the same one on all hosts"
+            return f"it runs railgauge {version}, rank 0 runs {self._version}: install the same version on all hosts"
         return None
 
     # Serving ----------------------------------------------------------------------------------------------------
@@ -243,16 +243,16 @@ class Hub:
         try:
             frames = member.receive()
             if member.proved:
-                self._strangers.remove(member, member.address)
+                self._pending.remove(member, member.address)
             for kind, number, payload in frames:
                 if (kind is Kind.HELLO) != (member.rank < 0):
-                    raise ValueError(f"{kind.name} out of turn")
+                    raise ValueError(f"unexpected {kind.name} frame")
                 self._take(member, kind, number, payload)
         except AuthenticationError as error:
             self._refuse(member.address, str(error))
             self._drop(member)
         except ValueError:
-            self._gone(member, "sent what no rank sends")
+            self._gone(member, "sent invalid data")
         except OSError:
             self._gone(member, "is gone: its process ended or its host cannot be reached")
         else:
@@ -274,15 +274,15 @@ class Hub:
     def _gather(self, number: int, rank: int, given: Contribution) -> None:
         key, members = (given.group, number), given.members or range(self._world_size)
         if sum(rank in each.values for each in self._gathers.values()) >= MOST_OPEN:
-            raise ValueError("more exchanges at once than a rank has groups")
+            raise ValueError("more concurrent exchanges than a rank has groups")
         gather = self._gathers.get(key) or self._begin_gather(key, time.monotonic() + given.limit_s, members)
         if rank in gather.values or rank not in members or members != gather.members:
-            raise ValueError("the same contribution twice, or to a group that it is not in")
+            raise ValueError("a duplicate contribution, or one to a group that it is not in")
         gather.values[rank] = given.value
         gather.size += len(given.value)
         held = sum(each.size for each in self._gathers.values())
         if held + GROUP.size + LENGTH.size * self._world_size > MAX_PAYLOAD:
-            self._abort(f"an exchange of {held} bytes and more: at most {MAX_PAYLOAD} fit", -1)
+            self._abort(f"an exchange of more than {held} bytes: the limit is {MAX_PAYLOAD}", -1)
         elif len(gather.values) == len(members):
             del self._gathers[key]
             result = pack_result(number, [gather.values[r] for r in members], given.group)
@@ -293,11 +293,11 @@ class Hub:
 
     def _begin_gather(self, key: tuple[int, int], deadline: float, members: Sequence[int]) -> Gather:
         if len(set(members)) != len(members) or max(members) >= self._world_size:
-            raise ValueError("a group of ranks that there are not")
+            raise ValueError("a group of ranks that do not exist")
         return self._gathers.setdefault(key, Gather(deadline, members))
 
     def _look_for_those_who_left(self, gather: Gather) -> None:
-        """Nobody waits for a rank that has said that it does not come."""
+        """Fail the exchanges that wait for a rank that has left."""
         if gone := self._left & set(gather.members) - gather.values.keys():
             rank = min(gone)
             left = f"rank {rank} on {self._members[rank].host} left while others wait for it in an exchange"
@@ -316,15 +316,17 @@ class Hub:
 
     def _gone(self, member: Member, how: str) -> None:
         self._drop(member)
-        if member.rank >= 0 and member.rank not in self._left:  # else a stranger, or an end that was planned
+        if (
+            member.rank >= 0 and member.rank not in self._left
+        ):  # else a connection that did not join, or an end that was planned
             self._fail(f"rank {member.rank} on {member.host} {how}", late=member.rank)
 
     def _fail(self, message: str, **noticed: Any) -> None:
-        """Take in the first failure, and ask the ranks where they stand; before all have joined it is the end."""
+        """Record the first failure, and query the ranks' states; before all have joined, end the run."""
         if self._failure:
-            return  # of one that is lost by now the answer will be missing, which is what tells
+            return  # a rank that is lost by now does not answer, which is how it is found
         self._failure = Failure(message=message, at=time.monotonic(), **noticed)
-        self.standings.clear()  # of before
+        self.standings.clear()  # from an earlier query
         if self._welcomed:
             self._tell_all(pack(Kind.QUERY))
         else:
@@ -344,7 +346,7 @@ class Hub:
         if not self._welcomed and now >= self._next_news:
             self._next_news = now + NEWS_BEATS * self._beat_s
             self._tell_all(pack(Kind.WAITING, 0, self._missing()))
-        self._send_strangers_away(now)
+        self._drop_unidentified(now)
         if self._failure:
             self._conclude(self._failure, now)
         elif self._reason_to_end:
@@ -363,14 +365,14 @@ class Hub:
         also = f"; refused: {'; '.join(refused)}" if refused else ""
         return f"{names} of {self._world_size}; last heard from {self._last_heard or 'nobody'}{also}"
 
-    def _send_strangers_away(self, now: float) -> None:
-        for member in [m for m in self._connected if m.rank < 0 and now - m.opened > STRANGERS_S]:
+    def _drop_unidentified(self, now: float) -> None:
+        for member in [m for m in self._connected if m.rank < 0 and now - m.opened > IDENTIFY_S]:
             if member not in self._told:
-                self._refuse(member.address, f"it said too little in {STRANGERS_S:g} s")
+                self._refuse(member.address, f"it did not identify itself within {IDENTIFY_S:g} s")
             self._drop(member)
 
     def _excuse(self, late_s: float) -> None:
-        """So long the hub has not looked, and maybe nobody ran: it counts against no rank."""
+        """The hub itself was not scheduled for this long, and perhaps nobody was: do not count it against any rank."""
         for member in self._members.values():
             member.heard += late_s
         for gather in self._gathers.values():
@@ -385,7 +387,7 @@ class Hub:
         for gather in self._gathers.values():
             if now > gather.deadline:
                 late = [rank for rank in gather.members if rank not in gather.values]
-                self._fail(f"{name_ranks(late)} did not come to an exchange that the others wait in", late=late[0])
+                self._fail(f"{name_ranks(late)} did not enter an exchange that the others wait in", late=late[0])
                 return
 
     def _look_for_vain_waits(self, now: float) -> None:
@@ -399,7 +401,7 @@ class Hub:
         self._tell_all(pack(Kind.QUERY))
 
     def _conclude(self, failure: Failure, now: float) -> None:
-        """End the run once all that can have said where they stand."""
+        """End the run once all reachable ranks have reported their state."""
         asked = {rank for rank, member in self._members.items() if member in self._connected} - self._left
         limit_s = STATES_WITHIN_S if failure.waits[0] >= 0 else min(STATES_WITHIN_S, self._last_words_s)
         if asked <= self.standings.keys() or now - failure.at >= limit_s:
@@ -415,7 +417,7 @@ class Hub:
             self._verdict = pack(Kind.ABORT, 0, asdict(verdict))
 
     def _say_last_words(self) -> None:
-        """Let all take what they are told. Closing with bytes unread would take it back (RFC 1122, 4.2.2.13)."""
+        """Let all ranks receive the report. Closing with bytes unread would discard it (RFC 1122, 4.2.2.13)."""
         deadline = time.monotonic() + self._last_words_s
         for member in self._connected:
             self._tell_verdict(member)
@@ -472,14 +474,14 @@ class Hub:
     def _drop(self, member: Member) -> None:
         if member in self._connected:
             self._connected.remove(member)
-            self._strangers.remove(member, member.address)
+            self._pending.remove(member, member.address)
             self._selector.unregister(member.sock)
             member.sock.close()
 
     def _refuse(self, who: str, why: str) -> None:
-        self._complaints.refuse("bootstrap: refused", who, why)
+        self._complaints.refuse("bootstrap: rejected", who, why)
 
 
 def beat_interval(timeout_s: float) -> float:
-    """Seconds between two signs of life."""
+    """Seconds between two beats."""
     return min(1.0, timeout_s / BEATS_PER_TIMEOUT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the hub listens, as process 0 tells it through the store."""
+"""Where the hub listens, as process 0 publishes it in the store."""
 
 import hmac
 import ipaddress
@@ -16,21 +16,21 @@ LONGEST_TROUBLE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubPlace:
-    """An address, and what it takes to go there."""
+    """An address, and what a connection to it needs."""
 
     address: str
     port: int
     interface: str
     host: str
     network: str
-    """What its loopback addresses are limited to (`peer.network_id`)."""
+    """The network namespace in which its loopback addresses are valid (`peer.network_id`)."""
     key: str = field(repr=False)
-    """Random: with the job secret it makes the hub's, so that whoever joins has been told through the store."""
+    """Random: with the job secret it makes the hub's secret, so that only processes that read the store can join."""
     reason: str = ""
     """Why that interface was chosen (`Interface.reason`)."""
 
     def secret(self, job_secret: bytes) -> bytes:
-        """What both ends of a connection to the hub prove to know."""
+        """The secret that both ends of a connection to the hub prove."""
         return hmac.digest(job_secret, b"hub" + self.key.encode(), "sha256")
 
     @property
@@ -51,7 +51,7 @@ SHAPE = {"address": str, "port": int, "interface": str, "host": str, "network": 
 
 
 def read_place(text: bytes, key: str) -> HubPlace:
-    """What process 0 told. RunError: it cannot begin, or it is no address."""
+    """What process 0 published. RunError: it cannot start, or this is not an address."""
     try:
         value = all_printable(read_json(text[:LONGEST], dict))
         if fits(value, {"trouble": str}):
@@ -62,4 +62,4 @@ def read_place(text: bytes, key: str) -> HubPlace:
                 return HubPlace(**value)
     except ValueError:
         pass
-    raise RunError(f"the store holds no address at {key}: does another program use it?")
+    raise RunError(f"the store's value of {key} is not an address: does another program use this store?")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The URL that says through which store the processes of a job meet, as torch.distributed has it.
+"""The URL of the store through which the processes of a job find each other, as in torch.distributed.
 
-env://                what MASTER_ADDR and MASTER_PORT say
-tcp://HOST:PORT       process 0 serves a TCPStore there
+env://                the address in MASTER_ADDR and MASTER_PORT
+tcp://HOST:PORT       process 0 runs a TCPStore there
 file:///PATH          a file that all processes see
 pmi://                MPICH's mpirun, or another process manager that speaks PMI-1
-pmix://               Open MPI's mpirun, or another launcher that serves PMIx
+pmix://               Open MPI's mpirun, or another launcher with a PMIx server
 hash://               the memory of one process, which is the whole job
 """
 
@@ -25,7 +25,7 @@ from railgauge.transports.store.turn_store import TurnStore
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who opens a store: this process among those of its job, and what it goes by."""
+    """Who opens a store: this process among those of its job, and its settings."""
 
     process: int
     processes: int
@@ -43,35 +43,36 @@ def open_store(
     secret: bytes,
     environ: Mapping[str, str],
 ) -> Store:
-    """Open the store that the URL names; process 0 serves it where somebody has to.
+    """Open the store that the URL names; process 0 runs its server if it needs one.
 
     RAILGAUGE_LISTEN_FD is a listening socket that process 0 takes over. With TORCHELASTIC_USE_AGENT_STORE=True the
-    store at MASTER_ADDR is held by torchrun's agent, which knows no job secret: process 0 is a client too. It lives
-    on when workers are restarted, so that each start has keys of its own, as in torch's `_env_rendezvous_handler`, and
-    when they meet once more.
+    store at MASTER_ADDR is held by torchrun's agent, which has no job secret: process 0 is a client too. That store
+    survives a restart of the workers and a further rendezvous, so each start has keys of its own, as in torch's
+    `_env_rendezvous_handler`.
 
     Raises:
-        UsageError: the URL or what it needs is wrong, or process 0 cannot listen there.
+        UsageError: the URL or a variable that it needs is invalid, or process 0 cannot listen there.
         Error: as of the store.
     """
     url = _split(init_method)
     if url.query or url.fragment:
-        raise UsageError(f"{init_method}: nothing may stand behind the place; rank and world size are options")
+        raise UsageError(f"{init_method}: only a location is allowed here; give rank and world size as options")
     caller = Caller(process=process, processes=processes, timeout=timeout, secret=secret, environ=environ)
     return METHODS[url.scheme](url, caller)
 
 
 def split_init_method(init_method: str) -> tuple[str, int | None, int | None]:
-    """Take torch's query off, `tcp://HOST:PORT?rank=0&world_size=2`: the rest, rank and world size, None if absent.
+    """Take torch's query off, `tcp://HOST:PORT?rank=0&world_size=2`: the URL without it, rank and world size (None if
+    absent).
 
     Raises:
-        UsageError: something else is in the query, or one of them is no number.
+        UsageError: the query has another name, or a value is not a number.
     """
     url = _split(init_method)
     query = urllib.parse.parse_qsl(url.query, keep_blank_values=True)
     if unknown := {name for name, _ in query} - {"rank", "world_size"}:
         raise UsageError(
-            f"{init_method}: {', '.join(sorted(unknown))} is unknown there: rank and world_size may be said"
+            f"{init_method}: unknown parameter {', '.join(sorted(unknown))}: only rank and world_size are allowed"
         )
     found = {name: _number(text, f"{init_method}: {name}") for name, text in query}
     return init_method.partition("?")[0], found.get("rank"), found.get("world_size")
@@ -84,16 +85,16 @@ def _split(init_method: str) -> urllib.parse.SplitResult:
         url = None
     if url is None or url.scheme not in METHODS:
         names = ", ".join(f"{name}://" for name in METHODS)
-        raise UsageError(f"{init_method!r} is no init method: there are {names} (tcp://HOST:PORT, file:///PATH)")
+        raise UsageError(f"{init_method!r} is not an init method: use {names} (tcp://HOST:PORT, file:///PATH)")
     return url
 
 
 def _open_env(url: urllib.parse.SplitResult, caller: Caller) -> Store:
     if url.netloc or url.path:
-        raise UsageError(f"{url.geturl()}: env:// takes its place from MASTER_ADDR and MASTER_PORT")
+        raise UsageError(f"{url.geturl()}: env:// takes no address; it reads MASTER_ADDR and MASTER_PORT")
     missing = [name for name in ("MASTER_ADDR", "MASTER_PORT") if not caller.environ.get(name)]
     if missing:
-        raise UsageError(f"env:// needs {' and '.join(missing)} in the environment: where rank 0 is to be met")
+        raise UsageError(f"env:// needs {' and '.join(missing)} in the environment (the address of rank 0)")
     host = caller.environ["MASTER_ADDR"].strip().removeprefix("[").removesuffix("]")
     port = _port(_number(caller.environ["MASTER_PORT"], "MASTER_PORT"), "MASTER_PORT")
     if caller.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
@@ -109,7 +110,7 @@ def _open_tcp(url: urllib.parse.SplitResult, caller: Caller) -> Store:
     except ValueError:
         host, port = None, None
     if not host or not port or url.path.strip("/") or url.username is not None:
-        raise UsageError(f"{url.geturl()}: it has to be tcp://HOST:PORT, or tcp://[IPV6]:PORT, with rank 0's address")
+        raise UsageError(f"{url.geturl()}: expected tcp://HOST:PORT or tcp://[IPV6]:PORT with rank 0's address")
     return _open_tcp_store(host, port, caller, "")
 
 
@@ -135,14 +136,14 @@ def _open_tcp_store(host: str, port: int, caller: Caller, source: str) -> Store:
 def _open_file(url: urllib.parse.SplitResult, caller: Caller) -> Store:
     path = urllib.parse.unquote(url.path)
     if url.netloc not in ("", "localhost") or not path.startswith("/") or path.endswith("/"):
-        raise UsageError(f"{url.geturl()}: it has to be file:///PATH, with the whole path of a file that all hosts see")
+        raise UsageError(f"{url.geturl()}: expected file:///PATH with the absolute path of a file that all hosts see")
     return FileStore(path, caller.processes, caller.timeout)
 
 
 def _open_hash(url: urllib.parse.SplitResult, caller: Caller) -> Store:
     if caller.processes != 1:
         raise UsageError(
-            f"{url.scheme}:// is for one process: {caller.processes} meet by tcp://HOST:PORT or file:///PATH"
+            f"{url.scheme}:// works for one process, not {caller.processes}: use tcp://HOST:PORT or file:///PATH"
         )
     return HashStore(caller.timeout)
 
@@ -161,13 +162,13 @@ def _open_pmix(url: urllib.parse.SplitResult, caller: Caller) -> Store:
 
 def _number(text: str, what: str) -> int:
     if not text.strip().isascii() or not text.strip().isdigit():
-        raise UsageError(f"{what} is {text!r}: it has to be a number")
+        raise UsageError(f"{what} is {text!r}: expected a number")
     return int(text)
 
 
 def _port(port: int, what: str) -> int:
     if not 0 < port < 65536:
-        raise UsageError(f"{what} is {port}: it has to be between 1 and 65535")
+        raise UsageError(f"{what} is {port}: a port is between 1 and 65535")
     return port
 
 

@@ -15,15 +15,15 @@ from railgauge.topo.nccl.settings.interfaces import DEFAULTS, MAX_INTERFACES, ch
 from railgauge.transports.addresses import Address, local_addresses
 
 REASONS = {
-    "ib": "the first named ib*",
-    "^docker,lo,virbr": "the first that is not named docker*, lo* or virbr*",
-    "docker": "there is none but docker*, lo* and virbr*",
-    "lo": "there is none but lo* and virbr*",
-    "virbr": "there is none but virbr*",
+    "ib": "the first interface named ib*",
+    "^docker,lo,virbr": "the first interface not named docker*, lo* or virbr*",
+    "docker": "only docker*, lo* and virbr* interfaces exist",
+    "lo": "only lo* and virbr* interfaces exist",
+    "virbr": "only virbr* interfaces exist",
 }
-"""What NCCL's order of names (`DEFAULTS`) comes to, in words."""
+"""NCCL's order of names (`DEFAULTS`) in words."""
 FAMILIES = {"AF_INET": socket.AF_INET, "AF_INET6": socket.AF_INET6}
-"""NCCL_SOCKET_FAMILY; NCCL takes another value for none."""
+"""NCCL_SOCKET_FAMILY; NCCL ignores other values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,21 @@ def usable_interfaces(environ: Mapping[str, str]) -> list[Interface]:
     """The interfaces of NET/Socket in NCCL's order: its device number is the place in this list.
 
     Raises:
-        UnavailableError: none is left; the message says which ones there are.
-        UsageError: NCCL_COMM_ID is no address.
+        UnavailableError: no interface can be used; the message lists those that exist.
+        UsageError: NCCL_COMM_ID is not an address.
     """
     addresses = local_addresses()
     meant = _of_family(addresses, environ)
     usable = [address for address in meant if not address.obstacle]
-    # NCCL passes over a value of one character.
+    # NCCL ignores a value of one character.
     if len(setting := environ.get("NCCL_SOCKET_IFNAME", "")) > 1:
         said = f"NCCL_SOCKET_IFNAME='{setting}'" if setting.startswith("=") else f"NCCL_SOCKET_IFNAME={setting}"
         found = _named(usable, choose([a.interface for a in usable], setting), said)
-        problem = f"{said} matches none"
+        problem = f"{said} matches no interface"
     elif setting := environ.get("GLOO_SOCKET_IFNAME", ""):
         found, problem = _of_gloo(usable, setting)
     else:
-        found, problem = _by_default(usable, meant, environ), "none is up and has an address"
+        found, problem = _by_default(usable, meant, environ), "no interface is up and has an address"
     if not found:
         raise _nothing_usable(addresses, environ, problem)
     return found
@@ -74,12 +74,12 @@ def bootstrap_interface(environ: Mapping[str, str]) -> Interface:
         return usable_interfaces(environ)[0]
     addresses = local_addresses()
     if not (found := _in_subnet(addresses, setting)):
-        raise _nothing_usable(addresses, {}, f"NCCL_COMM_ID={setting}: none is in that subnet")
+        raise _nothing_usable(addresses, {}, f"NCCL_COMM_ID={setting}: no interface is in that subnet")
     return found[0]
 
 
 def comm_id_port(environ: Mapping[str, str]) -> int:
-    """The port that NCCL_COMM_ID asks the hub to listen on; 0 (any) without it."""
+    """The port in NCCL_COMM_ID, on which the hub listens; 0 (any) without it."""
     setting = environ.get("NCCL_COMM_ID")
     return parse_address(setting)[1] if setting else 0
 
@@ -88,20 +88,20 @@ def parse_address(text: str) -> tuple[str, int]:
     """Take HOST:PORT or [IPV6]:PORT apart.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is in neither form.
     """
     host, colon, port = text.rpartition(":")
     plain = host.removeprefix("[").removesuffix("]")
     bracketed = len(host) - len(plain) == 2
     if not colon or not plain or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"NCCL_COMM_ID={text}: it has to be HOST:PORT, or [IPV6]:PORT")
+        raise UsageError(f"NCCL_COMM_ID={text}: expected HOST:PORT or [IPV6]:PORT")
     if ":" in plain and not bracketed:
         raise UsageError(f"NCCL_COMM_ID={text}: an IPv6 address needs brackets, as in [fd00::1]:5000")
     return plain, int(port)
 
 
 def _of_family(addresses: Iterable[Address], environ: Mapping[str, str]) -> list[Address]:
-    """Those that NCCL looks at: of the family asked for, and not ::1."""
+    """The addresses that NCCL considers: of the requested family, and not ::1."""
     family = FAMILIES.get(environ.get("NCCL_SOCKET_FAMILY", ""))
     return [a for a in addresses if family in (None, a.family) and not a.is_ipv6_loopback]
 
@@ -120,9 +120,9 @@ def _of_gloo(usable: list[Address], setting: str) -> tuple[list[Interface], str]
     """GLOO_SOCKET_IFNAME: exact names in the order in which they are to be used, as PyTorch reads it."""
     names = list(dict.fromkeys(name.strip() for name in setting.split(",") if name.strip()))
     if missing := set(names) - {a.interface for a in usable}:
-        return [], f"GLOO_SOCKET_IFNAME={setting}: {', '.join(sorted(missing))} is not there"
-    reason = f"GLOO_SOCKET_IFNAME={setting}, since NCCL_SOCKET_IFNAME is not set"
-    return _named(usable, names[:MAX_INTERFACES], reason), f"GLOO_SOCKET_IFNAME={setting} names none"
+        return [], f"GLOO_SOCKET_IFNAME={setting}: no interface {', '.join(sorted(missing))}"
+    reason = f"GLOO_SOCKET_IFNAME={setting} (NCCL_SOCKET_IFNAME is not set)"
+    return _named(usable, names[:MAX_INTERFACES], reason), f"GLOO_SOCKET_IFNAME={setting} names no interface"
 
 
 def _by_default(usable: list[Address], meant: list[Address], environ: Mapping[str, str]) -> list[Interface]:
@@ -130,25 +130,25 @@ def _by_default(usable: list[Address], meant: list[Address], environ: Mapping[st
     rule = next((rule for rule in DEFAULTS if choose(names, rule)), None)
     if rule is None:
         return []
-    # NCCL_COMM_ID goes before everything but ib*.
+    # NCCL_COMM_ID takes precedence over everything but ib*.
     if rule != "ib" and (setting := environ.get("NCCL_COMM_ID")) and (found := _in_subnet(usable, setting)):
         return found
-    reason = f"{REASONS[rule]}, since NCCL_SOCKET_IFNAME is not set"
+    reason = f"{REASONS[rule]} (NCCL_SOCKET_IFNAME is not set)"
     first = choose([a.interface for a in meant], None)
     if passed_over := {a.interface: a.obstacle for a in meant if a.obstacle and a.interface in first}:
-        reason += f"; passed over: {', '.join(f'{name} ({obstacle})' for name, obstacle in passed_over.items())}"
+        reason += f"; skipped: {', '.join(f'{name} ({obstacle})' for name, obstacle in passed_over.items())}"
     return _named(usable, choose(names, rule), reason)
 
 
 def _in_subnet(addresses: Iterable[Address], setting: str) -> list[Interface]:
-    """The first address whose subnet NCCL_COMM_ID's host is in, if there is one."""
+    """The first address whose subnet contains NCCL_COMM_ID's host, if there is one."""
     host, _, scope = parse_address(setting)[0].partition("%")
     try:
         target = ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError as error:
-        raise UsageError(f"NCCL_COMM_ID={setting}: {host} is no address: {error.strerror}") from None
+        raise UsageError(f"NCCL_COMM_ID={setting}: cannot resolve {host}: {error.strerror}") from None
     for address in addresses:
-        # Link-local networks are all the same one, but for their scope.
+        # Link-local networks differ in their scope only.
         if target in address.network and (not scope or scope == address.interface):
             return [_interface(address, f"in the subnet of NCCL_COMM_ID={setting}")]
     return []
@@ -158,4 +158,4 @@ def _nothing_usable(addresses: Iterable[Address], environ: Mapping[str, str], pr
     family = environ.get("NCCL_SOCKET_FAMILY", "")
     limit = f" with NCCL_SOCKET_FAMILY={family}" if family in FAMILIES else ""
     there = ", ".join(f"{a.interface} ({a.text}{a.obstacle and f', {a.obstacle}'})" for a in addresses) or "none"
-    return UnavailableError(f"no network interface to use: {problem}{limit}; there are: {there}")
+    return UnavailableError(f"no network interface to use: {problem}{limit}; interfaces: {there}")

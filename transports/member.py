@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hub's end of one connection: proves the secret, takes frames in, and keeps what the other end is slow to take."""
+"""The hub's end of one connection: authenticates, receives frames, and buffers what the other end is slow to read."""
 
 import collections
 import contextlib
 import socket
 import time
 
-from railgauge.transports.frame import FROM_MEMBER, RECEIVE, STRANGERS_PAYLOAD, Frame, FrameReader
+from railgauge.transports.frame import FROM_MEMBER, PENDING_PAYLOAD, RECEIVE, Frame, FrameReader
 from railgauge.transports.handshake import HUB, ServerHandshake
 from railgauge.transports.tcp import peer_name
 
@@ -20,10 +20,10 @@ class Member:
         self.rank = -1
         self.host = ""
         self.opened = self.heard = time.monotonic()
-        """When it connected, and when something last came."""
+        """When it connected, and when something last arrived."""
         self.watched_for_writing = False
-        """Whether the hub's selector waits for it to take more."""
-        self.reader = FrameReader(FROM_MEMBER, STRANGERS_PAYLOAD)
+        """Whether the hub's selector waits for it to accept more bytes."""
+        self.reader = FrameReader(FROM_MEMBER, PENDING_PAYLOAD)
         self._handshake = ServerHandshake(secret, HUB)
         self._unsent: collections.deque[memoryview] = collections.deque()
 
@@ -34,14 +34,15 @@ class Member:
 
     @property
     def has_unsent(self) -> bool:
-        """Whether it has yet to take something."""
+        """Whether bytes for it are still buffered."""
         return bool(self._unsent)
 
     def receive(self) -> list[Frame]:
-        """The frames that have come.
+        """The frames that have arrived.
 
         Raises:
-            OSError: it is gone. ValueError: what it sends are no frames. AuthenticationError: it is a stranger.
+            OSError: it is gone. ValueError: what it sends are not frames. AuthenticationError: it does not know the
+            secret.
         """
         try:
             data = self.sock.recv(RECEIVE)
@@ -58,13 +59,13 @@ class Member:
         return self._handshake.rest if self._handshake.done else b""
 
     def send(self, frame: bytes) -> None:
-        """Send at once what the socket takes, and keep the rest; frames may be shared with other members."""
+        """Send at once what the socket accepts, and buffer the rest; frames may be shared with other members."""
         self._unsent.append(memoryview(frame))
         if len(self._unsent) == 1:
             self.flush()
 
     def flush(self) -> None:
-        """Go on sending what is left. Of an end that is gone, receiving tells."""
+        """Continue sending what is left. An end that is gone is noticed by receiving."""
         try:
             while self._unsent:
                 sent = self.sock.send(self._unsent[0])
@@ -79,6 +80,6 @@ class Member:
             self._unsent.clear()
 
     def end_sending(self) -> None:
-        """Tell the other end that no more comes."""
+        """Signal to the other end that nothing more follows."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's log lines, as its users and their parsers know them.
 
-NCCL_DEBUG (INFO or TRACE; the lesser levels have nothing to say here),
-NCCL_DEBUG_SUBSYS (a list; `^` in front takes them away) and NCCL_DEBUG_FILE
-(%h is the host, %p the pid) have NCCL's meaning (ncclDebugInit). Without a file the lines go to stderr: stdout is for
-the answer.
+NCCL_DEBUG (INFO or TRACE; lower levels print nothing here), NCCL_DEBUG_SUBSYS (a list; `^` in front excludes them) and
+NCCL_DEBUG_FILE (%h is the host, %p the pid) have NCCL's meaning (ncclDebugInit). Without a file the lines go to stderr:
+stdout is for the answer.
 """
 
 import functools
@@ -60,14 +59,14 @@ def _opened(path: str) -> TextIO | None:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open it; a pipe that nobody reads is an error and not for ever."""
+    """Open it; a pipe that nobody reads is an error rather than an endless wait."""
     descriptor = os.open(path, flags | os.O_NONBLOCK, 0o666)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
 def subsystems(text: str) -> frozenset[str]:
-    """Read NCCL_DEBUG_SUBSYS; unknown names are passed over, as NCCL does."""
+    """Read NCCL_DEBUG_SUBSYS; unknown names are ignored, as in NCCL."""
     if not text:
         return DEFAULT_SUBSYSTEMS
     inverted = text.startswith("^")

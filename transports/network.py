@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which network carries what ranks cannot share memory for: NET/IB where every rank has it, else NET/Socket, and why.
+"""Which network connects ranks that cannot share memory: NET/IB if every rank has it, else NET/Socket, and why.
 
-NCCL's function: `ncclNetInit`, which takes the first plugin that finds devices; here all ranks take one network.
+NCCL's function: `ncclNetInit`, which uses the first plugin that finds devices; here all ranks use one network.
 """
 
 import os
@@ -22,7 +22,9 @@ FIRST = 0
 
 
 class Nic(NamedTuple):
-    """What other ranks know of a NIC: its number, the queue pairs that it wants for a connection, and where it is."""
+    """What other ranks know about a NIC: its number, how many queue pairs it wants for a connection, and its
+    location.
+    """
 
     number: int
     ports: int
@@ -41,14 +43,14 @@ class Network:
 
     name: str = NET_SOCKET
     why_not_ib: str | None = None
-    """None with NET/IB, and where nothing needs a network."""
+    """None with NET/IB, and when no network is needed."""
     devices: "tuple[IbDevice, ...]" = ()
     """This rank's NICs of NET/IB."""
     nics: tuple[tuple[Nic, ...], ...] = ()
     """By the number in the job, all ranks' NICs of NET/IB."""
 
     def nic(self, rank: int, number: int) -> Nic:
-        """A rank's NIC of that number; its first one where there is none, as where no plan names one."""
+        """A rank's NIC of that number; its first one if that does not exist, as when no plan names one."""
         return next((nic for nic in self.nics[rank] if nic.number == number), self.nics[rank][0])
 
     def devices_of(self, ranks: tuple[int, int], planned: tuple[int, int]) -> tuple[int, int]:
@@ -59,7 +61,7 @@ class Network:
 
     def on_rail(self, source: int, number: int, target: int) -> tuple[int, int]:
         """The devices that a step leaves and enters by where no plan names them: the source's NIC of that number, and
-        the target's of the same place, its first one where it has fewer. Rails may be networks that do not meet.
+        the target's at the same position, or its first one if it has fewer. Rails may be separate networks.
         """
         if not self.nics:
             return FIRST, FIRST
@@ -79,12 +81,13 @@ def choose_network(
     *,
     always: bool = False,
 ) -> Network:
-    """Agree on a network; all ranks call it together. Rank 0 says when NET/IB is left although there are devices.
+    """Agree on a network; all ranks call it together. Rank 0 reports when NET/IB is not used although there are
+    devices.
 
     Ranks that all share memory need none, and look for none unless `always`.
 
     Raises:
-        UnavailableError: NCCL_NET=IB, and a rank cannot use it. UsageError: an NCCL_IB_* setting is none.
+        UnavailableError: NCCL_NET=IB, and a rank cannot use it. UsageError: an NCCL_IB_* setting is invalid.
         RunError: a rank was lost meanwhile.
     """
     environ = os.environ if environ is None else environ

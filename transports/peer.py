@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a rank is: what every rank tells all others before any data path exists (NCCL's `ncclPeerInfo`, `fillInfo`)."""
+"""A rank's facts, which every rank sends to all others before any data path exists (NCCL's `ncclPeerInfo`,
+`fillInfo`).
+"""
 
 import os
 import socket
@@ -28,7 +30,7 @@ class Peer:
     """Equal for ranks that count as one host: NCCL's host hash (NCCL_HOSTID, or host name and boot id), and the pid
     and network namespaces."""
     host_hash: str
-    """NCCL's `getHostHash`, as `0x...`; "" where nothing tells hosts apart."""
+    """NCCL's `getHostHash`, as `0x...`; "" when nothing distinguishes hosts."""
     pid_hash: str
     """NCCL's `getPidHash`: pid and pid namespace."""
     pid: int
@@ -44,9 +46,9 @@ class Peer:
     gdr: bool | None = None
     """Whether NICs reach its GPU's memory."""
     settings: dict[str, str] = field(default_factory=dict)
-    """Those of NCCL_* that ranks have to agree on, as far as they are set."""
+    """The NCCL_* settings that ranks have to agree on, if set."""
     flags: dict[str, str] = field(default_factory=dict)
-    """What the rank was asked to do, by flag; ranks have to agree on all of it."""
+    """What the rank was asked to do, by option; ranks have to agree on all of it."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,12 +60,12 @@ class Peer:
         """What another rank sent.
 
         Raises:
-            MismatchError: it has another form: ranks run different versions.
+            MismatchError: it has an unexpected form: ranks run different versions.
         """
         there = {name: shape for name, shape in OPTIONAL.items() if facts.get(name) is not None}
         shape = dict.fromkeys(OPTIONAL) | SHAPES | there
         if not fits(facts, shape) or not all(_are_texts(facts[name].values()) for name in ("settings", "flags")):
-            raise MismatchError("a rank tells of itself in another form: install the same railgauge on all hosts")
+            raise MismatchError("a rank's description has an unexpected form: install the same railgauge on all hosts")
         return cls(**all_printable(facts))
 
 
@@ -108,7 +110,7 @@ def _are_texts(values: Iterable[object]) -> bool:
 
 
 def host_id(environ: Mapping[str, str] = os.environ) -> str:
-    """Tell hosts apart: topo's host hash, and this process's pid and network namespaces."""
+    """Identify a host: topo's host hash, and this process's pid and network namespaces."""
     return f"{host_hash(LiveReader(), environ)}/{_namespace('pid')}/{_namespace('net')}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All ranks' facts, gathered, and what must not be among them: two ranks on one GPU, other versions, other settings."""
+"""All ranks' facts, gathered and checked for conflicts: two ranks on one GPU, other versions, other settings."""
 
 import itertools
 import sys
@@ -13,7 +13,7 @@ from railgauge.transports.peer import Peer
 
 
 def exchange(bootstrap: Bootstrap, own: Peer) -> list[Peer]:
-    """Tell all ranks who this one is, and get all of them in rank order; rank 0 prints the warnings.
+    """Send this rank's facts to all ranks, and return all of them in rank order; rank 0 prints the warnings.
 
     Raises:
         UsageError, MismatchError: as `check`. RunError: a rank was lost meanwhile.
@@ -27,7 +27,7 @@ def exchange(bootstrap: Bootstrap, own: Peer) -> list[Peer]:
 
 
 def check(peers: list[Peer]) -> None:
-    """Look for what keeps these ranks from working together; all ranks come to the same answer.
+    """Look for what keeps these ranks from working together; all ranks get the same answer.
 
     Raises:
         UsageError: two ranks are on one GPU (NCCL's check in `initTransportsRank`).
@@ -39,12 +39,12 @@ def check(peers: list[Peer]) -> None:
         if (peer.bus_id is None) != (peers[0].bus_id is None):
             on = "a GPU" if peer.bus_id else "host memory"
             raise MismatchError(
-                f"rank {peer.rank} on {peer.host} uses {on}, rank 0 does not: say --device cpu, or --device cuda, "
-                f"which tells why there is none"
+                f"rank {peer.rank} on {peer.host} uses {on}, rank 0 does not: use --device cpu, or --device cuda, "
+                f"which reports why a GPU is missing"
             )
     for peer in peers:
         if peer.version != peers[0].version:
-            raise MismatchError(f"{_runs(peer)}, {_runs(peers[0])}: install the same one on all hosts")
+            raise MismatchError(f"{_runs(peer)}, {_runs(peers[0])}: install the same version on all hosts")
     flags = dict.fromkeys((name for peer in peers for name in peer.flags), WHAT_THEY_DO)
     for problem in _differences(peers, flags, lambda peer: peer.flags):
         raise MismatchError(problem)
@@ -56,8 +56,8 @@ def check(peers: list[Peer]) -> None:
 
 
 def warnings(peers: list[Peer]) -> list[str]:
-    """Settings that differ although they are better alike, a line each."""
-    return list(_differences(peers, dict.fromkeys(BETTER_ALIKE, "it is seldom meant to differ"), _settings))
+    """Settings that differ although they should be the same, a line each."""
+    return list(_differences(peers, dict.fromkeys(BETTER_ALIKE, "it rarely differs on purpose"), _settings))
 
 
 def _check_gpus(peers: list[Peer]) -> None:
@@ -69,8 +69,8 @@ def _check_gpus(peers: list[Peer]) -> None:
         if other is not peer:
             raise UsageError(
                 f"Duplicate GPU detected: rank {peer.rank} and rank {other.rank} both on bus "
-                f"{to_number(peer.bus_id):x} of host {peer.host}: give each rank a GPU of its own (LOCAL_RANK, "
-                f"CUDA_VISIBLE_DEVICES), or set NCCL_HOSTID where two hosts are taken for one"
+                f"{to_number(peer.bus_id):x} of host {peer.host}: give each rank its own GPU (LOCAL_RANK, "
+                f"CUDA_VISIBLE_DEVICES), or set NCCL_HOSTID if two hosts are taken for one"
             )
 
 
@@ -85,7 +85,7 @@ def _settings(peer: Peer) -> Mapping[str, str]:
 def _differences(
     peers: list[Peer], names: Mapping[str, str], told: Callable[[Peer], Mapping[str, str]]
 ) -> Iterator[str]:
-    """For each name of which not all tell the same: the first rank's value, and the first other one."""
+    """For each name whose value differs between ranks: the first rank's value, and the first other one."""
     first = peers[0]
     for name, consequence in names.items():
         value = told(first).get(name)
@@ -93,7 +93,7 @@ def _differences(
             if told(other).get(name) != value:
                 yield (
                     f"{name} differs: {_has(first, value)}, {_has(other, told(other).get(name))}: {consequence}; "
-                    f"set it alike"
+                    f"set it to the same value on all ranks"
                 )
                 break
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where all ranks stand, folded into one sentence: `ranks 0-6 wait in all_reduce #41 for rank 7, which is in broadcast
-#40`; and where they part: the first operation that not all of them called alike.
+"""The state of all ranks in one sentence: `ranks 0-6 wait in all_reduce #41 for rank 7, which is in broadcast #40`;
+#and where they diverge: the first operation that not all of them called in the same way.
 
-What ranks tell of themselves comes from the network, so that it is printed with care.
+What ranks report comes from the network, so it is made printable.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,10 +23,10 @@ MOST_CLAUSES = 6
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What there is to draw."""
+    """The ranks' states."""
 
     standings: Mapping[int, list[Standing]]
-    """By rank; a rank that did not answer is not there."""
+    """By rank; a rank that did not answer is absent."""
     left: Collection[int] = ()
     """Ranks that have ended as planned."""
     exchanging: Collection[int] = ()
@@ -34,13 +34,14 @@ class Scene:
 
     @property
     def waits(self) -> dict[int, Waits]:
-        """Whom each rank that answered waits for."""
+        """Which rank each rank that answered waits for."""
         found = {rank: current(some) for rank, some in self.standings.items()}
         return {rank: standing.waits if standing else NOBODY for rank, standing in found.items()}
 
 
 def draw(scene: Scene, late: int = -1) -> str:
-    """Say who waits in what for whom, and where those stand that are waited for; empty when nobody is in an operation.
+    """Say which ranks wait in which operation for which rank, and what those are doing; empty when nobody is in an
+    operation.
 
     Those who wait for a rank that waits for another one wait for that one, and all that wait for `late` in the end for
     `late`.
@@ -73,7 +74,9 @@ def _alike(scene: Scene, waits: Mapping[int, Waits], late: int) -> list[tuple[tu
 
 
 def _end(waits: Mapping[int, Waits], rank: int, late: int) -> int:
-    """Whom a rank waits for in the end: `late` if it is on the way, its neighbour in a circle; -1: nobody."""
+    """The rank that a rank waits for in the end: `late` if the chain includes it, its neighbour in a circle; -1:
+    nobody.
+    """
     ranks = chain(waits, rank)
     if late in ranks:
         return late
@@ -82,14 +85,14 @@ def _end(waits: Mapping[int, Waits], rank: int, late: int) -> int:
 
 
 def parting(standings: Mapping[int, list[Standing]]) -> str:
-    """Name the first operation that ranks called differently, and how; empty when there is none."""
+    """Name the first operation that ranks called differently, and the difference; empty when there is none."""
     for communicator in sorted({each.communicator for some in standings.values() for each in some}):
         calls, members = _calls(standings, communicator)
         for number, by_call in sorted(calls.items()):
             if len(by_call) > 1:
                 ordered = sorted(by_call.items(), key=lambda group: (-len(group[1]), group[1]))
                 who = "; ".join(f"{name_ranks(ranks)} called {_describe_call(call)}" for call, ranks in ordered)
-                return f"ranks part at operation #{number}{_among(communicator, members)}: {who}: {_differ(by_call)}"
+                return f"ranks diverge at operation #{number}{_among(communicator, members)}: {who}: {_differ(by_call)}"
     return ""
 
 
@@ -135,7 +138,7 @@ def _details(call: Call) -> str:
 
 
 def _differ(calls: Iterable[Call]) -> str:
-    """`counts differ`; when it is the collectives, the rest does not matter."""
+    """`counts differ`; if the collectives differ, the rest does not matter."""
     different = [name for name, values in zip(FIELDS, zip(*calls, strict=True), strict=True) if len(set(values)) > 1]
     return f"{' and '.join(different[:1] if different[0] == FIELDS[0] else different)} differ"
 
@@ -156,10 +159,10 @@ def _stands(scene: Scene, rank: int) -> str:
     if rank in scene.exchanging and not (standing and standing.running):
         return "waits in an exchange"
     if standing is None or not standing.operations:
-        return "has called no collective yet"
+        return "has not called a collective yet"
     operation = name_operation(standing, standing.operations[-1])
     if not standing.running:
-        return f"has called none since {operation}"
+        return f"has called no collective since {operation}"
     other, frees_slot = standing.waits
     if other < 0:
         return f"is in {operation}"

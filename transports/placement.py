@@ -16,7 +16,7 @@ WORD_BITS = 8 * ctypes.sizeof(ctypes.c_ulong)
 
 
 def widen() -> frozenset[int]:
-    """Let this process run wherever its cpuset allows, whatever a launcher bound it to; the CPUs that it had.
+    """Let this process run wherever its cpuset allows, whatever a launcher bound it to; returns the CPUs that it had.
 
     The kernel leaves out of a mask what the cpuset does not allow (sched_setaffinity(2)).
     """
@@ -26,27 +26,27 @@ def widen() -> frozenset[int]:
 
 
 def bind_cpus(cpus: Iterable[int]) -> frozenset[int]:
-    """Run on those CPUs alone, and answer which of them there are; UnavailableError when there is none of them here."""
+    """Run on those CPUs only, and return those that exist; UnavailableError when none of them exists here."""
     wanted = tuple(cpus)
     try:
         os.sched_setaffinity(0, wanted)
     except OSError as error:
         raise UnavailableError(
-            f"cannot run on CPUs {listed(wanted)}: {error.strerror}; is the machine that --from names this one?"
+            f"cannot run on CPUs {listed(wanted)}: {error.strerror}; does --from describe this machine?"
         ) from error
     return frozenset(os.sched_getaffinity(0))
 
 
 def prefer_memory(node: int) -> None:
-    """Take memory from a NUMA node as long as it has some; UnavailableError where the kernel refuses."""
+    """Prefer memory of a NUMA node; UnavailableError if the kernel refuses."""
     number = SET_MEMPOLICY.get(platform.machine())
     if number is None:
-        raise UnavailableError(f"--mem is not known for {platform.machine()}: use numactl --preferred={node}")
+        raise UnavailableError(f"--mem is not supported on {platform.machine()}: use numactl --preferred={node}")
     libc = ctypes.CDLL(None, use_errno=True)
     mask = (ctypes.c_ulong * (MASK_BITS // WORD_BITS))()
     mask[node // WORD_BITS] = 1 << node % WORD_BITS
     if libc.syscall(ctypes.c_long(number), ctypes.c_int(MPOL_PREFERRED), mask, ctypes.c_ulong(MASK_BITS + 1)) != 0:
         reason = os.strerror(ctypes.get_errno())
         raise UnavailableError(
-            f"cannot prefer the memory of NUMA node {node}: {reason}; is there such a node, and may containers do it?"
+            f"cannot prefer the memory of NUMA node {node}: {reason}; does it exist, and does the container allow it?"
         )

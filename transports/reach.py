@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaching the hub from another process: connect, prove the job secret, and say what is in between when that fails."""
+"""Reaching the hub from another process: connect, prove the job secret, and name the obstacle when that fails."""
 
 import socket
 import time
@@ -11,16 +11,17 @@ from railgauge.transports.handshake import HUB, connect_proved
 from railgauge.transports.hub_place import HubPlace
 
 REFUSED_FOR_S = 2.0
-"""So long a refusal may pass: the hub listens before its address is told."""
+"""How long a refused connection is retried, in seconds: the hub listens before its address is published."""
 CONNECT_SHARE, CONNECT_MOST_S = 0.8, 60.0
-"""A connection that is not made in this share of the timeout, or so many seconds, is not made at all: something drops
-the packets. The rest of the timeout is for telling the others."""
+"""A connection that is not made in this share of the timeout, or so many seconds, never will be: something drops the
+packets. The rest of the timeout is for reporting it to the others."""
 
 
 def reach(hub: HubPlace, interface: str, secret: bytes, *, timeout_s: float, deadline: float) -> socket.socket:
     """Connect to the hub by `deadline` (time.monotonic()); `interface` is this host's own, for a link-local address.
 
-    A connection that is lost before the secret is proved is made anew: strangers may have taken all room there.
+    A connection that is lost before authentication is retried: unauthenticated connections may have filled the hub's
+    limit.
 
     Each wait on the socket may then take the timeout.
 
@@ -55,7 +56,7 @@ def _connect(hub: HubPlace, address: str, deadline: float) -> socket.socket:
 
 def _lost(hub: HubPlace, error: RunError) -> RunError:
     return PeerLostError(
-        f"cannot join rank 0 at {hub}: {error}: do strangers crowd that port (rank 0 logs whom it drops), "
+        f"cannot join rank 0 at {hub}: {error}: do other programs flood that port (rank 0 logs rejected connections), "
         f"or does another program listen there?",
         0,
     )
@@ -63,7 +64,7 @@ def _lost(hub: HubPlace, error: RunError) -> RunError:
 
 def _dropped(hub: HubPlace, seconds: float) -> RunError:
     return WaitTimeoutError(
-        f"no answer from rank 0 at {hub} within {seconds:.1f} s: a firewall drops the packets, or there is no way to "
+        f"no answer from rank 0 at {hub} within {seconds:.1f} s: a firewall drops the packets, or there is no route to "
         f"that interface from here: open the port, or choose another interface there (NCCL_SOCKET_IFNAME)"
     )
 
@@ -72,6 +73,6 @@ def _refused(hub: HubPlace, error: OSError) -> RunError:
     reason = error.strerror or str(error)
     return PeerLostError(
         f"cannot connect to rank 0 at {hub}: {reason}: its process has ended, or a firewall rejects the connection, "
-        f"or there is no way to that interface from here (NCCL_SOCKET_IFNAME chooses another one there)",
+        f"or there is no route to that interface from here (NCCL_SOCKET_IFNAME selects another one there)",
         0,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which transport two ranks use, and why not the others: SHM where they can share memory, else the job's network
+"""Which transport two ranks use, and why not the others: SHM if they can share memory, else the job's network
 (network.py).
 """
 
@@ -16,24 +16,24 @@ NET_IB = "NET/IB"
 def why_not_shm(a: Peer, b: Peer) -> str | None:
     """Why two ranks cannot share memory; None when they can.
 
-    NCCL's `shmCanConnect` asks for the same: NCCL_SHM_DISABLE, one host hash, one /dev/shm. The memory here is reached
-    through /proc, so that the pid namespaces have to be one too, which `host_id` tells; so does the network's, since
-    ranks in two are set up as two hosts.
+    NCCL's `shmCanConnect` has the same conditions: NCCL_SHM_DISABLE, one host hash, one /dev/shm. The memory here is
+    reached through /proc, so the pid namespace has to be the same too, which is part of `host_id`; so is the network
+    namespace, since ranks in two of them are set up as two hosts.
     """
     off = [str(one.rank) for one in (a, b) if parameter(one.settings, "NCCL_SHM_DISABLE", 0)]
     if off:
         return f"NCCL_SHM_DISABLE is set for rank {' and '.join(off)}"
     if a.host != b.host:
-        return f"they are on two hosts, {a.host} and {b.host}"
+        return f"they are on different hosts, {a.host} and {b.host}"
     if a.host_id != b.host_id:
-        return f"on {a.host} they have other pid or network namespaces, another boot or another NCCL_HOSTID"
+        return f"on {a.host} they have different pid or network namespaces, boot ids or NCCL_HOSTID"
     if a.shm_device != b.shm_device:
-        return f"on {a.host} they have different /dev/shm, as two containers have"
+        return f"on {a.host} they have different /dev/shm mounts (two containers?)"
     return None
 
 
 def sharing_memory(peers: Sequence[Peer]) -> list[list[int]]:
-    """The places in `peers` of those that share memory with one another, groups by their first ones."""
+    """The indices in `peers` of those that share memory with one another, groups ordered by their first member."""
     groups: list[list[int]] = []
     for place, peer in enumerate(peers):
         group = next((one for one in groups if why_not_shm(peers[one[0]], peer) is None), None)

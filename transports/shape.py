@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a value read from the network is of the form it has to be, before anything is done with it."""
+"""Whether a value read from the network has the expected form, before anything is done with it."""
 
 import json
 from typing import Any
@@ -27,16 +27,16 @@ def read_json(text: bytes, shape: Shape) -> Any:
     """Decode JSON of a shape.
 
     Raises:
-        ValueError: it is no JSON, or of another shape.
+        ValueError: it is not JSON, or has another shape.
     """
     try:
         value = json.loads(text, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     if not fits(value, shape):
-        raise ValueError("JSON of another form")
+        raise ValueError("JSON of an unexpected form")
     return value
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

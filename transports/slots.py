@@ -15,7 +15,7 @@ MOST_SLOT_BYTES = 64 << 20
 def slots_of(settings: Mapping[str, str]) -> tuple[int, int]:
     """How many slots and how many bytes each: NCCL_BUFFSIZE is all of them together, in whole pages.
 
-    A size that is no positive number counts as not set, as it would leave no room.
+    A size that is not positive counts as not set.
     """
     wanted = parameter(settings, "NCCL_BUFFSIZE", SLOTS * SLOT_BYTES)
     if wanted <= 0:

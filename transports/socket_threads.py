@@ -11,15 +11,15 @@ MOST_SOCKETS = 64
 MOST_THREADS = 16
 """MAX_SOCKETS and MAX_THREADS of NCCL's net_socket.cc."""
 BY_VENDOR = {"0x1d0f": (2, 8), "0x1ae0": (4, 1)}
-"""Threads, and sockets for each, of NICs whose flows are limited one by one: of AWS and of Google."""
+"""Threads, and sockets for each, of NICs that limit the bandwidth of each flow: AWS's and Google's."""
 BY_RANK = (0, 1)
-"""No helper: the rank moves one socket by itself."""
+"""No helper: the rank drives one socket by itself."""
 AUTOMATIC = -2
 
 
 @dataclass(frozen=True, slots=True)
 class SocketThreads:
-    """`threads` is 0 where the rank's own thread moves the sockets. `note` says what was asked for and not given."""
+    """`threads` is 0 when the rank's own thread drives the sockets. `note` says which requested value was reduced."""
 
     sockets: int
     threads: int
@@ -38,8 +38,8 @@ class SocketThreads:
 def socket_threads(interface: str, environ: Mapping[str, str]) -> SocketThreads:
     """Those of connections that leave or come in by `interface`: NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD.
 
-    What is not set goes by the NIC's vendor. More than the limits is less, with a note, and less than nothing is
-    nothing. NCCL has one socket more, for the lengths of messages; here they go before the message.
+    Values that are not set depend on the NIC's vendor. Values above the limits are reduced, with a note; negative ones
+    count as 0. NCCL uses one socket more, for the lengths of messages; here these precede the message.
     """
     usual = BY_VENDOR.get(_vendor(interface), BY_RANK)
     wanted = [

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a rank stands: its last operations in each communicator, and whom it waits for. As tuples, which travel as JSON
-lists of the shapes below.
+"""A rank's state: its last operations in each communicator, and which rank it waits for. As tuples, which are sent as
+JSON lists of the shapes below.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ class Operation(NamedTuple):
     """One operation of a rank."""
 
     number: int
-    """Of the communicator's operations, from 1."""
+    """Among the communicator's operations, from 1."""
     collective: str
     elements: int
     """NCCL's count; 0 of an alltoallv and a barrier."""
@@ -25,27 +25,27 @@ class Operation(NamedTuple):
     algorithm: str
     channels: int
     began_s: float
-    """Since 1970; of one that was over without a wait only to 10 ms."""
+    """Since 1970; to 10 ms only for one that ended without a wait."""
     took_us: float
-    """0: over without a wait, so not timed; -1: not over."""
+    """0: ended without a wait, so not timed; -1: not over."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the rank has come out of it."""
+        """Whether the rank has left it."""
         return self.took_us >= 0
 
 
 class BlockedOn(NamedTuple):
-    """Whom a rank waits for, and where."""
+    """Which rank a rank waits for, and where."""
 
     rank: int = -1
     """By the number in the job; -1: nobody."""
     frees_slot: bool = False
     """Whether that rank has to free a slot; else send data."""
     channel: int = -1
-    """-1: on boards, which are no channel."""
+    """-1: in a shared segment, which is not a channel."""
     step: int = 0
-    """Moves that the operation has made there before."""
+    """Steps that the operation has done there before."""
 
 
 class Standing(NamedTuple):
@@ -81,7 +81,9 @@ def standing_of(value: list[Any]) -> Standing:
 
 
 def current(standings: list[Standing]) -> Standing | None:
-    """Of a rank's communicators the one where it waits, else is in an operation, else was in one last."""
+    """The rank's communicator in which it waits, else in which it runs an operation, else the last one in which it
+    did.
+    """
     if not standings:
         return None
     return max(standings, key=lambda each: (each.waits[0] >= 0, each.running is not None, _last_begun(each)))

@@ -14,12 +14,14 @@ SocketAddress: TypeAlias = tuple[Any, ...]
 """What bind and connect take: (host, port), or for IPv6 (host, port, flow, scope)."""
 
 BACKLOG = 4096
-"""Connections that wait to be taken; the kernel has its own limit too (net.core.somaxconn)."""
+"""Connections that wait to be accepted; the kernel has its own limit too (net.core.somaxconn)."""
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 def socket_address(host: str, port: int) -> SocketAddress:
-    """That of an IP address, link-local IPv6 with its scope (`fe80::1%eth0`); OSError when it is none."""
+    """The socket address of an IP address, link-local IPv6 with its scope (`fe80::1%eth0`); OSError when it is
+    invalid.
+    """
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
 
 
@@ -29,7 +31,7 @@ def family_of(address: SocketAddress) -> socket.AddressFamily:
 
 
 def listen(host: str, port: int = 0) -> socket.socket:
-    """Listen at one IP address of this host, and no other; port 0 is any free one. OSError when that cannot be."""
+    """Listen on one IP address of this host only; port 0 is any free one. OSError when that fails."""
     address = socket_address(host, port)
     with contextlib.ExitStack() as undo:
         sock = undo.enter_context(socket.socket(family_of(address), socket.SOCK_STREAM))
@@ -46,8 +48,8 @@ def connect(address: SocketAddress, deadline: float, source: str = "") -> socket
     """Connect by `deadline` (time.monotonic()), from the IP address `source` of this host if one is given.
 
     Raises:
-        OSError: it cannot. TimeoutError: the deadline has passed. ConnectionRefusedError: also when the socket met
-            itself, since nobody listened at that port and the kernel chose just that one for this end.
+        OSError: it cannot. TimeoutError: the deadline has passed. ConnectionRefusedError: also when the socket
+            connected to itself, since nobody listened on that port and the kernel chose the same one for this end.
     """
     with contextlib.ExitStack() as undo:
         sock = undo.enter_context(socket.socket(family_of(address), socket.SOCK_STREAM))
@@ -72,7 +74,7 @@ def peer_name(sock: socket.socket) -> str:
 
 
 def allow_many_files() -> bool:
-    """Let this process have as many files open as it may ask for (NCCL's `setFilesLimit`); whether that is more."""
+    """Raise the limit of open files to the hard limit (NCCL's `setFilesLimit`); returns whether that is more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for ranks that have left: nothing comes from those any more, so that they need not last until the timeout."""
+"""Waits for ranks that have left: nothing more arrives from those, so these waits need not last until the timeout."""
 
 from collections.abc import Collection, Mapping
 from math import inf
@@ -7,29 +7,29 @@ from math import inf
 from railgauge.transports.standing import Standing, current
 
 LEFT_S = 2.0
-"""A rank that waits so long for one that has left does so in vain: what that one sent has come by then."""
+"""A wait of this many seconds for a rank that has left is in vain: what that rank sent has arrived by then."""
 
 
 class VainWaits:
-    """What the hub knows of them; it asks the ranks where they stand, again and again once one has left."""
+    """The hub's view of them; once a rank has left, it repeatedly queries the ranks' states."""
 
     def __init__(self) -> None:
         self._next_question = inf
         self._before: dict[int, Standing] = {}
 
     def begin(self, now: float) -> None:
-        """A rank has left: ask from `now` (time.monotonic()) on."""
+        """A rank has left: query from `now` (time.monotonic()) on."""
         self._next_question = min(self._next_question, now)
 
     def is_due(self, now: float) -> bool:
-        """Whether to look at the answers, and to ask again."""
+        """Whether to evaluate the answers, and to query again."""
         if now < self._next_question:
             return False
         self._next_question = now + LEFT_S
         return True
 
     def look(self, standings: Mapping[int, list[Standing]], left: Collection[int]) -> int | None:
-        """The rank among those who `left` for which another waits in the operation in which it did the last time."""
+        """The rank among those who `left` for which another still waits in the same operation as last time."""
         stand = {rank: standing for rank, some in standings.items() if (standing := current(some)) and rank not in left}
         before, self._before = self._before, stand
         for rank, one in stand.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One-way connections as the plan has them: between which ranks, for which channel, over which transport."""
+"""Unidirectional connections of a plan: between which ranks, on which channel, over which transport."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,10 +8,10 @@ from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB, NET_SOCKET, transport_name, why_not_shm
 
 Nets: TypeAlias = list[int] | None
-"""How a step goes: by the devices [out, in] of its two ends in the job's network; None through shared memory."""
+"""The route of a step: the devices [out, in] of its two ends in the job's network; None through shared memory."""
 
 ANY_DEVICE: Nets = [0, 0]
-"""Where no plan names devices, the first ones carry what cannot go through shared memory."""
+"""If no plan names devices, the first ones are used where shared memory is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Wire:
     source: int
     target: int
     devices: tuple[int, int] | None
-    """The network's devices that it leaves and enters by; None through shared memory."""
+    """The network's devices at its two ends; None through shared memory."""
     network: str = NET_SOCKET
     """The job's network."""
 
     @property
     def name(self) -> tuple[int, int, int]:
-        """The same on both ends, and no other wire's."""
+        """The same on both ends, and unique."""
         return self.channel, self.source, self.target
 
     @property
@@ -48,12 +48,12 @@ class Wire:
 
 
 def wire(channel: int, source: int, target: int, nets: Nets) -> Wire:
-    """A wire whose way is given as plans give it."""
+    """A wire from the form in which plans give routes."""
     return Wire(channel, source, target, None if nets is None else (nets[0], nets[1]))
 
 
 def unplanned_step(a: Peer, b: Peer) -> Nets:
-    """How a step goes that no plan knows."""
+    """The route of a step that is not in a plan."""
     return None if why_not_shm(a, b) is None else ANY_DEVICE
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long `railgauge cluster dump` and `cluster check` take with 1,000 captures, and where the time goes.
 
-The whole command is a process of its own, whose answer is checked: the odd nodes, and they alone. The steps are timed
-in this process: what one capture takes, and what is done with all of them afterwards.
+The whole command is a process of its own, whose answer is checked: exactly the deviating nodes. The steps are timed in
+this process: reading one capture, and the work on all of them afterwards.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.cluster.made_up import CUT, ODD, folder_of, name
+from benchmarks.cluster.synthetic import CUT, ODD, folder_of, name
 from benchmarks.environments import FOLDER
 from benchmarks.host_collectives.peers import default_program
 

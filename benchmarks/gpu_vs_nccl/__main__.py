@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our collectives between GPUs beside the installed NCCL's, plain, registered and symmetric, in one run.
 
-One process for each GPU; at each size the contenders take turns in random order, on a stream and as CUDA graphs, and
-their data is checked. Whoever hangs or fails is left out from there on, and the rest goes on.
+One process for each GPU; at each size the contenders alternate in random order, on a stream and as CUDA graphs, and
+their data is verified. A contender that hangs or fails is left out from there on.
 """
 
 import argparse
@@ -72,13 +72,13 @@ def heading(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def settings(options: argparse.Namespace) -> dict[str, str]:
-    """NCCL's, for both: NVLink multicast stays off unless the environment has it otherwise."""
+    """NCCL's settings, for both: NVLink multicast stays off unless the environment enables it."""
     multicast = {} if "NCCL_NVLS_ENABLE" in os.environ else {"NCCL_NVLS_ENABLE": "0"}
     return multicast | ({"NCCL_P2P_DISABLE": "1"} if options.p2p_off else {})
 
 
 def measure(collective: str, options: argparse.Namespace, file: TextIO, *, copies: bool) -> None:
-    """All sizes of a collective, started anew without whoever hung or failed."""
+    """All sizes of a collective, restarted without contenders that hung or failed."""
     sizes, contenders = list(options.sizes[collective]), list(options.contenders)
     while sizes and contenders:
         job = Job(
@@ -111,7 +111,7 @@ def measure(collective: str, options: argparse.Namespace, file: TextIO, *, copie
             contenders.remove(step["contender"])
             sizes = [size for size in sizes if size >= step["size"]]
         else:
-            return  # they never met
+            return  # they never connected
 
 
 def write(file: TextIO, record: dict[str, Any]) -> None:

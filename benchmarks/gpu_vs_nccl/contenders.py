@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs the operations in turns: our engine, and NCCL on memory that it knows more or less of."""
+"""The contenders: our engine, and NCCL on plain, registered and symmetric memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Plan:
 
     @classmethod
     def of(cls, operations: int, launch: str) -> "Plan":
-        """About so many operations in all."""
+        """Approximate total number of operations."""
         if launch != "graph":
             return cls(operations, 0)
         times = min(operations, IN_A_GRAPH)
@@ -55,7 +55,7 @@ def make_case(collective: str, size: int, ranks: int) -> Case:
 
 
 class Contender:
-    """One of them on one rank, with arrays of its own; all ranks make and call it alike."""
+    """One of them on one rank, with arrays of its own; all ranks make and call it in the same way."""
 
     def __init__(self, name: str, bootstrap: Bootstrap, peers: list[Peer], gpu: Gpu, largest: int) -> None:
         """Connect.
@@ -79,7 +79,7 @@ class Contender:
         self._arrays = GpuArrays(gpu.device, largest, self.rank, self.ranks, allocate)
 
     def wrong(self, case: Case, seed: int) -> int:
-        """Run it once on fresh data; how many elements of this rank are wrong."""
+        """Run it once on fresh data; returns how many elements of this rank are wrong."""
         kind, in_place = PatternKind.EXACT, case.collective in IN_PLACE
         pattern = native.Pattern(self.ranks, case.dtype, case.op, seed, kind)
         self._arrays.fill(case, pattern, in_place=in_place)
@@ -87,11 +87,11 @@ class Contender:
         return self._arrays.verify(case, pattern, kind, in_place=in_place).wrong
 
     def seconds(self, case: Case, plan: Plan) -> float:
-        """What an operation takes on this rank's GPU, in place where it can be; one goes ahead."""
+        """The time of an operation on this rank's GPU, in place if possible; an untimed one goes first."""
         return self._run(case, ahead=1, plan=plan)
 
     def facts(self, case: Case) -> dict[str, object]:
-        """How it is run, and what was predicted, where it is known."""
+        """How it is run, and the prediction, if known."""
         if isinstance(self._comm, NcclCommunicator):
             return {}
         ran = self._comm.ran(case, *self._arrays.pointers(case, in_place=case.collective in IN_PLACE))

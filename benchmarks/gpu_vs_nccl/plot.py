@@ -62,7 +62,7 @@ def _bandwidth(results: Results, group: tuple[str, str], *panels: Axes) -> None:
             chart.line(axis, medians, f"{name} {version}".strip(), LOOK[name], (slow, fast))
         if results.copies_gb_per_s:
             limit = results.copies_gb_per_s
-            axis.axhline(limit, color="#555555", ls="--", lw=0.8, label="limit: copies, both ways at once")
+            axis.axhline(limit, color="#555555", ls="--", lw=0.8, label="limit: copies, both directions at once")
 
 
 def _ratio(results: Results, group: tuple[str, str], axis: Axes) -> None:

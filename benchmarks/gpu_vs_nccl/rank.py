@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One GPU's process: `python -m benchmarks.gpu_vs_nccl.rank JOB`, JOB as JSON (`Job`), its place in the environment.
 
-Rank 0 prints a line of JSON for each thing that begins or is measured, so that whoever reads it knows what hangs.
+Rank 0 prints a line of JSON for each step that starts or is measured, so that its reader knows which one hangs.
 """
 
 import json
@@ -18,7 +18,7 @@ from railgauge.collectives.case import Case
 from railgauge.collectives.device import Gpu, gpu_of
 from railgauge.collectives.launch.arrival import arrive
 from railgauge.collectives.launch.place import find_place
-from railgauge.collectives.link.mover import Flow, Mover
+from railgauge.collectives.link.copy_method import CopyMethod, Flow
 from railgauge.topo.errors import Error, UnavailableError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.peer import this_peer
@@ -107,12 +107,12 @@ class Rank:
         return max(seconds)
 
     def _copies(self) -> None:
-        """Copies between the first two GPUs, both ways at once: the limit of what goes from peer to peer."""
+        """Copies between the first two GPUs, both directions at once: the limit of peer-to-peer traffic."""
         self._tell("begin", contender="copies", size=COPIED_BYTES)
         if self._bootstrap.rank == 0:
             try:
                 link = native.GpuLink(0, 1, COPIED_BYTES, True, self._job.timeout_s)
-                seconds = min(link.seconds(Mover.COPY_ENGINE, Flow.BOTH, COPIED_BYTES, COPIES) for _ in range(3))
+                seconds = min(link.seconds(CopyMethod.COPY_ENGINE, Flow.BOTH, COPIED_BYTES, COPIES) for _ in range(3))
                 self._tell("copies", gb_per_s_each_way=COPIED_BYTES / seconds / 1e9)
             except Error as error:
                 self._tell("missing", contender="copies", reason=str(error))
@@ -124,15 +124,15 @@ class Rank:
 
 
 def main() -> int:
-    """Be a rank; the exit status."""
+    """Run a rank; returns the exit status."""
     job = Job(**json.loads(sys.argv[1]))
     place = find_place(os.environ, None)
     if place is None:
         print("RANK and WORLD_SIZE are not set: __main__.py starts the ranks", file=sys.stderr)
         return 2
     try:
-        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as meeting:
-            bootstrap = meeting.join(place.process)
+        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as rendezvous:
+            bootstrap = rendezvous.join(place.process)
             Rank(job, bootstrap, gpu_of(int(os.environ["LOCAL_RANK"]), 1)).run()
             bootstrap.close()
     except Error as error:

@@ -18,14 +18,14 @@ Name = tuple[str, str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Microseconds of all samples by name, and what else the file tells."""
+    """Microseconds of all samples by name, and the other figures of the file."""
 
     heading: dict[str, Any]
     samples: dict[Name, list[float]]
     versions: dict[str, str]
     missing: list[dict[str, Any]]
     copies_gb_per_s: float | None
-    """Each way, both ways at once; None where that was not measured."""
+    """Each direction, both at once; None if not measured."""
     predicted: dict[tuple[str, int], float]
     """Our bus bandwidth in GB/s, by collective and bytes."""
 
@@ -66,7 +66,7 @@ class Results:
         return statistics.median(times) if times else None
 
     def best_nccl_us(self, collective: str, launch: str, size: int) -> float | None:
-        """NCCL's best way."""
+        """NCCL's best contender."""
         return self._best_us(collective, launch, size, own=False)
 
     def best_own_us(self, collective: str, launch: str, size: int) -> float | None:

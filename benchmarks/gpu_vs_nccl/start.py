@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a process for each GPU and reads what rank 0 tells, with a timeout for every step."""
+"""Starts a process for each GPU and reads rank 0's lines, with a timeout for every step."""
 
 import contextlib
 import json
@@ -20,19 +20,19 @@ from benchmarks.gpu_vs_nccl.rank import Job
 
 ROOT = pathlib.Path(__file__).parents[2]
 MORE_S = 15
-"""Beyond the ranks' own timeout: they may say what went wrong."""
+"""Seconds beyond the ranks' own timeout, in which they can report the failure."""
 START_S = 60
-"""For all to be there: Python, CUDA, the plan."""
+"""Seconds for starting: Python, CUDA, the plan."""
 MOST_SAID = 2000
 """Characters of the ranks' stderr that are kept."""
 
 
 class StalledError(Exception):
-    """The ranks told nothing for too long, or failed; what they said."""
+    """The ranks printed nothing for too long, or failed; with their output."""
 
 
 def lines(job: Job, gpus: int, settings: dict[str, str], *, two_hosts: bool) -> Iterator[dict[str, Any]]:
-    """What rank 0 tells, as it comes; none of the processes is left at the end.
+    """Rank 0's lines, one by one; none of the processes is left at the end.
 
     Raises:
         StalledError: a step took too long, or a rank failed.
@@ -47,7 +47,7 @@ def lines(job: Job, gpus: int, settings: dict[str, str], *, two_hosts: bool) -> 
         status = [_ended(process) for process in started]
         if reader.late or any(status):
             said.seek(0)
-            why = f"nothing for {limit:g} s" if reader.late else f"exit status {status}"
+            why = f"no output for {limit:g} s" if reader.late else f"exit status {status}"
             raise StalledError(f"{why}: {said.read()[-MOST_SAID:].strip()}")
 
 

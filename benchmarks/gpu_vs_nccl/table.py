@@ -28,7 +28,7 @@ def verdict(results: Results, collective: str, launch: str, size: int) -> bool |
 
 
 def share_of_goal(results: Results, collective: str, launch: str, size: int) -> float | None:
-    """What was reached as a share of the goal, the lesser one where there are two; None where it is unknown."""
+    """The result as a share of the goal, the lower one if there are two; None if unknown."""
     ours = results.best_own_us(collective, launch, size)
     best = results.best_nccl_us(collective, launch, size)
     if ours is None or best is None:
@@ -45,13 +45,13 @@ def share_of_goal(results: Results, collective: str, launch: str, size: int) -> 
 def _about(results: Results) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items() if version)
     copies = results.copies_gb_per_s
-    limit = f"; copies both ways at once {copies:.1f} GB/s each way" if copies else ""
+    limit = f"; copies in both directions at once {copies:.1f} GB/s each" if copies else ""
     how = [text for flag, text in (("p2p_off", "P2P off"), ("two_hosts", "two host ids")) if results.heading[flag]]
     return "; ".join([f"{results.heading['gpus']} x {results.heading['machine']['gpus']}: {versions}{limit}", *how])
 
 
 def _group(results: Results, collective: str, launch: str) -> str:
-    columns = ["bytes", *results.contenders, "our best / NCCL's", "goal", "busbw", "of copies", "predicted busbw"]
+    columns = ["bytes", *results.contenders, "our best / NCCL's", "goal", "busbw", "share of copies", "predicted busbw"]
     rows = [_row(results, collective, launch, size) for size in results.sizes(collective, launch)]
     return f"{collective}, by {launch}: us, medians of {results.heading['repetitions']}\n\n{lines(columns, rows)}"
 
@@ -68,7 +68,7 @@ def _row(results: Results, collective: str, launch: str, size: int) -> list[str]
         byte_text(size),
         *map(time_text, times),
         f"{ours / best:.2f}" if ours and best else "-",
-        f"{goal:g}: {'not told' if reached is None else 'reached' if reached else 'not reached'}",
+        f"{goal:g}: {'unknown' if reached is None else 'reached' if reached else 'not reached'}",
         f"{busbw:.1f}" if busbw else "-",
         f"{busbw / results.copies_gb_per_s:.2f}" if busbw and results.copies_gb_per_s else "-",
         f"{predicted:.1f}" if predicted else "-",

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wanted beside NCCL's best, as a share of its time."""
+"""The targets beside NCCL's best, as a share of its time."""
 
 KIB, MIB = 1 << 10, 1 << 20
 OF_COPIES = 0.9
-"""Of what copies move each way, both ways at once: the least bus bandwidth of an all_reduce of 128 MiB and more."""
+"""Share of the copies' bandwidth in each direction, both at once: the least bus bandwidth of all_reduces from 128
+MiB."""
 LARGE = 128 * MIB
 ALL_REDUCE = ((64 * KIB, 0.6), (8 * MIB, 0.8), (64 * MIB, 0.95))
-"""Up to so many bytes; beyond, BEYOND."""
+"""Up to this many bytes; above, BEYOND."""
 BEYOND = 0.98
 IN_GRAPHS = (32 * KIB, 0.5)
 OVER_HOST = 0.9
@@ -14,7 +15,7 @@ OVER_HOST = 0.9
 
 
 def wanted(collective: str, size: int, launch: str, *, over_host: bool) -> float:
-    """The largest share of NCCL's time that is good enough."""
+    """The largest acceptable share of NCCL's time."""
     if over_host:
         return OVER_HOST
     if collective != "all_reduce":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce between two emulated guests with Soft-RoCE: railgauge beside Open MPI over the same network, in turns.
+"""All-reduce between two emulated VMs with Soft-RoCE: railgauge beside Open MPI over the same network, in turns.
 
-Railgauge goes over NET/IB, and for reference over sockets; Open MPI over UCX (reliable connections of the same RDMA
-device) and over TCP. perftest says what the device alone needs. Every program but perftest checks its data.
+Railgauge uses NET/IB, and for reference sockets; Open MPI uses UCX (reliable connections of the same RDMA device) and
+TCP. perftest shows the time of the device itself. Every program except perftest verifies its data.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tests.vm.lab.board import Board, Nic, NumaNode
 
 TIMEOUT_S = 590
 WANTED = 2.0
-"""Times as fast as the better one of Open MPI's two."""
+"""Target: this many times as fast as the better one of Open MPI's two."""
 BOARD = Board(nodes=(NumaNode(bus=0x20, ports=()),), on_root=(Nic(rail=0),), node_mib=512)
 WAYS = ("out_of_place", "in_place")
 COLUMNS = (
@@ -71,7 +71,7 @@ def measure(turns: int, mpirun: pathlib.Path, program: pathlib.Path) -> list[dic
 
 
 def render(samples: list[dict[str, object]]) -> str:
-    """Medians over the turns, and how many times as long the peers take."""
+    """Medians over the turns, and the peers' times over railgauge's."""
     ratios = ["UCX / NET/IB", "TCP / NET/Socket", "better Open MPI / NET/IB", f"wanted: {WANTED:g}"]
     headings = ["bytes", "placement", *(f"{program} {network}, us" for program, network in COLUMNS), *ratios]
     sizes = sorted({int(str(one["bytes"])) for one in samples})

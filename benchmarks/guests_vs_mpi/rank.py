@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each of the two guests runs: all-reduces of railgauge and of Open MPI in turns; rank 0 prints a JSON line for
+"""The program of each of the two VMs: all-reduces of railgauge and of Open MPI in turns; rank 0 prints a JSON line for
 each sample. Arguments: RANK TURNS MPIRUN PROGRAM, the last being mpi_collectives of host_collectives.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.verbs_vs_perftest.perftest import bandwidth_mb_per_s, latency_us
-from tests.vm.in_guest.ib_ends import Meeting, meet
+from tests.vm.in_guest.ib_ends import Rendezvous, meet
 from tests.vm.lab.ssh import SSH, address
 
 from railgauge import init_process_group
@@ -25,7 +25,7 @@ from railgauge.topo.nccl.settings.algorithm import Collective
 
 DEVICE, INTERFACE = "rxe0", "rail0"
 ITERATIONS = {8: 200, 1 << 10: 200, 64 << 10: 40, 1 << 20: 6, 8 << 20: 2}
-"""By size in bytes; a tenth as many go ahead, one at least."""
+"""By size in bytes; a tenth as many run first untimed, at least one."""
 OURS = {
     "NET/IB": {"NCCL_NET": "IB", "NCCL_IB_HCA": f"={DEVICE}", "NCCL_IB_TIMEOUT": "18"},
     "NET/Socket": {"NCCL_NET": "Socket"},
@@ -41,12 +41,12 @@ TIMEOUT_S = 120
 
 
 def warmup(size: int) -> int:
-    """How many operations go ahead of the timed ones."""
+    """How many untimed operations run before the timed ones."""
     return max(1, ITERATIONS[size] // 10)
 
 
 class Ours:
-    """This rank of a group that stays connected while others take their turns."""
+    """This rank of a group that stays connected while the other programs run."""
 
     def __init__(self, rank: int, port: int, settings: dict[str, str]) -> None:
         os.environ.update(settings)
@@ -75,7 +75,7 @@ class Ours:
         return float(self._group.communicator.all_reduce(np.array([seconds * 1e6]), op=Redop.MAX)[0])
 
     def close(self) -> None:
-        """Leave together."""
+        """Close on all ranks together."""
         self._group.close()
 
 
@@ -93,26 +93,26 @@ def mpi_samples(mpirun: str, program: str, options: list[str]) -> Iterator[dict[
         yield {"bytes": size, **{name: line[name] for name in ("out_of_place_us", "in_place_us")}}
 
 
-def device_samples(rank: int, meeting: Meeting) -> Iterator[dict[str, Any]]:
-    """What the device alone needs for as many bytes both ways at once, by its rate, or by a write's latency."""
-    least = latency_us(rank, address(0), meeting, DEVICE, min(ITERATIONS), ITERATIONS[min(ITERATIONS)])["mean_us"]
-    rate = bandwidth_mb_per_s(rank, address(0), meeting, DEVICE, LARGE, LARGE_TIMES, both_ways=True) / 2
+def device_samples(rank: int, rendezvous: Rendezvous) -> Iterator[dict[str, Any]]:
+    """The device's own time for as many bytes in both directions at once, from its bandwidth, or a write's latency."""
+    least = latency_us(rank, address(0), rendezvous, DEVICE, min(ITERATIONS), ITERATIONS[min(ITERATIONS)])["mean_us"]
+    rate = bandwidth_mb_per_s(rank, address(0), rendezvous, DEVICE, LARGE, LARGE_TIMES, both_ways=True) / 2
     for size in ITERATIONS:
         us = max(least, size / rate)
         yield {"bytes": size, "out_of_place_us": us, "in_place_us": us}
 
 
-def take_turns(rank: int, turns: int, mpirun: str, program: str, meeting: Meeting, ours: dict[str, Ours]) -> None:
+def take_turns(rank: int, turns: int, mpirun: str, program: str, rendezvous: Rendezvous, ours: dict[str, Ours]) -> None:
     """All programs, in an order that changes from turn to turn."""
     names = [*(("railgauge", net) for net in OURS), *(("openmpi", net) for net in MPI), ("perftest", "device")]
     for turn in range(turns):
         shift = turn % len(names)
         for which, net in names[shift:] + names[:shift]:
-            meeting.barrier()
+            rendezvous.barrier()
             if which == "railgauge":
                 samples = list(ours[net].samples())
             elif which == "perftest":
-                samples = list(device_samples(rank, meeting))
+                samples = list(device_samples(rank, rendezvous))
             elif rank == 0:
                 samples = list(mpi_samples(mpirun, program, MPI[net]))
             if rank == 0:
@@ -122,10 +122,10 @@ def take_turns(rank: int, turns: int, mpirun: str, program: str, meeting: Meetin
 
 def main() -> None:
     rank, turns, mpirun, program = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]
-    meeting = meet(rank, address(0))
+    rendezvous = meet(rank, address(0))
     os.environ["NCCL_SOCKET_IFNAME"] = INTERFACE
     ours = {net: Ours(rank, FIRST_PORT + number, settings) for number, (net, settings) in enumerate(OURS.items())}
-    take_turns(rank, turns, mpirun, program, meeting, ours)
+    take_turns(rank, turns, mpirun, program, rendezvous, ours)
     for each in ours.values():
         each.close()
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives in host memory: railgauge beside Open MPI, MPICH, Gloo and the limit of memory, in one run.
+"""Collectives in host memory: railgauge beside Open MPI, MPICH, Gloo and the memory limit, in one run.
 
-For each collective and size the programs take turns (A B C D A B C D ...), each starting afresh, so that a slow minute
-of the machine hits all of them. A first turn finds how many operations fit the time that each sample may take; it does
-not count.
+For each collective and size the programs alternate (A B C D A B C D ...), each restarted, so that a slow minute of the
+machine affects all of them. A first turn finds how many operations fit the time of a sample; it is not counted.
 """
 
 import argparse
@@ -59,7 +58,7 @@ def main() -> int:
 
 
 def record(peers: dict[int, list[Peer]], options: argparse.Namespace) -> pathlib.Path:
-    """Measure everything; where the samples are."""
+    """Measure everything; returns the path of the samples."""
     facts = machine.describe()
     hosts = "-2-hosts" if options.hosts > 1 else ""
     output = options.output or FOLDER / "results" / f"host_collectives-{machine.name(facts)}{hosts}.jsonl"
@@ -93,7 +92,7 @@ def heading(facts: dict[str, object], peers: dict[int, list[Peer]], options: arg
 
 
 def shown(peer: Peer, ranks: int) -> str:
-    """A peer's first command with words for what varies, and without the folders of this machine."""
+    """A peer's first command with placeholders for what varies, and without the directories of this machine."""
     job = Job("all_reduce", 4004, ranks, 102, 103)
     words = {"all_reduce": "COLLECTIVE", "4004": "BYTES", "1001": "COUNT", "102": "ITERATIONS", "103": "WARMUP"}
     parts = peer.commands(job, pathlib.Path("FOLDER"))[0]
@@ -115,13 +114,13 @@ def measure_collective(peers: list[Peer], about: Job, options: argparse.Namespac
 
 
 def take_turns(peers: list[Peer], job: Job, options: argparse.Namespace, file: TextIO) -> dict[str, str]:
-    """The samples of one size, written as they come; why a program could not go on.
+    """The samples of one size, written one by one; returns why programs could not continue.
 
     The first turn finds how many operations each can do in the time, and does not count.
     """
     plan, missing = {peer.name: FEWEST if job.size >= 2**18 else 20 * FEWEST for peer in peers}, {}
     for repetition in range(-1, options.repetitions):
-        shift = max(repetition, 0) % max(1, len(peers))  # nobody is always the one after the same neighbour's heat
+        shift = max(repetition, 0) % max(1, len(peers))  # no program always runs after the same other one
         for peer in peers[shift:] + peers[:shift]:
             now = dataclasses.replace(job, iterations=plan[peer.name], warmup=max(2, plan[peer.name] // 10))
             load = machine.load()
@@ -168,7 +167,7 @@ def see_flips(peers: dict[int, list[Peer]], options: argparse.Namespace) -> int:
         job = Job(collective, max(options.begin, 2**10), options.ranks[0], FEWEST, FEWEST, flip=True)
         for peer in peers[job.ranks]:
             if reason := peer.why_not(collective, job.size):
-                print(f"{peer.name} {collective}: not tried: {reason}")
+                print(f"{peer.name} {collective}: not tested: {reason}")
                 continue
             try:
                 peer.measure(job)
@@ -177,7 +176,7 @@ def see_flips(peers: dict[int, list[Peer]], options: argparse.Namespace) -> int:
             except WrongDataError:
                 print(f"{peer.name} {collective}: seen")
             except MissingError as error:
-                print(f"{peer.name} {collective}: not tried: {error}")
+                print(f"{peer.name} {collective}: not tested: {error}")
     return 4 if unseen else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data of the programs in Python, as mpi_collectives.c has it: what goes in, and what has to come of it."""
+"""The data of the programs in Python, as in mpi_collectives.c: inputs and expected results."""
 
 import os
 
@@ -22,21 +22,21 @@ def zeros(size: int) -> np.ndarray:
 
 
 def input_size(what: Collective, count: int, rank: int, ranks: int) -> int:
-    """How many elements a rank gives."""
+    """How many elements a rank sends."""
     if what.input_at_root and rank != ROOT:
         return 0
     return count * ranks if what.input_per_rank else count
 
 
 def output_size(what: Collective, count: int, rank: int, ranks: int) -> int:
-    """How many elements a rank gets."""
+    """How many elements a rank receives."""
     if what.output_at_root and rank != ROOT:
         return 0
     return count * ranks if what.output_per_rank else count
 
 
 def expected(what: Collective, count: int, rank: int, ranks: int) -> np.ndarray:
-    """What a rank has to get."""
+    """A rank's expected result."""
     place = np.arange(output_size(what, count, rank, ranks))
     at = place % count + (rank * count if what.input_per_rank else 0)
     if what.sums:

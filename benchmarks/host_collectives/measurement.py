@@ -16,7 +16,7 @@ from benchmarks.host_collectives.collectives import COLLECTIVES
 
 TIMEOUT_S = 200
 MISSING = "no collective"
-"""What a program says on stderr, and ends, where it does not have it."""
+"""A program's message on stderr, before it ends, if it does not have it."""
 
 
 class MeasurementError(Exception):
@@ -28,12 +28,12 @@ class WrongDataError(MeasurementError):
 
 
 class MissingError(MeasurementError):
-    """A program does not have this collective, or does not come to an end with it."""
+    """A program does not have this collective, or does not finish it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What to run; `size` in the bytes of nccl-tests. With `flip` a bit is damaged, and the program has to see it."""
+    """What to run; `size` in the bytes of nccl-tests. With `flip` a bit is damaged, and the program must detect it."""
 
     collective: str
     size: int
@@ -110,7 +110,7 @@ def run(
     with contextlib.ExitStack() as stack:
         first, *others = (stack.enter_context(started(each, env, folder, i)) for i, each in enumerate(commands))
         if not wait(first, others, timeout_s):
-            raise MissingError(f"no end in {timeout_s:g} s: {' '.join(commands[0])}")
+            raise MissingError(f"not finished within {timeout_s:g} s: {' '.join(commands[0])}")
         for process in others if first.returncode == 0 else ():
             wait(process, others, grace_s)
         return [process.returncode or 0 for process in (first, *others)]
@@ -160,7 +160,7 @@ def read_run(answer: str, job: Job) -> Times:
     if document["status"] != "ok" or document["ranks"] != job.ranks or any(p and p["wrong"] for p in placed):
         raise WrongDataError("wrong data or number of ranks")
     if row["count"] != job.count:
-        raise ValueError(f"{job.size} bytes are a count of {row['count']} there, {job.count} for the others")
+        raise ValueError(f"{job.size} bytes are {row['count']} elements there, but {job.count} for the others")
     facts = {key: row.get(key) for key in ("algorithm", "protocol", "channels", "predicted_busbw_gb_per_s")}
     apart, in_place = (p and p["time_us"] for p in placed)
     return Times(apart, in_place, facts)

@@ -16,33 +16,38 @@ def arguments(description: str) -> argparse.Namespace:
     """Read and check it."""
     parser = argparse.ArgumentParser(prog="host_collectives", description=description)
     add = parser.add_argument
-    add("--collectives", default=",".join(COMPARED), help=f"or all, which has {', '.join(COLLECTIVES)} (%(default)s)")
+    add("--collectives", default=",".join(COMPARED), help=f"or all: {', '.join(COLLECTIVES)} (%(default)s)")
     add("-b", "--begin", type=byte_count, default=8, help="smallest size, in nccl-tests' bytes (8)")
     add("-e", "--end", type=byte_count, default="128M", help="largest size (128M)")
-    add("-f", "--factor", type=int, help="from one size to the next (8, 1K and from there 4, and 128M)")
-    add("--ranks", default="2", help="how many; a list of numbers gives the curve: 2,4,8 (%(default)s)")
-    add("--hosts", type=int, choices=(1, 2), default=1, help="2: two network namespaces, joined by a veth pair (1)")
-    add("--streams", type=int, default=2, help="TCP streams each way of the floor of two hosts (2, as railgauge has)")
+    add("-f", "--factor", type=int, help="factor between sizes (8, 1K, then 4, and 128M)")
+    add("--ranks", default="2", help="number of ranks; a list gives a curve: 2,4,8 (%(default)s)")
+    add("--hosts", type=int, choices=(1, 2), default=1, help="2: two network namespaces, connected by a veth pair (1)")
+    add(
+        "--streams",
+        type=int,
+        default=2,
+        help="TCP streams in each direction for the floor of two hosts (2)",
+    )
     add("--repetitions", type=int, default=5, help="samples of each program and size (5)")
-    add("--seconds", type=float, default=0.3, help="about how long the operations of a sample take (0.3)")
-    add("--programs", help=f"which ones, in this order, of {', '.join(ALL)} (all but openmpi-system)")
+    add("--seconds", type=float, default=0.3, help="approximate duration of a sample's operations (0.3)")
+    add("--programs", help=f"programs to measure, in this order, from {', '.join(ALL)} (all but openmpi-system)")
     add("--railgauge", default=default_program(), help="the railgauge to measure (this environment's)")
-    add("--flip", action="store_true", help="damage a bit before every check: fails unless every program sees it")
+    add("--flip", action="store_true", help="damage a bit before every check: fails unless every program detects it")
     add("-o", "--output", type=pathlib.Path, help="JSONL; the plots go beside it as SVG")
     add("--no-plot", action="store_true")
     options = parser.parse_args()
     options.collectives = list(COLLECTIVES) if options.collectives == "all" else options.collectives.split(",")
     options.programs = options.programs.split(",") if options.programs else list(default_names(options.hosts))
     if unknown := {*options.programs} - {*ALL} | {*options.collectives} - {*COLLECTIVES}:
-        parser.error(f"there is no {', '.join(sorted(unknown))}; --help lists what there is")
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; --help lists the choices")
     try:
         options.ranks = [int(number) for number in options.ranks.split(",")]
     except ValueError:
         parser.error(f"--ranks takes numbers: {options.ranks}")
     if min(options.ranks) < 2 or any(ranks % options.hosts for ranks in options.ranks):
-        parser.error("there are at least 2 ranks, as many on each host")
+        parser.error("at least 2 ranks are needed, the same number on each host")
     if (options.factor is not None and options.factor < 2) or options.begin < 4 or options.repetitions < 1:
-        parser.error("the factor is at least 2, the smallest size 4 bytes, and there is at least one repetition")
+        parser.error("a factor of at least 2, sizes of at least 4 bytes and at least one repetition are needed")
     options.sizes = sizes(options.begin, options.end, options.factor)
     return options
 

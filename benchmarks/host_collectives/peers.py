@@ -30,7 +30,7 @@ CALLS_UP_TO = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where the programs run: so many ranks on these hosts, and over so many streams between two."""
+    """Where the programs run: the number of ranks, the hosts, and the number of streams between two."""
 
     ranks: int
     hosts: Hosts
@@ -42,7 +42,7 @@ class Place:
         return self.ranks <= sum(map(len, self.hosts.cores))
 
     def one_process_a_rank(self, command: Callable[[int], list[str]], folder: pathlib.Path) -> list[list[str]]:
-        """The commands of all ranks, which know their place and a store to meet at."""
+        """The commands of all ranks, with their rank and a store for rendezvous."""
         started = []
         for rank in range(self.ranks):
             who = [f"RANK={rank}", f"WORLD_SIZE={self.ranks}", f"STORE=file://{folder}/store"]
@@ -79,7 +79,7 @@ def openmpi_system(place: Place) -> Peer:
     said = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout if launcher else ""
     found = re.search(r"Open MPI\) (\d+)(\S*)", said)
     if not (launcher and compiler and found):
-        raise MeasurementError("openmpi-system: there is no mpirun and mpicc of Open MPI on the PATH")
+        raise MeasurementError("openmpi-system: no mpirun and mpicc of Open MPI on the PATH")
     launch = openmpi_launch(pathlib.Path(launcher), int(found[1]), place)
     return mpi("openmpi-system", found[1] + found[2], pathlib.Path(compiler), launch, place)
 
@@ -105,7 +105,7 @@ def openmpi_launch(mpirun: pathlib.Path, major: int, place: Place) -> list[str]:
 
 
 def mpich_launch(mpiexec: pathlib.Path, place: Place) -> list[str]:
-    """A rank bound to each core; between hosts, libfabric's TCP (UCX would take shared memory behind our back)."""
+    """A rank bound to each core; between hosts, libfabric's TCP (UCX would use shared memory)."""
     launch = [*place.hosts.inside(0), str(mpiexec), "-n", str(place.ranks)]
     if place.hosts.count == 1:
         return [*launch, *(["-bind-to", "core"] if place.has_a_core_each else [])]
@@ -138,7 +138,7 @@ def gloo(place: Place) -> Peer:
 
 
 def floor(place: Place) -> Peer:
-    """No peer but the limit: what reading the inputs and writing the outputs takes."""
+    """Not a peer but the limit: the time to read the inputs and write the outputs."""
     program = compiled(HERE / "memory_floor.c", "memory_floor", "cc", "-march=native", "-pthread")
 
     def commands(job: Job, folder: pathlib.Path) -> list[list[str]]:
@@ -148,7 +148,7 @@ def floor(place: Place) -> Peer:
 
 
 def stream_floor(place: Place) -> Peer:
-    """No peer but the limit: what TCP moves between the hosts, by iperf3 if it is there."""
+    """Not a peer but the limit: TCP's bandwidth between the hosts, with iperf3 if it is installed."""
     if shutil.which("iperf3"):
         return iperf3(place.hosts, place.streams)
     program = compiled(HERE / "stream_floor.c", "stream_floor", "cc", "-pthread")
@@ -187,7 +187,7 @@ def from_python(python: pathlib.Path, library: str, job: Job) -> list[str]:
 
 
 def only_small_all_reduce(collective: str, size: int) -> str | None:
-    """What calls from Python are measured with."""
+    """Whether calls from Python are measured with this job."""
     return None if collective == "all_reduce" and size <= CALLS_UP_TO else "calls are timed with small all-reduces"
 
 
@@ -202,7 +202,7 @@ ALL = (*PEERS, "openmpi-system", "floor", *CALLS)
 
 
 def default_names(hosts: int) -> tuple[str, ...]:
-    """Which programs take part unless it is said."""
+    """The programs that take part by default."""
     return (*PEERS, "floor", *CALLS) if hosts == 1 else (*PEERS, "floor")
 
 
@@ -227,7 +227,7 @@ def prepare(names: list[str], program: str, place: Place) -> list[Peer]:
 
 
 def version_of(program: str) -> str:
-    """What a railgauge says that it is."""
+    """A railgauge's version."""
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
 

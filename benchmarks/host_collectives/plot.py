@@ -25,7 +25,7 @@ LOOK = {
     "gloo": {"color": "#cc79a7", "marker": "D"},
     LIMIT: {"color": "#555555", "ls": "--"},
 }
-"""A colour (Okabe and Ito's, told apart by most eyes) and a marker each."""
+"""A colour (Okabe and Ito's, which most eyes distinguish) and a marker each."""
 PREDICTED = {"color": LOOK[OWN]["color"], "ls": ":"}
 MEMORY = "limit: input read once, output written once"
 
@@ -59,7 +59,7 @@ def draw_group(group: Group) -> tuple[str, Figure]:
 
 
 def on(group: Group) -> str:
-    """What was run where."""
+    """The title: ranks, hosts, collective."""
     heading, facts = group.heading, group.heading["machine"]
     hosts = f" on {group.hosts} hosts over TCP" if group.hosts > 1 else " in host memory"
     return (
@@ -77,7 +77,7 @@ def draw_bandwidth(group: Group, placement: str, *panels: Axes) -> None:
                 continue  # the caches' 100 GB/s would flatten all else on a linear axis
             medians = {size: size * factor / (group.median(placement, name, size) or 1) for size in samples}
             slow, fast = ([size * factor / pick(us) for size, us in samples.items()] for pick in (max, min))
-            limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both ways at once"
+            limit = MEMORY if group.hosts == 1 else f"{group.heading['versions'][name]}, both directions at once"
             label = {LIMIT: limit, OWN: OWN}.get(name, f"{name} {group.heading['versions'][name]}")
             chart.line(axis, medians, label, LOOK[name], (slow, fast))
         predicted = {size: gb for size, gb in sorted(group.predicted_busbw.items()) if size >= least}

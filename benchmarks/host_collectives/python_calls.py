@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times all-reduce called from Python on NumPy arrays: python_calls railgauge|mpi4py COUNT ITERATIONS WARMUP.
 
-What the loop in C of the same library takes less is the cost of the call. Out of place, then in place: warm-up,
+The difference to the loop in C of the same library is the cost of the call. Out of place, then in place: warm-up,
 barrier, one loop; the slowest rank's mean counts, and every element of one more operation is compared. A rank is a
 process: mpi4py's are mpirun's, railgauge's read RANK, WORLD_SIZE and STORE (an init method).
 """
@@ -34,7 +34,7 @@ class Library(Protocol):
         """The largest of all ranks' numbers."""
 
     def close(self) -> None:
-        """Leave together."""
+        """Close on all ranks together."""
 
 
 class Railgauge:
@@ -56,7 +56,7 @@ class Railgauge:
         return float(self.group.communicator.all_reduce(np.array([number]), op=Redop.MAX)[0])
 
     def close(self) -> None:
-        """Leave together."""
+        """Close on all ranks together."""
         self.group.close()
 
 

@@ -36,7 +36,7 @@ class Group:
         return COLLECTIVES[self.collective].factor(self.ranks)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Take in a sample."""
+        """Add a sample."""
         for placement in PLACEMENTS:
             if record[placement]:
                 of = self.times[placement].setdefault(record["peer"], {})
@@ -59,12 +59,12 @@ class Group:
         return statistics.median(samples) if samples else None
 
     def predicted_us(self, size: int) -> float | None:
-        """The time that railgauge's cost model says."""
+        """The prediction of railgauge's cost model."""
         busbw = self.predicted_busbw.get(size)
         return size * self.factor / busbw / 1e3 if busbw else None
 
     def best_peer(self, placement: str, size: int) -> str | None:
-        """The fastest program but railgauge, by the median."""
+        """The fastest program except railgauge, by the median."""
         medians = {
             name: median
             for name in self.programs(placement)

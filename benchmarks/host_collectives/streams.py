@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TCP moves between the two hosts in both directions at once: the measure of collectives that send both ways."""
+"""TCP's bandwidth between the two hosts in both directions at once: the limit of collectives that use both
+directions.
+"""
 
 import json
 import pathlib
@@ -18,12 +20,14 @@ done
 echo "$out" >&2
 exit 1
 """
-"""iperf3's client does not wait for its server, has status 0 with errors (-J), and at times (3.12, --bidir, busy
-machine) waits for ever for its end."""
+"""iperf3's client does not wait for its server, has status 0 with errors (-J), and sometimes (3.12, --bidir, busy
+machine) never ends."""
 
 
 def iperf3(hosts: Hosts, count: int) -> Peer:
-    """By iperf3 --bidir. Before version 3.16 it has one thread a side, and is no limit: several threads move more."""
+    """By iperf3 --bidir. Before version 3.16 it has one thread for each side, and is not a limit: several threads move
+    more.
+    """
 
     def commands(job: Job, folder: pathlib.Path) -> list[list[str]]:
         flags = f"-p {PORT} -P {count} -t {SECONDS} --bidir -J".split()
@@ -55,13 +59,13 @@ def streams(program: pathlib.Path, hosts: Hosts, count: int) -> Peer:
 
 
 def limit(job: Job, hosts: Hosts, bytes_per_second: float) -> Times:
-    """The time in which each host sends the other what it has to, at this rate each way."""
+    """The time in which each host sends its data to the other, at this rate in each direction."""
     us = sent_by_host(job, hosts) / bytes_per_second * 1e6
     return Times(us, us, {"gb_per_s_each_way": bytes_per_second / 1e9})
 
 
 def sent_by_host(job: Job, hosts: Hosts) -> float:
-    """Bytes that no algorithm can do without, from each of the two hosts to the other."""
+    """The bytes that every algorithm must move, from each of the two hosts to the other."""
     if job.collective == "all_reduce":
         return job.size
     if job.collective == "alltoall":
@@ -70,6 +74,6 @@ def sent_by_host(job: Job, hosts: Hosts) -> float:
 
 
 def one_way(collective: str, size: int) -> str | None:
-    """Rooted collectives send one way: both ways at once are no limit of them."""
+    """Rooted collectives use one direction: both directions at once do not limit them."""
     what = COLLECTIVES[collective]
-    return "it sends one way" if what.input_at_root or what.output_at_root else None
+    return "it uses one direction" if what.input_at_root or what.output_at_root else None

@@ -28,13 +28,13 @@ def render_placement(group: Group, placement: str) -> str:
         return ""
     heading = group.heading
     columns = ["bytes", *(f"{name} {heading['versions'][name]}" for name in programs)]
-    columns += ["predicted (measured over it)", "over the best peer", "ahead of it", "wanted"]
+    columns += ["predicted (measured over it)", "over the best peer", "faster in", "wanted"]
     rows = [row(group, placement, programs, size) for size in group.sizes()]
     return f"{title(group, placement)}: us per operation, median of {heading['repetitions']}\n\n{lines(columns, rows)}"
 
 
 def title(group: Group, placement: str) -> str:
-    """What a table is about."""
+    """The title of a table."""
     hosts = f", {group.hosts} hosts" if group.hosts > 1 else ""
     return f"{group.collective} {placement.replace('_', ' ')}, {group.ranks} ranks{hosts}, {group.heading['dtype']}"
 
@@ -54,13 +54,13 @@ def cell(group: Group, placement: str, name: str, size: int) -> str:
 
 
 def predicted(group: Group, placement: str, size: int) -> str:
-    """What the cost model says, and how many times that it took."""
+    """The cost model's prediction, and the measured time over it."""
     us, own = group.predicted_us(size), group.median(placement, OWN, size)
     return f"{time_text(us)} ({own / us:.2f})" if us and own else "-"
 
 
 def versus_best(group: Group, placement: str, size: int) -> list[str]:
-    """The ratio to the best peer, and in how many turns railgauge was ahead of that one."""
+    """The ratio to the best peer, and in how many turns railgauge was faster than that one."""
     best = group.best_peer(placement, size)
     ratio = group.over(placement, size, best)
     if best is None or ratio is None:
@@ -71,7 +71,7 @@ def versus_best(group: Group, placement: str, size: int) -> list[str]:
 
 
 def render_calls(group: Group) -> str:
-    """What a call from Python takes, beside the loop in C of the same library."""
+    """The time of a call from Python, beside the loop in C of the same library."""
     versions = group.heading["versions"]
     names = [name for name in versions if name.endswith(FROM_PYTHON) and group.times["in_place"].get(name)]
     rows = [

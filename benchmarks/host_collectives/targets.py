@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What railgauge wants to reach beside its peers, and whether a result does."""
+"""Railgauge's targets beside its peers, and whether a result reaches them."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ NOT_REACHED, NOT_MEASURED = "not reached", "not measured"
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """At these sizes: so many times as fast as the best peer, and at most so many times the floor's time."""
+    """At these sizes: the speed over the best peer's, and the largest multiple of the floor's time."""
 
     collectives: tuple[str, ...]
     hosts: int
@@ -34,7 +34,7 @@ TARGETS = (
 
 
 def find_target(group: Group, size: int) -> Target | None:
-    """What is wanted there; nothing where ranks have to share cores."""
+    """The targets there; none if ranks have to share cores."""
     if group.ranks > group.heading["machine"]["cores"]:
         return None
     for target in TARGETS:
@@ -46,7 +46,7 @@ def find_target(group: Group, size: int) -> Target | None:
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What was reached at one size, beside what is wanted there."""
+    """The result at one size, beside its targets."""
 
     target: Target
     best_peer: str
@@ -57,12 +57,14 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """Everything that is wanted there."""
+        """Whether all targets there are reached."""
         return self.share >= 1
 
     @property
     def share(self) -> float:
-        """The lesser of both figures as a share of what is wanted; 0 where the floor is wanted and was not measured."""
+        """The lower of both figures as a share of the target; 0 if there is a target for the floor and it was not
+        measured.
+        """
         peer = self.ratio / self.target.ratio
         if not self.target.of_floor:
             return peer
@@ -70,7 +72,7 @@ class Result:
 
 
 def find_result(group: Group, placement: str, size: int) -> Result | None:
-    """None where nothing is wanted, or railgauge or every peer is missing."""
+    """None without targets, or if railgauge or every peer is missing."""
     target, best = find_target(group, size), group.best_peer(placement, size)
     ratio = group.over(placement, size, best)
     if target is None or best is None or ratio is None:

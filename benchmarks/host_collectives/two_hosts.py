@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two hosts in network namespaces, joined by a veth pair, each with half of the cores and a host name of its own."""
+"""Two hosts in network namespaces, connected by a veth pair, each with half of the cores and a host name of its own."""
 
 import contextlib
 import os
@@ -75,12 +75,12 @@ class Hosts:
 
 
 def namespace(host: int) -> str:
-    """Named after this process, so that two runs do not meet."""
+    """Named after this process, so that two runs do not collide."""
     return f"rg-bench-{os.getpid()}-{host}"
 
 
 def wait_until_up(count: int) -> None:
-    """A link is up a while after both its ends are: until then the interface is not used by anybody."""
+    """A link is up some time after both its ends are: until then no program uses the interface."""
     for host in range(count):
         show = ["ip", "-n", namespace(host), "-brief", "link", "show", "dev", INTERFACE]
         for _ in range(100):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast `log explain` reads large logs, and in how much memory, beside grep and a plain loop over lines in Python.
 
-The programs take turns on one core each, so that a slow moment of the machine hits all of them. CPU time counts.
+The programs alternate on one core each, so that a slow moment of the machine affects all of them. CPU time is compared.
 """
 
 import argparse

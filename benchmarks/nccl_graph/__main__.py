@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL on our topology and graph files: whether it loads them, uses our channels, gets right sums, and how fast.
 
-NCCL alone, on our file of its own choice, on the best graph and on one that it would not have chosen take turns. Needs
-NVIDIA GPUs and a Python with PyTorch (`--torch`).
+It alternates between NCCL alone, our file of its own choice, the best graph and one that it would not have chosen.
+Needs NVIDIA GPUs and a Python with PyTorch (`--torch`).
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> None:
     """Measure, write the JSONL, print the table."""
     parser = argparse.ArgumentParser(prog="nccl_graph", description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--gpus", type=int, nargs="+", default=[2, 4], help="how many GPUs")
+    parser.add_argument("--gpus", type=int, nargs="+", default=[2, 4], help="number of GPUs")
     parser.add_argument("--torch", default=sys.executable, help="a Python that has PyTorch")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()

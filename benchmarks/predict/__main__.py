@@ -2,7 +2,7 @@
 """Predictions beside measured results: `python -m benchmarks.predict [-o FILE.jsonl]`.
 
 measured.jsonl has a table a line: `source` says where it is from, `use` whether it set the constants of
-topo/predict/calibration.py ("calibration"), was kept back ("held-out"), or ran what is not modelled ("beyond": NVLS).
+topo/predict/calibration.py ("calibration"), was held out ("held-out"), or ran what is not modelled ("beyond": NVLS).
 The machine is the fixture `from` without what `drop` names. Rows are [bytes, us].
 """
 
@@ -87,7 +87,7 @@ def summary(results: list[dict[str, Any]]) -> Iterator[str]:
             errors = [abs(result["error"]) for result in counted]
             if errors:
                 median, most = statistics.median(errors), max(errors)
-                yield f"{use}, {words}: {len(errors)} rows, median error {median:.0%}, most {most:.0%}"
+                yield f"{use}, {words}: {len(errors)} rows, median error {median:.0%}, largest {most:.0%}"
 
 
 if __name__ == "__main__":

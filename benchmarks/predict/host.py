@@ -64,10 +64,10 @@ def main() -> None:
 
 
 def measure(rank: int, ranks: int, store: str, collectives: list[Collective], path: str | None) -> None:
-    """One rank; rank 0 tells."""
+    """One rank; rank 0 reports."""
     place = Place(process=rank, processes=ranks, init_method=store, launcher="the benchmark")
-    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as meeting:
-        bootstrap = meeting.join(rank)
+    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as rendezvous:
+        bootstrap = rendezvous.join(rank)
         peers = exchange(bootstrap, this_peer(rank))
         plan = make_plan(bootstrap, peers, None, NcclLog(rank))
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long N ranks take to find each other and give each other 1 KiB, beside torch's TCPStore, in one run.
+"""How long a rendezvous of N ranks and an all-gather of 1 KiB take, beside torch's TCPStore, in one run.
 
 The ranks are threads of a few processes, the same for every program (load.py); rank 0 and its servers have a process of
 their own. Each sample is one start of all of them, in a network namespace of its own; the programs take turns.
@@ -20,8 +20,8 @@ from benchmarks.host_collectives.peers import TORCH
 
 LOAD = pathlib.Path(__file__).with_name("load.py")
 ALONE = ["unshare", "--map-root-user", "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']
-"""torch asks the name service for the address of every client; in a namespace without one it is told at once that there
-is none, instead of seconds later."""
+"""torch asks the name service for the address of every client; in a namespace without one the look-up fails at once,
+instead of after seconds."""
 
 
 def main() -> None:
@@ -29,10 +29,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="rendezvous", description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=1024)
     parser.add_argument("--bytes", type=int, default=1024)
-    parser.add_argument("--processes", type=int, default=8, help="that the ranks but rank 0 are threads of")
+    parser.add_argument("--processes", type=int, default=8, help="processes for the threads of all ranks except rank 0")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--programs", default="railgauge,torch-libuv,torch-threads,floor")
-    parser.add_argument("--railgauge", default=sys.executable, help="the Python that railgauge is installed for")
+    parser.add_argument("--railgauge", default=sys.executable, help="the Python with railgauge")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     options = parser.parse_args()
     facts = machine.describe()
@@ -80,7 +80,7 @@ def run(command: list[str]) -> dict[str, object]:
 def print_table(options: argparse.Namespace, samples: list[dict[str, object]]) -> None:
     """Medians and spreads."""
     what = f"{options.ranks} ranks, {options.bytes} B each, {options.runs} turns"
-    print(f"| {what} | met, s | all have all, s | best | worst |")
+    print(f"| {what} | joined, s | all-gather done, s | best | worst |")
     print("|---|---|---|---|---|")
     for program in options.programs.split(","):
         mine = [sample for sample in samples if sample["program"] == program]

@@ -25,7 +25,7 @@ them keep the cores busy with looking. They still take turns whenever one waits 
 
 
 def start(program: str, ranks: int, size: int, processes: int) -> None:
-    """Start all processes, let them go together, and print when the last rank was ready."""
+    """Start all processes, release them together, and print when the last rank was ready."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-P", __file__, program, str(ranks), str(size), str(processes)]
@@ -51,7 +51,7 @@ def start(program: str, ranks: int, size: int, processes: int) -> None:
 
 
 def take_part(program: str, ranks: int, size: int, processes: int, number: int, port: int) -> None:
-    """One process: its ranks wait for the word, and tell when the last of them had met, and had everything."""
+    """One process: its ranks wait for the start, and report when the last of them had joined, and had all values."""
     values = [rank.to_bytes(4, "big") * (size // 4) for rank in range(ranks)]
     rank_main = PROGRAMS[program](values, port)
     share = range(1 + (number - 1) * (ranks - 1) // processes, 1 + number * (ranks - 1) // processes)
@@ -84,12 +84,12 @@ def take_part(program: str, ranks: int, size: int, processes: int, number: int, 
 
 
 RankMain = Callable[[int], tuple[float, list[bytes], object]]
-"""Runs a rank: when it had met the others, what it got, and what has to be kept until all are done."""
+"""Runs a rank: returns when it had joined, what it received, and what must be kept until all are done."""
 
 
 def railgauge(values: list[bytes], port: int) -> RankMain:
-    """A TCPStore, the meeting through it, and the bootstrap's all-gather; with a job secret, as launchers set one."""
-    from railgauge.transports.meeting import Share, meet
+    """A TCPStore, the rendezvous through it, and the bootstrap's all-gather; with a job secret as set by launchers."""
+    from railgauge.transports.rendezvous import Share, meet
     from railgauge.transports.store.tcp_store import TCPStore
 
     ranks, secret = len(values), b"secret of the benchmark"
@@ -97,10 +97,10 @@ def railgauge(values: list[bytes], port: int) -> RankMain:
     def main(rank: int) -> tuple[float, list[bytes], object]:
         store = TCPStore("127.0.0.1", port, is_master=rank == 0, timeout=timedelta(seconds=LIMIT_S), secret=secret)
         share = Share(process=rank, processes=ranks, ranks_per_process=1)
-        meeting = meet(store, share, timeout_s=LIMIT_S, secret=secret, version="", environ={})
-        bootstrap = meeting.join(rank)
+        rendezvous = meet(store, share, timeout_s=LIMIT_S, secret=secret, version="", environ={})
+        bootstrap = rendezvous.join(rank)
         met = time.monotonic()
-        return met, bootstrap.all_gather_bytes(values[rank]), (store, meeting, bootstrap)
+        return met, bootstrap.all_gather_bytes(values[rank]), (store, rendezvous, bootstrap)
 
     return main
 
@@ -126,7 +126,7 @@ def torch(values: list[bytes], port: int, *, libuv: bool) -> RankMain:
 
 
 def floor(values: list[bytes], port: int) -> RankMain:
-    """What any star has to do: rank 0 sends all values to each other rank, in one piece; nothing else is done."""
+    """The lower bound of any star: rank 0 sends all values to each other rank, in one piece."""
     everything = b"".join(values)
     size = len(values[0])
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of this machine: arrays anywhere over boards and rings, the same read by the others where they lie, and arrays
-in windows.
+"""Ranks of this machine: ordinary arrays over shared segments and rings, the same read directly by the others, and
+arrays in registered memory.
 
     python -m benchmarks.shared_memory [--ranks 2] [--collectives all_reduce,broadcast] [--most 128] [-o FILE.jsonl]
 
-One process a rank, each on its core. The ways take turns, so that what else the machine does meets them alike; the
-slowest rank of a turn counts, and the best turn. Each way runs at every size, chosen by the engine or not.
+One process a rank, each on its core. The methods alternate, so that other load affects them equally; the time is that
+of the slowest rank in a turn, and of the best turn. Each method runs at every size, chosen by the engine or not.
 """
 
 import argparse
@@ -42,7 +42,7 @@ COLLECTIVES = "all_reduce,all_gather,broadcast,alltoall"
 
 
 class Way(NamedTuple):
-    """A communicator that runs everything one way, and arrays that lie for it."""
+    """A communicator that runs everything by one method, and arrays placed for it."""
 
     comm: Communicator
     source: Any
@@ -71,8 +71,8 @@ def measure(given: argparse.Namespace) -> None:
     """One rank; rank 0 tells."""
     before = load()
     place = Place(process=given.rank, processes=given.ranks, init_method=given.store, launcher="the benchmark")
-    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as meeting:
-        bootstrap = meeting.join(given.rank)
+    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as rendezvous:
+        bootstrap = rendezvous.join(given.rank)
         peers = exchange(bootstrap, this_peer(given.rank))
         plan = make_plan(bootstrap, peers, None, NcclLog(given.rank))
         os.sched_setaffinity(0, plan.cpus[given.rank])

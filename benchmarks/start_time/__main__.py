@@ -2,7 +2,7 @@
 """How long the command line takes to start, beside a bare interpreter and typer itself in the versions one could pick,
 and how long `run` takes to the end of its first collective.
 
-The commands take turns, so that a slow moment of the machine hits all of them; the first turn warms the file cache.
+The commands alternate, so that a slow moment of the machine affects all of them; the first turn warms the file cache.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def commands(railgauge: str) -> dict[str, list[str]]:
-    """What is started, by the name that it gets in the table."""
+    """The commands, by their name in the table."""
     found = {
         "python -c pass": [sys.executable, "-c", "pass"],
         "railgauge --version": [railgauge, "--version"],
@@ -79,7 +79,7 @@ def to_end(command: list[str]) -> float:
 
 
 def to_first_row(command: list[str]) -> float:
-    """Seconds until the table's first row is out: it is verified, its collectives are over."""
+    """Seconds until the table's first row is printed: it is verified, its collectives are over."""
     begin = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None

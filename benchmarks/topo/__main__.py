@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a machine's description takes: `topo dump` of a capture beside lstopo, and the paths of large machines.
 
-The programs take turns, so that a slow moment of the machine hits all of them; the first turn warms the file cache.
+The programs alternate, so that a slow moment of the machine affects all of them; the first turn warms the file cache.
 Paths are computed in this process, after its imports. Every answer is checked.
 """
 
@@ -29,7 +29,7 @@ from railgauge.topo.nccl.paths.paths import paths
 from railgauge.topo.xml import topology_file
 
 PYTHON, DUMP, LSTOPO = "python -c pass", "railgauge topo dump --from CAPTURE", "lstopo --of xml"
-GPUS, NICS = 8, 12  # what both have to show of the machine: its GPUs and the ports of its NICs
+GPUS, NICS = 8, 12  # what both must show of the machine: its GPUs and the ports of its NICs
 THREADS = 224  # hardware threads in lstopo's answer
 Samples = dict[str, list[float]]
 Program = tuple[list[str], dict[str, str], Callable[[str], bool]]  # command, environment, what its output has to hold
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def programs(railgauge: str) -> dict[str, Program]:
-    """What is started, by the name that it gets in the table."""
+    """The commands, by their name in the table."""
     archive, root = write_both(FOLDER / "topo")
     found: dict[str, Program] = {
         PYTHON: ([sys.executable, "-c", "pass"], {}, lambda out: out == ""),
@@ -68,7 +68,7 @@ def programs(railgauge: str) -> dict[str, Program]:
         command = ["lstopo-no-graphics", "--of", "xml", "--filter", "io:all"]
         found[LSTOPO] = (command, {"HWLOC_FSROOT": str(root), "HWLOC_COMPONENTS": "linux,stop"}, lstopo_is_whole)
     else:
-        print("lstopo is not here: apt-get install hwloc-nox", file=sys.stderr)
+        print("lstopo is not installed: apt-get install hwloc-nox", file=sys.stderr)
     return found
 
 

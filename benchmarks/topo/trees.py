@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One machine twice: as railgauge's capture, and as a tree of files for hwloc (HWLOC_FSROOT).
 
-The capture of the fixture holds what railgauge reads. hwloc does without NVML's answers, but asks every hardware thread
-for its core, package and caches (kernel: ABI/stable/sysfs-devices-system-cpu), so its tree has these files too.
+The capture of the fixture holds what railgauge reads. hwloc needs no NVML, but reads the core, package and caches of
+every hardware thread (kernel: ABI/stable/sysfs-devices-system-cpu), so its tree has these files too.
 """
 
 import pathlib
@@ -43,7 +43,7 @@ def unpack(capture: Capture, root: pathlib.Path) -> None:
 
 
 def add_cores(root: pathlib.Path) -> None:
-    """What sysfs tells of each hardware thread: its core, its package, its caches."""
+    """Sysfs files of each hardware thread: its core, its package, its caches."""
     cores = SOCKETS * CORES
     write(root / CPUS / "online", f"0-{cores * THREADS - 1}")
     for cpu in range(cores * THREADS):

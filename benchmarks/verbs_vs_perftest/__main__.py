@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs transport beside perftest between two emulated guests with Soft-RoCE: ratios of one run.
+"""The verbs transport beside perftest between two emulated VMs with Soft-RoCE: ratios of one run.
 
-In turns: ib_write_bw and messages of 1 MiB one way, ib_write_lat and 8 bytes there and back. Ours is checked.
+In turns: ib_write_bw and messages of 1 MiB in one direction, ib_write_lat and round trips of 8 bytes. Ours is verified.
 """
 
 import argparse

@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""perftest between two guests: what a device moves, and how long a message takes, with nothing else around it."""
+"""perftest between two VMs: a device's own bandwidth and latency."""
 
 import subprocess
 import time
 
-from tests.vm.in_guest.ib_ends import IPV4_GID, TIMEOUT, Meeting
+from tests.vm.in_guest.ib_ends import IPV4_GID, TIMEOUT, Rendezvous
 
 TRIES = 10
 MIB = 1 << 20  # perftest's MB
 
 
 def bandwidth_mb_per_s(
-    rank: int, address: str, meeting: Meeting, device: str, size: int, times: int, *, both_ways: bool = False
+    rank: int, address: str, rendezvous: Rendezvous, device: str, size: int, times: int, *, both_ways: bool = False
 ) -> float:
-    """The mean of RDMA writes of `size` bytes; of both ways the sum."""
+    """The mean of RDMA writes of `size` bytes; the sum for both directions."""
     way = ["-b"] if both_ways else []
-    numbers = _perftest(rank, address, meeting, device, "ib_write_bw", "-s", str(size), "-n", str(times), *way)
+    numbers = _perftest(rank, address, rendezvous, device, "ib_write_bw", "-s", str(size), "-n", str(times), *way)
     return numbers[3] * MIB / 1e6
 
 
-def latency_us(rank: int, address: str, meeting: Meeting, device: str, size: int, times: int) -> dict[str, float]:
-    """Half of there and back."""
-    numbers = _perftest(rank, address, meeting, device, "ib_write_lat", "-s", str(size), "-n", str(times))
+def latency_us(rank: int, address: str, rendezvous: Rendezvous, device: str, size: int, times: int) -> dict[str, float]:
+    """Half of a round trip."""
+    numbers = _perftest(rank, address, rendezvous, device, "ib_write_lat", "-s", str(size), "-n", str(times))
     return {"least_us": numbers[2], "typical_us": numbers[4], "mean_us": numbers[5]}
 
 
-def _perftest(rank: int, address: str, meeting: Meeting, device: str, program: str, *options: str) -> list[float]:
-    """The numbers of perftest's line of results; a run that breaks off is made again."""
+def _perftest(rank: int, address: str, rendezvous: Rendezvous, device: str, program: str, *options: str) -> list[float]:
+    """The numbers of perftest's line of results; a failed run is repeated."""
     command = [program, "-d", device, "-x", str(IPV4_GID), "-u", str(TIMEOUT), *options]
     for _ in range(TRIES):
-        meeting.barrier()
+        rendezvous.barrier()
         done = _called([*command, address]) if rank else _run(command)
-        there = meeting.swap(b"good" if done.returncode == 0 else b"bad")
+        there = rendezvous.swap(b"good" if done.returncode == 0 else b"bad")
         if done.returncode == 0 and there == b"good":
             break
     else:

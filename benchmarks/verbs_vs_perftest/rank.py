@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each of the two guests runs: perftest and the transport in turns; rank 1 prints a JSON line for each sample.
+"""The program of each of the two VMs: perftest and the transport in turns; rank 1 prints a JSON line for each sample.
 
 Arguments: RANK ADDRESS TURNS; rank 0 listens there. perftest only polls; ours polls for SPIN_S before it sleeps, as
 `railgauge run` does where every rank has a core.
@@ -10,7 +10,7 @@ import statistics
 import sys
 
 from benchmarks.verbs_vs_perftest.perftest import bandwidth_mb_per_s, latency_us
-from tests.vm.in_guest.ib_ends import ANSWER, ASK, RECEIVE, SEND, Meeting, Pair, meet, pattern
+from tests.vm.in_guest.ib_ends import ANSWER, ASK, RECEIVE, SEND, Pair, Rendezvous, meet, pattern
 
 from railgauge.collectives.waiting import SPIN_S
 
@@ -20,51 +20,51 @@ SMALL, SMALL_TIMES, BATCHES = 8, 20, 50
 SLOT_BYTES = 256 << 10
 
 
-def perftest_bandwidth(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
-    return {"mb_per_s": bandwidth_mb_per_s(rank, address, meeting, DEVICE, LARGE, LARGE_TIMES)}
+def perftest_bandwidth(rank: int, address: str, rendezvous: Rendezvous) -> dict[str, float]:
+    return {"mb_per_s": bandwidth_mb_per_s(rank, address, rendezvous, DEVICE, LARGE, LARGE_TIMES)}
 
 
-def perftest_latency(rank: int, address: str, meeting: Meeting) -> dict[str, float]:
-    return latency_us(rank, address, meeting, DEVICE, SMALL, SMALL_TIMES * BATCHES)
+def perftest_latency(rank: int, address: str, rendezvous: Rendezvous) -> dict[str, float]:
+    return latency_us(rank, address, rendezvous, DEVICE, SMALL, SMALL_TIMES * BATCHES)
 
 
 def our_bandwidth(rank: int, pair: Pair) -> dict[str, float]:
-    """One way, from the sender's memory, registered as perftest's, to the receiver's, which has to hold it then."""
+    """One direction, from the sender's registered memory, as in perftest, to the receiver's, which verifies it."""
     data, came = pattern(1, LARGE), bytearray(LARGE)
     with pair.registered(data):
         seconds = pair.time(SEND if rank else RECEIVE, data, came, LARGE, times=LARGE_TIMES)
     if rank == 0 and came != data:
-        raise RuntimeError("what came is not what was sent")
+        raise RuntimeError("received data differs from sent data")
     return {"mb_per_s": LARGE / seconds / 1e6}
 
 
 def our_latency(rank: int, pair: Pair) -> dict[str, float]:
-    """Half of there and back, the mean of all; the least is a batch's, since single ones take longer to time."""
+    """Half of a round trip, the mean of all; the least is a batch's, since single ones take longer to time."""
     data, came = pattern(rank, SMALL), bytearray(SMALL)
     batches = [
         pair.time(ASK if rank else ANSWER, data, came, SMALL, times=SMALL_TIMES) * 1e6 / 2 for _ in range(BATCHES)
     ]
     if came != pattern(1 - rank, SMALL):
-        raise RuntimeError("what came is not what was sent")
+        raise RuntimeError("received data differs from sent data")
     return {"least_us": min(batches), "mean_us": statistics.mean(batches)}
 
 
 def main() -> None:
     rank, address, turns = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    meeting = meet(rank, address)
+    rendezvous = meet(rank, address)
     pairs = {
-        what: Pair(rank, meeting, devices=(DEVICE,), slot_bytes=SLOT_BYTES, spin_s=SPIN_S)
+        what: Pair(rank, rendezvous, devices=(DEVICE,), slot_bytes=SLOT_BYTES, spin_s=SPIN_S)
         for what in ("bandwidth", "latency")
     }
     measures = {
-        ("perftest", "bandwidth"): lambda: perftest_bandwidth(rank, address, meeting),
+        ("perftest", "bandwidth"): lambda: perftest_bandwidth(rank, address, rendezvous),
         ("railgauge", "bandwidth"): lambda: our_bandwidth(rank, pairs["bandwidth"]),
-        ("perftest", "latency"): lambda: perftest_latency(rank, address, meeting),
+        ("perftest", "latency"): lambda: perftest_latency(rank, address, rendezvous),
         ("railgauge", "latency"): lambda: our_latency(rank, pairs["latency"]),
     }
     for turn in range(turns):
         for program, what in list(measures)[:: -1 if turn % 2 else 1]:
-            meeting.barrier()
+            rendezvous.barrier()
             found = measures[program, what]()
             if rank == 1:
                 print(json.dumps({"program": program, "what": what, "turn": turn, **found}), flush=True)

@@ -59,7 +59,7 @@ class RunOutput:
             print(file=sys.stderr)
         saved = self._save(document)
         shown = self._show(document, compared)
-        broken = counters.tell(document.passages or ())
+        broken = counters.tell(document.link_traffic or ())
         if document.error and not isinstance(error, BrokenPipeError):
             tell(f"railgauge run: {document.error}")
         worse = self._tell_worse(compared)
@@ -89,8 +89,8 @@ class RunOutput:
                 self._print(json_text(self._document(document, compared), indent=None))
             elif document.rows:
                 self._print(self._footer(document))
-                if document.passages is not None:
-                    self._print(counters.text(document.passages))
+                if document.link_traffic is not None:
+                    self._print(counters.text(document.link_traffic))
                 if self.older and compared:
                     self._print(self.older.text(document, compared))
         except UnavailableError as problem:
@@ -135,7 +135,7 @@ def unmet_demands(job: Job, document: RunDocument) -> list[str]:
             found = others[0] if others else "no data moved between ranks"
             why = f": {document.why_not_ib}" if NET_IB in job.expect_transport and document.why_not_ib else ""
             unmet.append(f"{found}, expected {job.expect_transport}{why}")
-    unmet += counters.unmet(document.passages or ())
+    unmet += counters.unmet(document.link_traffic or ())
     unmet += [
         f"channel {c.channel} from rank {c.from_rank} to {c.to_rank} went via {c.via}, planned: {c.planned}"
         for c in document.connections

@@ -49,6 +49,7 @@ def paths(
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
     from railgauge.topo.nccl.settings.levels import MEANING, read_levels
+    from railgauge.topo.render.node_links import node_links, path_faults
     from railgauge.topo.render.paths import describe, entry, explained
 
     if a and not b:
@@ -65,10 +66,12 @@ def paths(
             *(find_end(system, end, ports).id for end in (a, b)),
             asked=nvml_reports_peers(machine.reader),
         )
+        links = node_links(system, machine.topology, machine.inventory())
+        faults = path_faults(links, system, explanation.path)
         if not as_json:
-            print(describe(explanation))
+            print(describe(explanation, faults))
             return
-        listed = [explained(explanation)]
+        listed = [explained(explanation, faults)]
     else:
         listed = [entry(*row) for row in table]
     if as_json:

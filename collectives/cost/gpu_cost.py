@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a collective between GPUs that write into each other's memory, by railgauge's own engine: a start, steps
-that follow one another, and the bytes that the busiest GPU puts out or takes in over what its links pass.
+"""The time of a collective between GPUs that write into each other's memory, by railgauge's own engine: a start,
+consecutive steps, and the bytes that the busiest GPU sends or receives over the bandwidth of its links.
 
 NCCL's times are in cost.py. The kernels are those of collectives/native/kernels: exchanges with every peer by lines
 with flags within (LL, LL128) or by slots with flags beside them (simple), and rings and trees over channels.
@@ -16,12 +16,12 @@ from railgauge.topo.predict.nccl_model import FROM_ONE, ring_steps
 MOST_AT_ONCE = 8
 """Ranks that one kernel exchanges between."""
 DISTANCES_OF_A_ROUND = 3
-"""Of more ranks, those of so many distances before and behind."""
+"""Among more ranks, those at up to this distance before and after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRanks:
-    """GPUs of one node; `gb_per_s` is what each puts out to its peers, and takes in at the same time, by its paths."""
+    """GPUs of one node; `gb_per_s` is what each sends to its peers, and receives at the same time, by its paths."""
 
     ranks: int
     gb_per_s: float
@@ -34,9 +34,7 @@ class GpuRanks:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Steps and kernels that follow one another, and bytes that the busiest GPU puts out or takes in, over nccl-tests'
-    size.
-    """
+    """Consecutive steps and kernels, and bytes that the busiest GPU sends or receives, over nccl-tests' size."""
 
     steps: int
     passed: float
@@ -44,7 +42,9 @@ class Moves:
 
 
 def gpu_cost(where: GpuRanks, collective: Collective, algorithm: Algorithm, protocol: Protocol, size: int) -> Cost:
-    """The time of `size` bytes (nccl-tests' count) by a way of the engine, in a CUDA graph or behind other launches."""
+    """The time of `size` bytes (nccl-tests' count) with one of the engine's launches, in a CUDA graph or after other
+    launches.
+    """
     moves = moves_of(where, collective, algorithm)
     bandwidth = where.gb_per_s * calibration.GPU_SHARE[protocol]
     return Cost(
@@ -56,7 +56,7 @@ def gpu_cost(where: GpuRanks, collective: Collective, algorithm: Algorithm, prot
 def predicted_busbw(
     where: GpuRanks, collective: Collective, algorithm: Algorithm, protocol: Protocol, size: int
 ) -> float:
-    """What the model says of it in GB/s; 0 of one GPU alone, which moves nothing between GPUs."""
+    """The model's prediction in GB/s; 0 for a single GPU, which moves nothing between GPUs."""
     if where.ranks == 1:
         return 0.0
     time_us = gpu_cost(where, collective, algorithm, protocol, size).time_us
@@ -64,11 +64,11 @@ def predicted_busbw(
 
 
 def moves_of(where: GpuRanks, collective: Collective, algorithm: Algorithm) -> Moves:
-    """What an operation comes to (`in_one_step` and `in_two_steps` of collectives/native/gpu/exchange.cc)."""
+    """The work of an operation (`in_one_step` and `in_two_steps` of collectives/native/gpu/exchange.cc)."""
     match algorithm:
         case Algorithm.RING:
             return _ring(where, collective)
-        case Algorithm.TREE:  # a chain within a node: up and down at once, but for its ends
+        case Algorithm.TREE:  # a chain within a node: up and down at once, except at its ends
             return Moves(2 * where.peers, 2.0 if where.ranks > 2 else 1.0)
         case Algorithm.TWO_SHOT | Algorithm.ZERO_COPY | Algorithm.COPY_ENGINE:
             return _in_two_steps(where, collective)
@@ -82,7 +82,7 @@ def _ring(where: GpuRanks, collective: Collective) -> Moves:
 
 
 def _in_two_steps(where: GpuRanks, collective: Collective) -> Moves:
-    """Parts go to their owners, which share what they have; between two ranks an owner has nobody to share with."""
+    """Parts go to their owners, which share the results; with two ranks an owner has no rank to share with."""
     part = where.peers / where.ranks
     if collective is Collective.ALL_REDUCE:
         return Moves(2, 2 * part)
@@ -94,7 +94,7 @@ def _in_two_steps(where: GpuRanks, collective: Collective) -> Moves:
 
 
 def _in_one_step(where: GpuRanks, collective: Collective) -> Moves:
-    """All that a rank has for another goes at once: of sendrecv to one, of a whole to each, of parts a part to each."""
+    """A rank sends all data for another at once: sendrecv to one, a whole input to each, or a part to each."""
     if collective is Collective.SEND_RECV:
         return Moves(1, 1.0)
     whole = collective in (Collective.ALL_REDUCE, Collective.REDUCE, Collective.BROADCAST)
@@ -104,5 +104,5 @@ def _in_one_step(where: GpuRanks, collective: Collective) -> Moves:
 
 
 def _rounds(ranks: int) -> int:
-    """Kernels that pairs of so many ranks take (`rounds` of collectives/native/gpu/rounds.cc)."""
+    """Kernels for pairs among that many ranks (`rounds` of collectives/native/gpu/rounds.cc)."""
     return 1 if ranks <= MOST_AT_ONCE else -(-(ranks // 2) // DISTANCES_OF_A_ROUND)

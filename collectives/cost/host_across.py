@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the algorithms between hosts come to: recursive doubling and halving among all ranks, or in a hierarchy among
+"""The work of the algorithms between hosts: recursive doubling and halving among all ranks, or in a hierarchy among
 those of equal position on their hosts (collectives/native/recursive_schedule.h, hierarchical.h).
 """
 
@@ -7,12 +7,12 @@ from railgauge.collectives.cost.host_ranks import HostRanks, Moves
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 
 DOUBLING_UP_TO = 64 << 10
-"""Up to this size an all-reduce in a hierarchy goes across hosts by doubling, beyond by halving; kDoublingBytes in
+"""Up to this size an all-reduce in a hierarchy uses doubling across hosts, above it halving; kDoublingBytes in
 collectives/native/hierarchical.cc."""
 
 
 def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) -> Moves:
-    """Ranks are joined host by host, so that the lowest bits of their positions are within one.
+    """Ranks are connected host by host, so that the lowest bits of their positions are within one.
 
     All of the data is copied to where it is reduced, and in an all-reduce by doubling to where it leaves from.
     """
@@ -53,7 +53,7 @@ def recursive(where: HostRanks, collective: Collective, algorithm: Algorithm) ->
 
 
 def hierarchical(where: HostRanks, collective: Collective, size: int) -> Moves:
-    """A step on the boards before those across and one after them; each position takes its share across."""
+    """A step in shared segments before those across hosts and one after them; each position moves its share across."""
     bits, beyond = _bits(where.nodes)
     peers, share = where.per_node - 1, 1 / where.per_node
     crossings, leaving = bits + 2 * beyond, 1 - 1 / where.nodes

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias, TypeVar
 
-from railgauge.collectives.cost.host_cost import ON_BOARDS, algorithms, host_cost
+from railgauge.collectives.cost.host_cost import ON_SEGMENTS, algorithms, host_cost
 from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import Allowed
@@ -17,35 +17,35 @@ Times: TypeAlias = Mapping[Algorithm, Mapping[int, float]]
 """Of one collective, by algorithm and size in bytes, in microseconds."""
 Way = TypeVar("Way")
 MODEL_SIZES = tuple(1 << power for power in range(3, 33))
-"""Where the model is asked: 8 B to 4 GiB."""
+"""The sizes for which the model is evaluated: 8 B to 4 GiB."""
 ANY_SIZE = 1 << 62
 MIN_CHANNEL_BYTES = 64 << 10
-"""A channel carries this much before another one is used: less is over sooner than a second one has begun."""
+"""A channel carries this much before another one is used: less data is done before a second one has started."""
 WORTH_A_CHANGE = 0.95
-"""An algorithm takes over from the one before where it needs less than this share of its time: measured times of equals
-differ by as much, and a list of choices stays short."""
+"""An algorithm replaces the previous one if it needs less than this share of its time: measured times of equal
+algorithms differ by as much, and the list of choices stays short."""
 
 
 def candidates(collective: Collective, allowed: Allowed, hosts: Sequence[int], *, trees: bool) -> list[Algorithm]:
-    """What may run it, by NCCL_ALGO too; never nothing. `hosts` are the numbers of ranks that share memory.
+    """The algorithms that may run it, restricted by NCCL_ALGO too; never empty. `hosts` are the numbers of ranks that
+    share memory.
 
-    NCCL_ALGO names rings and trees, so that it leaves all others out; where it leaves nothing that the collective has,
-    it is passed over.
+    NCCL_ALGO names rings and trees, so it excludes all others; if nothing remains for the collective, it is ignored.
     """
     there = [one for one in algorithms(collective, hosts) if trees or one is not Algorithm.TREE]
     if allowed.algorithms.get(collective) is None:
         return there
-    on_wires = [one for one in there if one not in ON_BOARDS]
+    on_wires = [one for one in there if one not in ON_SEGMENTS]
     return [one for one in on_wires if allowed.algorithm(collective, one)] or on_wires[:1]
 
 
 def modelled(where: HostRanks, collective: Collective, usable: Iterable[Algorithm]) -> Times:
-    """The times that the cost model gives."""
+    """The cost model's times."""
     return {one: {size: host_cost(where, collective, one, size).time_us for size in MODEL_SIZES} for one in usable}
 
 
 def quickest(times: Mapping[Way, Mapping[int, float]]) -> list[tuple[int, Way]]:
-    """Up to which size which algorithm takes the least time, by growing size; the last one is for any size above.
+    """Up to which size which algorithm is the quickest, by growing size; the last one is for all larger sizes.
 
     An algorithm counts at the sizes that it was timed at.
     """
@@ -66,5 +66,5 @@ def channels_used(size: int, channels: int) -> int:
 
 
 def chosen(runs: Iterable[tuple[int, Algorithm]], size: int) -> Algorithm:
-    """What runs a size, of what `quickest` gives."""
+    """The algorithm for a size, from the result of `quickest`."""
     return next(one for up_to, one in runs if size <= up_to)

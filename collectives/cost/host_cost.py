@@ -12,26 +12,26 @@ from railgauge.collectives.cost.host_ranks import HostRanks, Moves
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.predict.cost import Cost
 
-ON_BOARDS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
+ON_SEGMENTS = (Algorithm.ONE_SHOT, Algorithm.TWO_SHOT)
 """The algorithms of ranks that all share memory."""
 IN_TWO_SHOTS = (Collective.ALL_REDUCE, Collective.REDUCE)
 IN_TREES = (Collective.ALL_REDUCE,)
 BY_DOUBLING = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.BROADCAST)
 BY_HALVING = (Collective.ALL_REDUCE, Collective.REDUCE_SCATTER, Collective.REDUCE)
 OF_EQUAL_HOSTS = (Collective.ALL_GATHER, Collective.REDUCE_SCATTER)
-"""What is done in a hierarchy only where every host has as many ranks."""
+"""Collectives that use a hierarchy only if every host has the same number of ranks."""
 MOST_PARTS = 1024
-"""Ranks whose parts a place of a board holds, each on a line of its own."""
-MOST_ON_BOARDS = 512
-"""Ranks of a host that boards serve (transports/native/shm/board.h)."""
+"""Ranks whose parts fit a slot of a shared segment, each on a line of its own."""
+MOST_ON_SEGMENTS = 512
+"""The most ranks of a host that shared segments support (transports/native/shm/shared_segment.h)."""
 MESSAGE_CACHE_BYTES = 2 * calibration.HOST_CACHE_BYTES
-"""Up to this size a message stays in a cache: it has two buffers, where the collectives that HOST_CACHE_BYTES was set
-by have four."""
+"""Up to this size a message stays in a cache: it has two buffers, while the collectives used for setting
+HOST_CACHE_BYTES have four."""
 
 
 def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm, ...]:
     """All that the engine has for it; `hosts` are the numbers of ranks that share memory."""
-    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)] * has_boards(hosts)
+    boards = [Algorithm.ONE_SHOT, *[Algorithm.TWO_SHOT] * (collective in IN_TWO_SHOTS)] * has_segments(hosts)
     if collective.in_pairs:
         return (*boards, Algorithm.PAIRS)
     wires = [Algorithm.RING, *[Algorithm.TREE] * (collective in IN_TREES)]
@@ -43,8 +43,8 @@ def algorithms(collective: Collective, hosts: Sequence[int]) -> tuple[Algorithm,
 
 
 def ll_up_to(collective: Collective, ranks: int) -> int:
-    """Up to how many bytes (nccl-tests' count) one-shot goes by LL: the data of a message lies in the cache line that
-    says that it is there; 0: never.
+    """Up to how many bytes (nccl-tests' count) one-shot uses LL: the data of a message lies in the cache line with its
+    flag; 0: never.
     """
     match collective:
         case Collective.ALL_GATHER | Collective.GATHER:
@@ -55,13 +55,13 @@ def ll_up_to(collective: Collective, ranks: int) -> int:
             return calibration.HOST_SHORT_BYTES
 
 
-def has_boards(hosts: Sequence[int]) -> bool:
-    """Whether all ranks can exchange over boards."""
-    return len(hosts) == 1 and hosts[0] <= MOST_ON_BOARDS
+def has_segments(hosts: Sequence[int]) -> bool:
+    """Whether all ranks can exchange through shared segments."""
+    return len(hosts) == 1 and hosts[0] <= MOST_ON_SEGMENTS
 
 
 def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
-    if not 1 < max(hosts) <= MOST_ON_BOARDS:
+    if not 1 < max(hosts) <= MOST_ON_SEGMENTS:
         return False
     return collective not in OF_EQUAL_HOSTS or (len(set(hosts)) == 1 and sum(hosts) <= MOST_PARTS)
 
@@ -69,7 +69,7 @@ def _has_hierarchy(collective: Collective, hosts: Sequence[int]) -> bool:
 def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Cost:
     """The time of `size` bytes (nccl-tests' count); `algorithm` is one that the collective has."""
     moves = moves_of(where, collective, algorithm, size)
-    start = 0.0 if algorithm in ON_BOARDS else calibration.HOST_WIRE_US
+    start = 0.0 if algorithm in ON_SEGMENTS else calibration.HOST_WIRE_US
     within = (moves.steps - moves.crossings) * _or_switch(where, calibration.HOST_STEP_US)
     steps = within + moves.crossings * where.medium.step_us
     latency = start + steps + moves.messages * calibration.HOST_MESSAGE_US
@@ -79,10 +79,10 @@ def host_cost(where: HostRanks, collective: Collective, algorithm: Algorithm, si
 
 
 def message_cost(where: HostRanks, size: int) -> Cost:
-    """The time of `size` bytes from one rank to one other by `where.medium`, while nothing comes back.
+    """The time of `size` bytes from one rank to one other by `where.medium`, while the other direction is idle.
 
-    `where` has the ranks of one host that are at work; its `net_gb_per_s` is what the message has of the network,
-    infinite where there is none.
+    `where` has the ranks of one host that are busy; its `net_gb_per_s` is the message's share of the network, infinite
+    without one.
     """
     step_us = where.medium.step_us
     if where.turns > 1:
@@ -93,7 +93,7 @@ def message_cost(where: HostRanks, size: int) -> Cost:
 
 
 def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the copies and reductions of the cores take, with what comes from memory and goes there, and the waits."""
+    """The time of the cores' copies and reductions, including memory traffic, and the waits."""
     beyond = max(0, size - calibration.HOST_CACHE_BYTES)
     ns = size * moves.passed / calibration.HOST_GB_PER_S + beyond / calibration.HOST_MEMORY_GB_PER_S
     rounds = max(0.0, moves.rounds * size / calibration.HOST_PLACE_BYTES - calibration.HOST_ROUNDS_HIDDEN)
@@ -101,19 +101,21 @@ def copying_us(where: HostRanks, moves: Moves, size: int) -> float:
 
 
 def between_us(where: HostRanks, moves: Moves, size: int) -> float:
-    """What the network takes, or those that put it there and take it from there."""
+    """The time of the network, or of the ranks that send to it and receive from it."""
     senders = moves.senders or min(where.interfaces, where.per_node)
     passes = where.net_gb_per_s * (min(1.0, moves.senders / where.interfaces) if moves.senders else 1.0)
     return size * moves.leaving / min(passes, senders * where.medium.gb_per_s) / 1e3
 
 
 def _or_switch(where: HostRanks, alone_us: float) -> float:
-    """What it takes until another rank goes on: `alone_us` on a core of its own, else as many switches as share one."""
+    """The time until another rank continues: `alone_us` on a core of its own, else one switch for each rank that shares
+    it.
+    """
     return alone_us if where.turns == 1 else calibration.HOST_SWITCH_US * where.turns
 
 
 def moves_of(where: HostRanks, collective: Collective, algorithm: Algorithm, size: int) -> Moves:
-    """What an operation of `size` bytes comes to by an algorithm that the collective has."""
+    """The work of an operation of `size` bytes with an algorithm that the collective has."""
     match algorithm:
         case Algorithm.HIERARCHICAL:
             return hierarchical(where, collective, size)
@@ -140,7 +142,7 @@ def _ring(where: HostRanks, collective: Collective) -> Moves:
     rounds = 2 if collective is Collective.ALL_REDUCE else 1
     rooted = collective in (Collective.BROADCAST, Collective.REDUCE)
     once = 1.0 if rooted else rounds * peers * part
-    middle = 2 if where.ranks > 2 or not rooted else 1  # between two ranks one only puts out, one only takes in
+    middle = 2 if where.ranks > 2 or not rooted else 1  # with two ranks one only sends, one only receives
     return Moves(
         steps=rounds * peers,
         crossings=rounds * (where.nodes - 1),
@@ -161,13 +163,13 @@ def _tree(where: HostRanks) -> Moves:
 
 
 def _two_shot(where: HostRanks) -> Moves:
-    """Everybody shows everything, reduces its part of all, shows that, and takes the others' parts."""
+    """Every rank posts all data, reduces its part of all, posts that, and reads the others' parts."""
     peers, part = where.ranks - 1, 1 / where.ranks
     return Moves(steps=2, messages=2 * peers, passed=1 + peers * part + part + peers * part, rounds=2.0)
 
 
 def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
-    """What each rank takes out of the others' arrays, or puts there, between two rounds of a word from each."""
+    """What each rank reads from the others' arrays, or writes there, between two rounds of a word from each."""
     peers, part = where.ranks - 1, 1 / where.ranks
     passed = {
         Collective.ALL_REDUCE: 2 * peers * part,
@@ -181,7 +183,7 @@ def _zero_copy(where: HostRanks, collective: Collective) -> Moves:
 
 
 def _to_each(where: HostRanks, collective: Collective) -> Moves:
-    """In one step, over boards or pairs, from each to each or with the root."""
+    """In one step, over shared segments or pairs, from each to each or with the root."""
     peers, part = where.ranks - 1, 1 / where.ranks
     far = where.ranks - where.per_node
     messages, passed, leaving = {

@@ -45,7 +45,7 @@ def host_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
 
 
 def host_ranks(passing: Passing, collective: Collective) -> HostRanks:
-    """The ranks of a plan; cores that are not known are as many as ranks."""
+    """The ranks of a plan; unknown cores count as one for each rank."""
     plan, ring = passing.plan, Algorithm.RING
     spines = pairs.spine_share(plan, collective) if collective.in_pairs else network.spine_share(plan, ring)
     return HostRanks(
@@ -58,7 +58,7 @@ def host_ranks(passing: Passing, collective: Collective) -> HostRanks:
 
 
 def switches_us(plan: Plan, collective: Collective, algorithm: Algorithm) -> float:
-    """What the switches above the leaves add."""
+    """The latency added by the switches above the leaves."""
     if algorithm in (Algorithm.RING, Algorithm.TREE):
         return network.far_us(plan, collective, algorithm)
     return plan.fabric.far_us(plan.nics, plan.nodes) if plan.nodes > plan.nodes_per_leaf else 0.0
@@ -74,5 +74,5 @@ def _limit(limits: Limits, cost: Cost, where: HostRanks, moves: Moves, collectiv
 
 def _cores(where: HostRanks, moves: Moves) -> Limit:
     share = f", which {where.turns} ranks share" if where.turns > 1 else ""
-    what = f"a rank puts out and takes in {moves.passed:.3g} bytes for each, at {HOST_GB_PER_S:g} GB/s a core{share}"
+    what = f"a rank writes and reads {moves.passed:.3g} bytes for each byte, at {HOST_GB_PER_S:g} GB/s a core{share}"
     return Limit(by=BANDWIDTH, what=what, device="cores")

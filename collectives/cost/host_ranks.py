@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cost model of ranks on host memory (host_cost.py) counts: the ranks, and what an operation comes to."""
+"""What the cost model of ranks on host memory (host_cost.py) counts: the ranks, and the work of an operation."""
 
 from dataclasses import dataclass
 from math import ceil, inf
@@ -9,8 +9,8 @@ from railgauge.collectives.cost import calibration
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """How a message goes from rank to rank: microseconds of a short one, and what a rank puts there while it takes as
-    much from it, in GB/s.
+    """A medium between ranks: microseconds of a short message, and the GB/s that a rank sends while it receives as
+    much.
     """
 
     step_us: float
@@ -26,8 +26,8 @@ BY_RDMA = Medium(calibration.HOST_RDMA_STEP_US, inf)
 class HostRanks:
     """Ranks on equal nodes; `cores` are those that the ranks of one node have together.
 
-    `net_gb_per_s`: what all channels together pass on from one node to the next, over so many interfaces of a node;
-    `medium`: how they do.
+    `net_gb_per_s`: what all channels together carry from one node to the next, and over how many interfaces of a node;
+    `medium`: by which medium.
     """
 
     ranks: int
@@ -50,13 +50,13 @@ class HostRanks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """What one operation comes to for the rank that has most to do.
+    """The work of one operation for the busiest rank.
 
-    steps: that follow one another, `crossings` of them between nodes. messages: of other ranks, to look at. passed:
-    bytes that it puts out and takes in, `apart`: those that it copies while nothing leaves the node, and `leaving`:
-    bytes that leave a node, all over nccl-tests' size. senders: the ranks of a node that these leave at a time, each by
-    an interface; 0: as many as have interfaces. rounds: how often all ranks wait for one another while the size grows
-    by what a board's place holds.
+    steps: consecutive ones, `crossings` of them between nodes. messages: of other ranks, to read. passed: bytes that it
+    writes and reads, `apart`: those that it copies while nothing leaves the node, and `leaving`: bytes that leave a
+    node, all over nccl-tests' size. senders: the ranks of a node that send these at a time, each through an interface;
+    0: as many as have interfaces. rounds: how often all ranks wait for one another while the size grows by what a slot
+    of a shared segment holds.
     """
 
     steps: int

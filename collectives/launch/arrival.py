@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process arrives in its job: it opens the store that its place names, and meets the other processes through it."""
+"""A process joins its job: it opens the store that its place names, and does the rendezvous through it."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from railgauge.collectives.launch.place import Place, check_world
 from railgauge.collectives.launch.timeout import check_timeout
 from railgauge.topo.facts.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
-from railgauge.transports.meeting import Meeting, Share, meet
+from railgauge.transports.rendezvous import Rendezvous, Share, meet
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.store import Store
@@ -19,14 +19,16 @@ from railgauge.transports.store.turn_store import TurnStore
 
 
 @contextlib.contextmanager
-def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None) -> Iterator[Meeting]:
-    """The meeting of all processes, for as long as the job lasts; through `store` where the caller brings one, which
-    may serve one job after another. What NCCL's files set counts from here on.
+def arrive(
+    place: Place, *, ranks_per_process: int, timeout_s: float, store: Store | None = None
+) -> Iterator[Rendezvous]:
+    """The rendezvous of all processes, for as long as the job lasts; through `store` if the caller has one, which may
+    be used by one job after another. Settings in NCCL's files apply from here on.
 
     Raises:
-        UsageError: the init method is none, or contradicts itself; the timeout or the world is out of bounds.
+        UsageError: the init method is invalid or contradicts itself; the timeout or the world size is out of bounds.
         UnavailableError: no interface can be used.
-        RunError: not everybody came within the timeout.
+        RunError: some processes did not join within the timeout.
     """
     check_timeout(timeout_s)
     check_world(place.processes * ranks_per_process)
@@ -46,9 +48,9 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
                 environ=os.environ,
             )
             stack.callback(store.close)
-            if place.job:  # without a job secret, a process of another job may come to the same port
+            if place.job:  # without a job secret, a process of another job may connect to the same port
                 store = PrefixStore(place.job, store)
-        meeting = meet(
+        rendezvous = meet(
             store,
             Share(process=place.process, processes=place.processes, ranks_per_process=ranks_per_process),
             timeout_s=timeout_s,
@@ -56,10 +58,10 @@ def arrive(place: Place, *, ranks_per_process: int, timeout_s: float, store: Sto
             version=__version__,
             environ=os.environ,
         )
-        stack.callback(meeting.close)
+        stack.callback(rendezvous.close)
         process = os.getpid()
         try:
-            yield meeting
+            yield rendezvous
         finally:
             if os.getpid() != process:
-                stack.pop_all()  # a fork's copy must end nothing
+                stack.pop_all()  # a forked copy must end nothing

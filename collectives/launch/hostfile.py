@@ -11,7 +11,7 @@ One host a line, `#` starts a comment:
     gpu-09,gpu-10:2               several on a line
     root@[fd77::1]:4              a user; brackets around an IPv6 address
 
-A host has one slot where none are said; a host that comes again, by whichever name, adds its slots (as in Open MPI).
+A host has one slot by default; a host that is repeated, by any of its names, adds its slots (as in Open MPI).
 """
 
 import io
@@ -28,10 +28,10 @@ from railgauge.topo.values.node_names import NAME, unfolded
 MOST_BYTES = 16 << 20
 MOST_HOSTS = 100_000
 MOST_NAMED = 1 << 18
-"""How often hosts may be named, a host that comes again counted again: some hostfiles have a line a slot."""
+"""How often hosts may be named, with repetitions: some hostfiles have a line for each slot."""
 MOST_SLOTS = 1 << 20
 
-ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")  # what may be one: ipaddress takes long to say no
+ADDRESS = re.compile(r"[0-9A-Fa-f.:]{2,45}")  # a quick check: ipaddress is slow to reject
 USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -55,15 +55,15 @@ def load(path: str) -> list[Host]:
     """Read a hostfile, in the file's order.
 
     Raises:
-        InputError: it cannot be read, or a line (said by number) is none of a hostfile.
+        InputError: it cannot be read, or a line (named by number) is invalid.
     """
     try:
         raw = read_bytes(path, MOST_BYTES)
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError("this is no hostfile: it is not text in UTF-8", path) from None
+        raise InputError("not a hostfile: it is not UTF-8 text", path) from None
     if len(raw) > MOST_BYTES:
-        raise InputError(f"this is no hostfile: it is larger than {MOST_BYTES >> 20} MiB", path)
+        raise InputError(f"not a hostfile: it is larger than {MOST_BYTES >> 20} MiB", path)
     return parse_hostfile(text, path)
 
 
@@ -84,7 +84,7 @@ def hosts_from(text: str) -> list[Host]:
     """The hosts of a list as -w and --host take it: `gpu[001-064]`, `a,b:4`, `@group` of ClusterShell's groups.
 
     Raises:
-        UsageError: it is no such list.
+        UsageError: it is not such a list.
     """
     hosts = _Hosts()
     hosts.add(host for part in text.split() for word in _list(part) for host in _hosts(word))
@@ -101,7 +101,7 @@ def check_destination(text: str) -> str:
     """
     user, at, name = text.rpartition("@")
     if (at and not USER.fullmatch(user)) or not (is_address(name) or NAME.fullmatch(name)):
-        raise UsageError(f"{text[:100]!r} is no host: a name, an address, or user@name")
+        raise UsageError(f"{text[:100]!r} is not a host: expected a name, an address, or user@name")
     return text
 
 
@@ -114,14 +114,14 @@ def is_address(text: str) -> bool:
 
 
 def fill(hosts: Sequence[Host], processes: int | None) -> tuple[list[Host], str | None]:
-    """Spread processes over hosts as mpirun does: slot by slot, in order.
+    """Distribute processes over hosts as mpirun does: slot by slot, in order.
 
     Args:
-        hosts: where, and how many each takes.
+        hosts: the hosts with their slots.
         processes: how many; None: as many as there are slots.
 
     Returns:
-        The hosts that take part, `slots` being the processes on each, and what to tell the user if slots stay free.
+        The hosts that take part, `slots` being the processes on each, and a remark for the user if slots stay free.
 
     Raises:
         UsageError: there are fewer slots than processes.
@@ -143,7 +143,7 @@ def fill(hosts: Sequence[Host], processes: int | None) -> tuple[list[Host], str 
 
 
 def _line(line: str) -> Iterator[Host]:
-    """The hosts of one line, comment taken off."""
+    """The hosts of one line without its comment."""
     words = re.sub(" ?= ?", "=", " ".join(line.split())).split()
     if not words:
         return
@@ -160,11 +160,11 @@ def _line(line: str) -> Iterator[Host]:
 def _refuse_other_syntax(words: list[str]) -> None:
     first = words[0][:100]
     if first.startswith("+"):
-        raise UsageError(f"{first}: hosts relative to an allocation are not read: name the hosts")
+        raise UsageError(f"{first}: hosts relative to an allocation are not supported: name the hosts")
     if first.startswith("^"):
-        raise UsageError(f"{first}: excluded hosts are not read: leave the host out")
+        raise UsageError(f"{first}: excluded hosts are not supported: leave the host out")
     if first.lower() == "rank" and len(words) > 1:
-        raise UsageError("this line is a rankfile's: a hostfile has one host a line and its slots")
+        raise UsageError("this is a line of a rankfile: a hostfile has one host and its slots on each line")
     if "=" in first or not first.strip(","):
         raise UsageError(f"{first}: a line starts with its host")
 
@@ -173,30 +173,30 @@ def _the_one(hosts: list[Host], words: list[str], settings: dict[str, int | str]
     """The host that the other names on its line belong to."""
     if len(hosts) != 1 or not (is_address(hosts[0].address) or "slots" in settings):
         raise UsageError(
-            f"{' '.join(words)[:100]}: one host, or many? Other names of a host stand after its address, "
-            f"several hosts on lines of their own or with commas between"
+            f"{' '.join(words)[:100]}: is this one host, or several? Write other names of a host after its address, "
+            f"several hosts on separate lines or with commas"
         )
     return hosts[0]
 
 
 def _setting(word: str) -> tuple[str, int | str]:
-    """What `slots=4` and the like say."""
+    """The options of a line, such as `slots=4`."""
     name, _, value = word.partition("=")
     if name in ("slots", "max_slots", "max-slots"):
         return name.replace("-", "_"), _slots(value, word)
     if name in ("user", "username") and USER.fullmatch(value):
         return "user", value
-    raise UsageError(f"{word[:100]}: a host has slots=N, max_slots=N and user=NAME")
+    raise UsageError(f"{word[:100]}: unknown option of a host; options are slots=N, max_slots=N and user=NAME")
 
 
 def _slots(text: str, word: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_SLOTS:
-        raise UsageError(f"{word[:100]}: slots are a number from 1 to {MOST_SLOTS} (leave the host out for none)")
+        raise UsageError(f"{word[:100]}: slots must be a number from 1 to {MOST_SLOTS} (leave the host out for none)")
     return int(text)
 
 
 def _list(text: str) -> Iterator[str]:
-    """The parts of a list, its commas within brackets left alone."""
+    """The parts of a list, split at commas outside brackets."""
     return (part[0] for part in re.finditer(r"(?:\[[^\]]*(?:\]|$)|[^,\[])+", text))
 
 
@@ -207,7 +207,7 @@ def _hosts(word: str, slots_said: int | str | None = None) -> list[Host]:
         return [Host(check_destination(name), int(slots_said or 1)) for name in unfolded(word, MOST_HOSTS)]
     name, slots = _name_and_slots(rest)
     if slots is not None and slots_said:
-        raise UsageError(f"{word[:100]}: its slots are said twice, as :{slots} and as slots={slots_said}")
+        raise UsageError(f"{word[:100]}: slots are given twice, as :{slots} and as slots={slots_said}")
     count = int(slots_said or 1) if slots is None else _slots(slots, word)
     names = unfolded(name, MOST_HOSTS) if "[" in name else [name]
     for each in names:
@@ -216,7 +216,7 @@ def _hosts(word: str, slots_said: int | str | None = None) -> list[Host]:
 
 
 def _name_and_slots(text: str) -> tuple[str, str | None]:
-    """Both sides of the colon that is none of an IPv6 address's."""
+    """Both sides of the colon that is not part of an IPv6 address."""
     if bracketed := re.fullmatch(r"\[([0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)\](?::(.*))?", text):
         return bracketed[1], bracketed[2]
     if is_address(text):
@@ -226,7 +226,7 @@ def _name_and_slots(text: str) -> tuple[str, str | None]:
 
 
 class _Hosts:
-    """Hosts in their first order, each once, with all its slots; one is the same as another if they share a name."""
+    """Hosts in their first order, each once, with all its slots; two are the same if they share a name."""
 
     def __init__(self) -> None:
         self.merged: list[Host] = []
@@ -234,7 +234,7 @@ class _Hosts:
         self._named = 0
 
     def add(self, hosts: Iterable[Host]) -> None:
-        """Take more of them, one by one. UsageError once there are more than can be."""
+        """Add hosts one by one. UsageError once there are more than the limits."""
         for host in hosts:
             self._add(host)
             self._named += 1
@@ -261,5 +261,5 @@ class _Hosts:
 
 
 def _in_words(hosts: Sequence[Host]) -> str:
-    """How many there are on which hosts: `2 on gpu-01, 4 on gpu-02`."""
+    """The slots of each host: `2 on gpu-01, 4 on gpu-02`."""
     return ", ".join(f"{host.slots} on {host.address}" for host in hosts[:8]) + (", ..." if len(hosts) > 8 else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every launcher is asked for and gives.
+"""The interface of every launcher.
 
 A launcher is a module of this folder with two functions: `commands(launch)`, the exact commands that start the job
 (what --dry-run prints: one, or one for each host), and `start(launch)`, which runs them, waits, and leaves nothing.
@@ -32,41 +32,42 @@ if TYPE_CHECKING:
 
 NAMES = ("local", "mpirun", "srun", "torchrun", "ssh")
 HANDED_DOWN = ("NCCL_", "GLOO_SOCKET_IFNAME")
-"""Settings that have to be the same for all ranks: names, or how they begin."""
+"""Settings that must be the same for all ranks: names, or prefixes."""
 OWN_STATUSES = frozenset({0, 2, 3, 4, 5, INTERNAL, 130, 141})
 WORSE = 1
-"""The status of a run that is slower than --compare allows, and of links with findings; all was printed before."""
+"""The status of a run that is slower than --compare allows, and of links with findings; the output is already
+printed."""
 MAY_END_WORSE = frozenset({"--compare", "link"})
-"""What is in the command line of those."""
+"""Words in the command lines that can end with it."""
 GRACE_S = 5.0
-"""How long a launcher has to take its ranks down before it is killed."""
+"""How long a launcher may take to end its ranks before it is killed, in seconds."""
 BY_ENVIRONMENT = (SECRET, COMMAND)
-"""What ranks get by the environment alone, never in a command line."""
+"""Variables that ranks get through the environment only, never in a command line."""
 LAST_WORDS_S, MOST_KEPT = 1.0, 65536
-"""How long a launcher's stderr is listened to once it has ended, and how many bytes of it are looked at."""
+"""How long a launcher's stderr is read once it has ended, in seconds, and how many bytes of it are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launch:
-    """What was asked for. Times in seconds."""
+    """The request. Times in seconds."""
 
     argv: list[str]
     """railgauge's own arguments, for each process: `run all_reduce -b 8 ...`."""
     processes: int
     hosts: "list[Host]" = field(default_factory=list)
-    """Where, and how many on each; none: this host."""
+    """The hosts and the number of processes on each; none: this host."""
     variables: list[str] = field(default_factory=list)
     """-x: NAME, or NAME=VALUE."""
     timeout_s: float = 60.0
     init_method: str | None = None
-    """Where the ranks will meet, if the user says it; it is in `argv` too."""
+    """The ranks' rendezvous, if the user sets it; it is in `argv` too."""
     command: list[str] = field(default_factory=list)
     """The arguments as the user typed them, for the run's document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the ranks ended: the status for the shell, and what to say about ranks that did not end by themselves."""
+    """How the ranks ended: the status for the shell, and messages about ranks that did not end by themselves."""
 
     status: int
     message: str | None
@@ -78,7 +79,7 @@ class Launcher(Protocol):
     """A module of this folder that starts ranks."""
 
     def commands(self, launch: Launch) -> list[list[str]]:
-        """The commands that start the job, and nothing secret."""
+        """The commands that start the job, without secrets."""
         ...
 
     def start(self, launch: Launch) -> Ended:
@@ -87,24 +88,24 @@ class Launcher(Protocol):
 
 
 def launcher(name: str) -> Launcher:
-    """The launcher of that name.
+    """The launcher by name.
 
     Raises:
         UsageError: there is none.
     """
     if name not in NAMES:
-        raise UsageError(f"--launcher {name}: there are {', '.join(NAMES)}")
+        raise UsageError(f"--launcher {name}: unknown; launchers are {', '.join(NAMES)}")
     return cast(Launcher, importlib.import_module(f"railgauge.collectives.launch.{name}"))
 
 
 def rank_command(launch: Launch) -> list[str]:
-    """What each process of the job is: this installation's railgauge, which a host has to have under the same path."""
+    """The command of each process: this installation's railgauge, which every host must have at the same path."""
     return [sys.executable, "-P", "-m", "railgauge", *launch.argv]  # -P: not from the current folder
 
 
 def placeless_command(launch: Launch) -> list[str]:
-    """The same for a launcher whose ranks find themselves by its own variables: a host's environment, or the shell
-    that a shown command is pasted into, may have those that win over them.
+    """The same for a launcher whose ranks read their rank from its own variables: a host's environment, or the shell
+    that a shown command is pasted into, may have variables that take precedence.
     """
     return ["env", *(word for name in HAND_SET for word in ("-u", name)), *rank_command(launch)]
 
@@ -122,19 +123,19 @@ def program(name: str) -> str:
 
 
 def variables_of(launch: Launch, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What ranks get by name: NCCL's settings as they are here, and those of -x, with their values.
+    """Variables for the ranks: NCCL's settings as they are here, and those of -x, with their values.
 
     Raises:
-        UsageError: -x names a variable that is not set here, one that cannot be a name, or the secret with its value.
+        UsageError: -x names a variable that is not set here, an invalid name, or the secret with its value.
     """
     env = os.environ if environ is None else environ
     handed = {name: value for name, value in env.items() if name.startswith(HANDED_DOWN)}
     for text in launch.variables:
         name, given, value = text.partition("=")
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise UsageError(f"-x {text}: that is no variable; it is NAME or NAME=VALUE")
+            raise UsageError(f"-x {text}: not a variable; expected NAME or NAME=VALUE")
         if name == SECRET and given:
-            raise UsageError(f"-x {SECRET}=...: others on the host can read command lines; export it instead")
+            raise UsageError(f"-x {SECRET}=...: other users of the host can read command lines; export it instead")
         if not given and name not in env:
             raise UsageError(f"-x {name}: {name} is not set here; -x {name}=VALUE sets it")
         handed[name] = value if given else env[name]
@@ -144,31 +145,31 @@ def variables_of(launch: Launch, environ: Mapping[str, str] | None = None) -> di
 
 
 def environment(launch: Launch) -> dict[str, str]:
-    """What is exported to the ranks: this environment without this process's own place in a job, with a job secret,
-    the one that is set or a new one, and with the command line that the document is to name.
+    """The ranks' environment: this one without this process's own place in a job, with a job secret (the one that is
+    set or a new one), and with the command line for the document.
     """
     secret = os.fsdecode(job_secret(os.environ)) or new_secret()
     return without_place(os.environ) | {SECRET: secret, COMMAND: json.dumps(launch.command)}
 
 
 def run_command(command: list[str], environ: Mapping[str, str], hosts: "Sequence[Host]" = ()) -> Ended:
-    """Run a launcher's program in a process group of its own, pass on what it prints, and see to it that it ends.
+    """Run a launcher's program in a process group of its own, forward its output, and make sure that it ends.
 
     Signals that end this process end that group: a terminal's Ctrl-C reaches it through here, once. Where `hosts` are
-    given, its stderr goes through here too, for the line that names the one that failed.
+    given, its stderr is forwarded too, to find the line that names the host that failed.
     """
     words = _LastWords()
     with exit_on_signals(), _started(command, environ, words if hosts else None) as process:
         printed = _pass_on(process)
         status = process.wait()
-    if is_own(status, command, printed=printed):  # launchers pass on the status of a rank that failed
+    if is_own(status, command, printed=printed):  # launchers exit with the status of a rank that failed
         return Ended(status, None, printed)
-    about = _about_a_host(words.said.decode(errors="replace"), hosts) or "its own words are above"
+    about = _about_a_host(words.said.decode(errors="replace"), hosts) or "see its output above"
     return Ended(4, f"{os.path.basename(command[0])} ended with status {status}: {about}", printed)
 
 
 def is_own(status: int | None, words: Sequence[str], *, printed: bool) -> bool:
-    """Whether a status is railgauge's, and not its launcher's or a signal's; `words` are of the command line."""
+    """Whether a status is railgauge's, and not its launcher's or a signal's; `words` is the command line."""
     return status in OWN_STATUSES or (status == WORSE and printed and not MAY_END_WORSE.isdisjoint(words))
 
 
@@ -176,7 +177,7 @@ def is_own(status: int | None, words: Sequence[str], *, printed: bool) -> bool:
 def _started(
     command: list[str], environ: Mapping[str, str], words: "_LastWords | None"
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """The program's process, for the time of the block; its group ends with it. `words` listens to its stderr."""
+    """The program's process, for the time of the block; its group ends with it. `words` reads its stderr."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with signals_held():
@@ -199,7 +200,7 @@ def _started(
 
 
 def _pass_on(process: "subprocess.Popen[bytes]") -> bool:
-    """Copy its stdout to ours, until it has no more; whether there was any."""
+    """Copy its stdout to ours until it ends; returns whether there was any."""
     assert process.stdout is not None
     some, relay = False, Relay()
     with process.stdout as pipe:
@@ -210,7 +211,7 @@ def _pass_on(process: "subprocess.Popen[bytes]") -> bool:
 
 
 class _LastWords:
-    """Copies a launcher's stderr to ours, and knows the end of it: `said`."""
+    """Copies a launcher's stderr to ours, and keeps its last part: `said`."""
 
     def __init__(self) -> None:
         self.said = b""
@@ -243,7 +244,7 @@ def _about_a_host(said: str, hosts: "Sequence[Host]") -> str | None:
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and its group: ask it (SIGTERM), kill it when it does not follow, then kill what is left."""
+    """End a process and its group: SIGTERM, SIGKILL if it does not end, then kill what is left."""
     try:
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -258,7 +259,7 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 
 @contextlib.contextmanager
 def exit_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit, so that the ranks are taken down on the way out."""
+    """Turn SIGTERM and SIGHUP into SystemExit, so that the ranks are ended on the way out."""
 
     def leave(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
@@ -269,7 +270,7 @@ def exit_on_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """Let signals that end this process come at the end of the block: what it starts is known by then."""
+    """Delay signals that end this process to the end of the block, when what it starts is known."""
     came: list[int] = []
     try:
         with _handled((signal.SIGTERM, signal.SIGHUP, signal.SIGINT), lambda number, _frame: came.append(number)):
@@ -281,7 +282,7 @@ def signals_held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled(numbers: Sequence[int], handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Have the signals handled so within the block, but for those that are ignored (nohup)."""
+    """Handle the signals so within the block, except those that are ignored (nohup)."""
     heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in heeded}
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The local launcher: starts N rank processes on this machine and sees to it that none outlives the run.
+"""The local launcher: starts N rank processes on this machine and makes sure that none outlives the run.
 
 Every rank is this same command line with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT set, as torchrun
 would start it. Rank 0 inherits the listening socket, so no other program can take the port in between.
@@ -25,7 +25,9 @@ from railgauge.topo.errors import UsageError
 
 
 def commands(launch: Launch) -> list[list[str]]:
-    """A command for each process, to be run together; they meet at a port that is free now. Errors as of `start`."""
+    """A command for each process, to be run together; their rendezvous is at a port that is free now. Errors as of
+    `start`.
+    """
     _check_here(launch)
     with _listener() as listener:
         port = _port(listener)
@@ -59,7 +61,7 @@ def start(launch: Launch) -> Ended:
 
 
 def _wait(ranks: "dict[int, subprocess.Popen[bytes]]", within_s: float) -> tuple[int, str | None]:
-    """Wait for the ranks; Ctrl-C ends them, and rank 0 tells how far it came."""
+    """Wait for the ranks; Ctrl-C ends them, and rank 0 reports how far it got."""
     try:
         return wait(ranks, within_s)
     except KeyboardInterrupt:
@@ -83,11 +85,11 @@ def _port(listener: socket.socket) -> str:
 
 def _check_here(launch: Launch) -> None:
     if launch.hosts:
-        raise UsageError("--launcher local starts ranks on this host alone: leave the hosts out, or use ssh or mpirun")
+        raise UsageError("--launcher local starts ranks on this host only: leave the hosts out, or use ssh or mpirun")
 
 
 def _place(launch: Launch, rank: int, port: str) -> dict[str, str]:
-    """What tells a process its place, as torch's env:// has it."""
+    """The variables that give a process its rank, as in torch's env://."""
     return variables_of(launch) | {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mpirun launcher: Open MPI's or MPICH's, whichever is on PATH; ranks find themselves by what it tells them.
+"""The mpirun launcher: Open MPI's or MPICH's, whichever is on PATH; ranks read their rank from its variables.
 
-Hosts stand in the command itself, so what --dry-run prints runs as it is. Ranks meet through the launcher (PMIx or
-PMI), or at MASTER_ADDR and MASTER_PORT where these are given with -x.
+Hosts are in the command itself, so what --dry-run prints runs as it is. The rendezvous is through the launcher (PMIx or
+PMI), or at MASTER_ADDR and MASTER_PORT if these are given with -x.
 """
 
 import functools
@@ -39,8 +39,8 @@ def commands(launch: Launch) -> list[list[str]]:
     """The one command that starts all ranks.
 
     Raises:
-        UnavailableError: there is no mpirun, or it is none of those two.
-        UsageError: -x is wrong, or a host cannot be told to this mpirun.
+        UnavailableError: there is no mpirun, or it is neither of those two.
+        UsageError: -x is invalid, or a host cannot be given to this mpirun.
     """
     return [_command(launch, os.environ)]
 
@@ -83,11 +83,11 @@ def whose(mpirun: str) -> Mpi:
 def _open_mpi(launch: Launch) -> list[str]:
     options = ["-np", str(launch.processes)]
     if os.geteuid() == 0 and not all(os.environ.get(name) for name in OPEN_MPI_AS_ROOT):
-        options.append("--allow-run-as-root")  # it refuses otherwise; railgauge touches nothing that root alone may
+        options.append("--allow-run-as-root")  # it refuses otherwise; railgauge does nothing that only root may
     if launch.hosts:
         options += ["--host", ",".join(f"{_open_mpi_name(host)}:{host.slots}" for host in launch.hosts)]
     else:
-        options.append("--oversubscribe")  # else it takes no more ranks than there are cores
+        options.append("--oversubscribe")  # else it starts no more ranks than there are cores
     options += ["--bind-to", "none"]  # railgauge binds its ranks to the cores near their NICs and GPUs
     for name, value in variables_of(launch).items():
         options += ["-x", f"{name}={value}"]
@@ -95,7 +95,7 @@ def _open_mpi(launch: Launch) -> list[str]:
 
 
 def _open_mpi_exports(environ: Mapping[str, str]) -> list[str]:
-    """-x for what is in the environment alone; it warns of a variable that is not there."""
+    """-x for variables in the environment only; mpirun warns of one that is not set."""
     return [word for name in BY_ENVIRONMENT if name in environ for word in ("-x", name)]
 
 
@@ -112,10 +112,10 @@ def _mpich(launch: Launch) -> list[str]:
     options += ["-bind-to", "none"]
     for name, value in variables_of(launch).items():
         options += ["-genv", name, value]
-    return options  # hydra hands the whole environment on, the secret in it
+    return options  # hydra forwards the whole environment, including the secret
 
 
 def _mpich_name(host: Host) -> str:
     if host.user or ":" in host.address:
-        raise UsageError(f"{host.destination}: MPICH's -hosts takes plain names: put the user into ~/.ssh/config")
+        raise UsageError(f"{host.destination}: MPICH's -hosts takes plain names: set the user in ~/.ssh/config")
     return host.address

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where this process stands in its job, as the program that started it says in the environment.
+"""This process's place in its job, from the environment set by the program that started it.
 
-What is said by hand (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as torch's env://) wins over what a launcher implies.
+Variables set by hand (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as torch's env://) take precedence over a launcher's.
 Ranks here are processes, as RANK counts them; with -t and -g each process holds several ranks of the communicator.
 """
 
@@ -19,10 +19,11 @@ SLURM_SPECIAL_STEPS = 0xFFFFFFF0  # slurm.h SLURM_MAX_NORMAL_STEP_ID: batch scri
 FIRST_SLURM_PORT, SLURM_PORTS = 20000, 12000  # below Linux's ephemeral ports (32768)
 
 MOST_RANKS = 1 << 17
-"""Of a job: process 0 keeps a connection for each, and a name for each that has not come."""
+"""Limit of a job: process 0 keeps a connection for each, and a name for each that is missing."""
 BY_HAND = "RANK and WORLD_SIZE"
 HAND_SET = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-"""What wins over any launcher: left over from another job, it would make every rank the same one."""
+"""Variables that take precedence over any launcher: left over from another job, they would give every process the same
+rank."""
 TORCHELASTIC = ("TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
 PLACE = frozenset(
     (
@@ -33,12 +34,13 @@ PLACE = frozenset(
         *("PMIX_RANK", "PMIX_NAMESPACE"),
     )
 )
-"""By which a process is a rank of a job. Slurm's are not among them: its commands need them to know the allocation."""
+"""Variables that make a process a rank of a job. Slurm's are not among them: its commands need them to know the
+allocation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """This process among the processes of the job, and through what they meet."""
+    """This process among the processes of the job, and their rendezvous."""
 
     process: int
     processes: int
@@ -50,7 +52,7 @@ class Place:
     launcher: str
     """What started it, for messages."""
     job: str = field(default="", compare=False)
-    """What its launcher calls the job, the same for all its processes; empty where nothing does."""
+    """The launcher's name of the job, the same for all its processes; empty without one."""
 
     def __post_init__(self) -> None:
         _check_number(self.process, self.processes, "rank", self.launcher)
@@ -60,28 +62,28 @@ class Place:
 
 def _check_number(number: int, of: int, what: str, launcher: str) -> None:
     if not 0 <= number < of:
-        raise UsageError(f"{what} {number} is not in a world of {of} (set by {launcher})")
+        raise UsageError(f"{what} {number} is out of range for world size {of} (set by {launcher})")
     check_world(of)
 
 
 def check_world(ranks: int) -> None:
-    """Refuse more ranks than a job can have.
+    """Reject more ranks than a job can have.
 
     Raises:
         UsageError: there are more.
     """
     if ranks > MOST_RANKS:
-        raise UsageError(f"a world of {ranks} ranks: a job has at most {MOST_RANKS}")
+        raise UsageError(f"world size {ranks} is too large: a job has at most {MOST_RANKS} ranks")
 
 
 def find_place(environ: Environment | None = None, init_method: str | None = None) -> Place | None:
-    """Find the place that the environment gives this process; None when nothing started it as one of a job.
+    """The place that the environment gives this process; None if it was not started as part of a job.
 
-    `init_method` is one that the user chose: it takes the place of MASTER_ADDR and MASTER_PORT and of the launcher's.
+    `init_method` is one that the user chose: it replaces MASTER_ADDR and MASTER_PORT and the launcher's.
 
     Raises:
-        UsageError: only some of the variables are set, one is no number, or they contradict each other.
-        UnavailableError: a PMIx launcher does not say how many there are, and its server cannot be asked.
+        UsageError: only some of the variables are set, one is not a number, or they contradict each other.
+        UnavailableError: a PMIx launcher does not set the number of processes, and its server cannot be reached.
     """
     env = os.environ if environ is None else environ
     if env.get("RANK"):
@@ -94,20 +96,20 @@ def find_place(environ: Environment | None = None, init_method: str | None = Non
 
 
 def tasks_of_allocation(environ: Environment | None = None) -> int:
-    """For how many tasks the Slurm allocation is that this process is in (SLURM_NTASKS); 1 where that is not said.
+    """The number of tasks of this process's Slurm allocation (SLURM_NTASKS); 1 if it is not set.
 
     Raises:
-        UsageError: SLURM_NTASKS is no number of tasks.
+        UsageError: SLURM_NTASKS is not a valid number of tasks.
     """
     env = os.environ if environ is None else environ
     tasks = _number_if_set(env, "SLURM_NTASKS")
     if tasks is not None and tasks < 1:
-        raise UsageError(f"SLURM_NTASKS={tasks}: there is at least one task")
+        raise UsageError(f"SLURM_NTASKS={tasks}: expected at least 1")
     return tasks or 1
 
 
 def without_place(environ: Environment) -> dict[str, str]:
-    """The environment for processes that get a place of their own: nothing in it says this process's."""
+    """The environment for processes that get a place of their own, without this process's place."""
     return {name: value for name, value in environ.items() if name not in PLACE}
 
 
@@ -134,7 +136,7 @@ def _setter(env: Environment) -> str:
 
 
 def _check_world_size(env: Environment, place: Place | None) -> None:
-    """WORLD_SIZE without RANK is half a place, unless a launcher gives the other half."""
+    """WORLD_SIZE without RANK is incomplete, unless a launcher sets the rank."""
     if not env.get("WORLD_SIZE"):
         return
     if place is None:
@@ -146,7 +148,7 @@ def _check_world_size(env: Environment, place: Place | None) -> None:
 
 
 def _has_master(env: Environment) -> bool:
-    """Whether MASTER_ADDR and MASTER_PORT say where to meet; an error for one without the other."""
+    """Whether MASTER_ADDR and MASTER_PORT give the rendezvous; an error for one without the other."""
     there = [name for name in ("MASTER_ADDR", "MASTER_PORT") if env.get(name)]
     if len(there) == 1:
         other = "MASTER_PORT" if there == ["MASTER_ADDR"] else "MASTER_ADDR"
@@ -155,7 +157,7 @@ def _has_master(env: Environment) -> bool:
 
 
 def _open_mpi(env: Environment) -> Place | None:
-    """Open MPI's mpirun, 4 (orted) and 5 (prted): both serve PMIx."""
+    """Open MPI's mpirun, 4 (orted) and 5 (prted): both have a PMIx server."""
     if "OMPI_COMM_WORLD_RANK" not in env:
         return None
     return Place(
@@ -190,7 +192,7 @@ def _pmi(env: Environment) -> Place | None:
 
 
 def _pmix(env: Environment) -> Place | None:
-    """A PMIx launcher that is no MPI's (prterun): only its server knows how many there are."""
+    """A PMIx launcher that belongs to no MPI (prterun): only its server knows the number of processes."""
     if "PMIX_RANK" not in env or "PMIX_NAMESPACE" not in env:
         return None
     from railgauge.transports.store.pmix_store import job_size
@@ -201,7 +203,7 @@ def _pmix(env: Environment) -> Place | None:
 
 
 def _slurm(env: Environment) -> Place | None:
-    """A task of srun. A batch script and salloc's shell carry SLURM_PROCID=0 as well, but are tasks of no step."""
+    """A task of srun. A batch script and salloc's shell have SLURM_PROCID=0 too, but are not tasks of a step."""
     step = _number_if_set(env, "SLURM_STEP_ID")
     if "SLURM_PROCID" not in env or step is None or step >= SLURM_SPECIAL_STEPS:
         return None
@@ -241,13 +243,13 @@ def _slurm_tasks_here(env: Environment) -> int | None:
     for tasks, times in re.findall(r"([0-9]{1,9})(?:\(x([0-9]{1,9})\))?", text):
         node -= int(times or 1)
         if node < 0:
-            return int(tasks) or None  # none cannot be: this one runs here
+            return int(tasks) or None  # at least 1: this process runs here
     return None
 
 
 def _required(env: Environment, name: str) -> str:
     if not env.get(name):
-        raise UsageError(f"{name} is not set, though others of its launcher are: was the environment cut down?")
+        raise UsageError(f"{name} is not set, but other variables of its launcher are: was the environment filtered?")
     return env[name]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be there before ranks are started over ssh, asked of every host at once, and named where it is missing:
+"""What every host must have before ranks are started over ssh, checked on all hosts at once:
 a login without a password, the same railgauge, the first host's name, a shared folder with working locks.
 """
 
@@ -26,24 +26,24 @@ WITHIN_S = 30.0
 FANOUT = 128
 MOST_ANSWER = 65536
 REMEDIES = {
-    "Permission denied": "log in without a password has to work: ssh-copy-id HOST",
+    "Permission denied": "login without a password must work: ssh-copy-id HOST",
     "Host key verification failed": "log in once by hand: ssh HOST",
-    "Could not resolve": "does the hostfile name it right?",
-    "timed out": "is it up, and does a firewall let ssh through?",
-    "No route": "is it up, and does a firewall let ssh through?",
+    "Could not resolve": "is the name in the hostfile correct?",
+    "timed out": "is it up, and does a firewall allow ssh?",
+    "No route": "is it up, and does a firewall allow ssh?",
     "Connection refused": "does sshd run there?",
 }
-"""What to try, by what ssh's message contains."""
+"""What to try, by a part of ssh's message."""
 
 
-def check(launch: Launch, meeting_at: str) -> None:
-    """Ask all hosts of the job, within 30 s; `meeting_at` is the name or address that they all have to know.
+def check(launch: Launch, rendezvous_at: str) -> None:
+    """Check all hosts of the job, within 30 s; `rendezvous_at` is the name or address that all of them must resolve.
 
     Raises:
-        UnavailableError: some host lacks something; one line for each lack, equal hosts folded.
+        UnavailableError: a host fails a check; one line for each problem, hosts with the same one folded.
     """
     with _locked_files(launch) as locked:
-        question = {"names": [meeting_at], "locked": locked}
+        question = {"names": [rendezvous_at], "locked": locked}
         results = run_on(
             [host.destination for host in launch.hosts],
             [sys.executable, "-P", "-", json.dumps(question)],
@@ -61,14 +61,14 @@ def check(launch: Launch, meeting_at: str) -> None:
 
 
 def problems(node: str, result: RemoteResult) -> list[str]:
-    """What a host's result says is missing there, in words that are the same for every host."""
+    """The problems in a host's result, worded the same for every host."""
     if result.status is None:
         name = re.escape(node.rpartition("@")[2])
         reason = re.sub(rf"(?<![\w.-]){name}(?![\w-])", "HOST", result.reason or "not reached").rstrip(".")
         remedy = next((remedy for part, remedy in REMEDIES.items() if part in reason), None)
         return [f"{reason}{f' ({remedy})' if remedy else ''}"]
     if result.status in (126, 127):
-        return [f"no {sys.executable} there: railgauge has to be installed under the same path on all hosts"]
+        return [f"no {sys.executable} there: railgauge must be installed at the same path on all hosts"]
     if result.status:
         said = result.last_words
         return [f"{sys.executable} ended with status {result.status}{f': {said}' if said else ''}"]
@@ -76,25 +76,27 @@ def problems(node: str, result: RemoteResult) -> list[str]:
 
 
 def _read(stdout: bytes) -> list[str]:
-    """The problems in a probe's answer: its last line, for login scripts may talk before."""
+    """The problems in a probe's answer: its last line, since login scripts may print before it."""
     lines = stdout[-MOST_ANSWER:].strip().splitlines()
     try:
         answer = all_printable(json.loads(lines[-1] if lines else b""))
         version, found = answer["version"], dict(answer["problems"])
     except (ValueError, LookupError, TypeError):
         said = lines[-1][:80].decode(errors="replace") if lines else "nothing"
-        return [f"it answered {said!r}: does a login script end the shell, or print behind commands?"]
+        return [f"it answered {said!r}: does a login script end the shell, or print after commands?"]
     if version is None:
-        return [f"{sys.executable} has no railgauge there: install {__version__} on all hosts"]
+        return [f"{sys.executable} there has no railgauge: install {__version__} on all hosts"]
     if version != __version__:
-        return [f"railgauge {str(version)[:MOST_SHOWN]} there, {__version__} here: install the same on all hosts"]
+        return [
+            f"railgauge {str(version)[:MOST_SHOWN]} there, {__version__} here: install the same version on all hosts"
+        ]
     return [f"{what}: {why}"[:MOST_SHOWN] for what, why in found.items()]
 
 
 @contextlib.contextmanager
 def _locked_files(launch: Launch) -> Iterator[list[str]]:
-    """A locked file in the folder that the ranks will meet in (--init-method file://), if they do."""
-    folder = _meeting_folder(launch.init_method)
+    """A locked file in the directory of the rendezvous file (--init-method file://), if there is one."""
+    folder = _rendezvous_folder(launch.init_method)
     if folder is None:
         yield []
         return
@@ -103,11 +105,11 @@ def _locked_files(launch: Launch) -> Iterator[list[str]]:
             file = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder, prefix=".railgauge-preflight-"))
             fcntl.lockf(file, fcntl.LOCK_EX)
         except OSError as error:
-            raise UnavailableError(f"{folder}: {error.strerror}: ranks cannot meet in a file there") from None
+            raise UnavailableError(f"{folder}: {error.strerror}: cannot use a rendezvous file there") from None
         yield [file.name]
 
 
-def _meeting_folder(init_method: str | None) -> str | None:
+def _rendezvous_folder(init_method: str | None) -> str | None:
     if init_method is None or not init_method.startswith("file:"):
         return None
     return os.path.dirname(unquote(urlsplit(init_method).path))

@@ -10,7 +10,7 @@ import sys
 
 
 def version() -> str | None:
-    """Of the railgauge that this Python has."""
+    """The version of this Python's railgauge."""
     try:
         import railgauge
     except ImportError:
@@ -19,7 +19,7 @@ def version() -> str | None:
 
 
 def unresolved(name: str) -> str | None:
-    """Why this host does not know another one by its name."""
+    """Why this host cannot resolve another one's name."""
     try:
         socket.getaddrinfo(name, None)
     except OSError as error:
@@ -28,7 +28,7 @@ def unresolved(name: str) -> str | None:
 
 
 def not_locked(path: str) -> str | None:
-    """Why the asking host's lock on the file is not in the way of one from here."""
+    """Why the lock of the launching host does not block one from here."""
     try:
         with open(path, "r+b") as file:
             return None if lock_is_held(file.fileno()) else "a lock of one host is not seen by another"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rank processes of one host: waited for, ended, and what their ends say about the job."""
+"""The rank processes of one host: waiting for them, ending them, and the job's status from theirs."""
 
 import contextlib
 import signal
@@ -13,7 +13,9 @@ Ranks = Mapping[int, "subprocess.Popen[bytes]"]
 
 
 def grace_s(timeout_s: float) -> float:
-    """How long the other ranks have to end by themselves once one has failed: a share of the timeout, within limits."""
+    """How long the other ranks may take to end by themselves once one has failed: a share of the timeout, within
+    limits.
+    """
     return min(max(GRACE_SHARE * timeout_s, LEAST_GRACE_S), MOST_GRACE_S)
 
 
@@ -26,7 +28,7 @@ def wait(ranks: Ranks, within_s: float, pause: Callable[[float], None] = time.sl
         pause: waits some seconds; what it raises ends the wait.
 
     Returns:
-        The exit status for the shell, and what to say about ranks that did not end by themselves.
+        The exit status for the shell, and messages about ranks that did not end by themselves.
     """
     deadline: float | None = None
     late: list[int] = []
@@ -55,10 +57,10 @@ def _verdict(codes: dict[int, int], late: list[int]) -> tuple[int, str | None]:
         return 130, None
     killed = {rank: -code for rank, code in codes.items() if code < 0 and rank not in late}
     notes = [f"rank {rank} was killed by {_signal_name(number)}" for rank, number in killed.items()]
-    # Ranks that were only told to stop end with 4; one that ended otherwise is the cause, late ones are its effect.
+    # Ranks that were only stopped end with 4; one that ended otherwise is the cause, late ones are its effect.
     cause = next((code for code in codes.values() if code > 0 and code != 4), None)
     if cause is None:
-        notes += [f"rank {rank} had to be killed: it did not end by itself" for rank in late]
+        notes += [f"rank {rank} was killed because it did not end by itself" for rank in late]
     return cause or (4 if any(codes.values()) else 0), "; ".join(notes) or None
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes on what another program prints, made printable: a host must not steer the terminal of who started the job."""
+"""Forwards another program's output, made printable: a host must not control the terminal of the user who started the
+job.
+"""
 
 import codecs
 import io
@@ -16,6 +18,6 @@ class Relay:
         self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
 
     def pass_on(self, data: bytes, stream: TextIO) -> None:
-        """Write what is whole of it, at once; the rest of a character waits for more bytes."""
+        """Write complete characters at once; an incomplete one waits for more bytes."""
         stream.write(printable(self._decoder.decode(data)))
         stream.flush()

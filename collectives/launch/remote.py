@@ -22,11 +22,12 @@ from railgauge.collectives.launch.hostfile import check_destination
 from railgauge.collectives.launch.launch import exit_on_signals, program
 from railgauge.topo.errors import UnavailableError, UsageError
 
-logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe is told by what comes of it
+logging.getLogger("ClusterShell").addHandler(logging.NullHandler())  # a closed pipe shows as a failed write
 
 CONNECT_WITHIN_S = 10
 SILENT_S, ALIVE_MISSED = 45, 3
-"""A connection that is silent for so long is taken for lost: it misses so many answers (ssh_config: ServerAlive...)."""
+"""A connection that is silent for this long, or misses this many answers, counts as lost (ssh_config:
+ServerAlive...)."""
 SSH_OPTIONS = (
     "-T",  # no terminal: bytes pass as they are
     "-oBatchMode=yes",  # a password is never asked for
@@ -38,13 +39,13 @@ SSH_OPTIONS = (
 SSH_FAILED = 255
 """ssh's own status: no connection, no permission, or the connection broke (ssh(1))."""
 MOST_OUTPUT = 8 << 20
-"""Bytes that one host may send unless its caller needs more; a host that sends more is cut off."""
+"""Bytes that one host may send by default; a host that sends more is disconnected."""
 MOST_IN_MEMORY = 1 << 20
-"""What a host sends beyond that waits in a file."""
+"""Output beyond this size is kept in a file."""
 MOST_STDERR = 64 << 10
-"""The end of its stderr that is kept."""
+"""How many of the last bytes of its stderr are kept."""
 MOST_SHOWN = 200
-"""Characters of a host's line that a message has."""
+"""How many characters of a host's line a message shows."""
 KILL_AFTER_S = 5
 
 
@@ -61,12 +62,12 @@ class RemoteResult:
 
     @property
     def last_words(self) -> str:
-        """The last line of its stderr, as far as a message shows it; empty when it said nothing."""
+        """The last line of its stderr, shortened for a message; empty without output."""
         return last_line(self.stderr)
 
 
 class _Output:
-    """What a host has sent: its stdout, in a file once it is long, and the end of its stderr."""
+    """A host's output: its stdout, in a file once it is long, and the end of its stderr."""
 
     def __init__(self, folder: str | None) -> None:
         self.size = 0
@@ -74,7 +75,7 @@ class _Output:
         self._stdout = tempfile.SpooledTemporaryFile(MOST_IN_MEMORY, dir=folder)  # noqa: SIM115  # `take` closes it
 
     def append(self, stream: str, data: bytes) -> None:
-        """Take some more. UnavailableError when there is no room for it here."""
+        """Add output. UnavailableError when there is no space for it here."""
         self.size += len(data)
         if stream == "stderr":
             self.stderr = (self.stderr + data)[-MOST_STDERR:]
@@ -82,17 +83,17 @@ class _Output:
         try:
             self._stdout.write(data)
         except OSError as error:
-            raise UnavailableError(f"cannot keep what hosts send: {error.strerror}") from None
+            raise UnavailableError(f"cannot store the hosts' output: {error.strerror}") from None
 
     def take(self) -> bytes:
-        """All of stdout; nothing is kept here any more."""
+        """All of stdout, which is then discarded here."""
         with self._stdout as file:
             file.seek(0)
             return file.read()
 
 
 class Line:
-    """The way back to the hosts of a `converse`, for its listener."""
+    """Access to the hosts of a `converse`, for its listener."""
 
     def __init__(self, worker: "_Worker") -> None:
         self._worker = worker
@@ -106,27 +107,27 @@ class Line:
         self._worker.set_write_eof()
 
     def cut_off(self, node: str) -> None:
-        """Kill the connection to a host, whose end is not told."""
+        """Kill the connection to a host, whose end is not reported."""
         self._worker.cut_off(node)
         self._worker.end_others()
 
     def call(self, after_s: float, action: Callable[[], None]) -> None:
-        """Have `action` called in a while, unless all have ended by then."""
+        """Call `action` after a delay, unless all have ended by then."""
         self._worker.task.timer(after_s, _Alarm(action), autoclose=True)
 
 
 class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
-    """What is told while commands run, from the thread that waits in `converse`."""
+    """Callbacks while commands run, from the thread that waits in `converse`."""
 
     def began(self, line: Line) -> None:
         """All commands are about to start; `line` reaches them."""
 
     def output(self, node: str, stream: str, data: bytes) -> bool:
-        """Take some bytes of a host's `stdout` or `stderr`; False: have enough of that host, whose end is not told."""
+        """Take some bytes of a host's `stdout` or `stderr`; False: disconnect that host, whose end is not reported."""
         raise NotImplementedError
 
     def ended(self, node: str, status: int | None) -> None:
-        """The command on a host has ended; None: it had to be cut off."""
+        """The command on a host has ended; None: it was disconnected."""
         raise NotImplementedError
 
     def ev_read(self, worker: "_Worker", node: str, sname: str, msg: bytes) -> None:
@@ -142,7 +143,7 @@ class Listener(EventHandler):  # type: ignore[misc]  # ClusterShell has no types
 
 
 class _Alarm(EventHandler):  # type: ignore[misc]
-    """ClusterShell's name for what a timer does."""
+    """ClusterShell's name for a timer's callback."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         super().__init__()
@@ -173,7 +174,7 @@ class _Worker(WorkerSsh):  # type: ignore[misc]
         super().__init__(None, listener, timeout_s or -1, command="-", stderr=True)
 
     def _create_clients(self, **options: object) -> None:
-        """One for each host. As a NodeSet thousands of names that make no range would take minutes to fold."""
+        """One for each host. As a NodeSet, thousands of names that form no range would take minutes to fold."""
         for rank, node in enumerate(self.commands):
             self._add_client(node, rank=rank, **options)
 
@@ -184,13 +185,13 @@ class _Worker(WorkerSsh):  # type: ignore[misc]
                 client.abort()
 
     def end_others(self) -> None:
-        """Cut off, a while from now, what then still runs."""
+        """Disconnect, after a delay, the hosts that then still run."""
         if self._grace_s is not None:
             self.task.timer(self._grace_s, self, autoclose=True)
             self._grace_s = None
 
     def ev_timer(self, _timer: object) -> None:
-        """The while is over."""
+        """The delay is over."""
         for client in [client for client in self._clients if client.registered]:
             client.abort()
             self.eh.ended(str(client.key), None)
@@ -201,13 +202,14 @@ class _Worker(WorkerSsh):  # type: ignore[misc]
 
 
 def ssh_command(node: str, command: Sequence[str], timeout_s: float) -> list[str]:
-    """The command line that runs `command` on a host (`name`, `address` or `user@name`), for no shell of this machine.
+    """The command line that runs `command` on a host (`name`, `address` or `user@name`), without a shell of this
+    machine.
 
     The host's shell gets each word of it quoted. A host that does not answer for `timeout_s` is lost; ssh's own limits,
     10 s to connect and 45 s later on, hold where they are shorter.
 
     Raises:
-        UsageError: `node` is nothing to log in to; RAILGAUGE_SSH is no command.
+        UsageError: `node` is not a login; RAILGAUGE_SSH is not a command.
         UnavailableError: there is no ssh.
     """
     ssh = _ssh()
@@ -223,7 +225,7 @@ def _ssh() -> list[str]:
     with contextlib.suppress(ValueError):  # a quotation mark is missing
         if words := shlex.split(text):
             return words
-    raise UsageError(f"RAILGAUGE_SSH={text[:100]!r} is no command: it is ssh, or what runs in its place")
+    raise UsageError(f"RAILGAUGE_SSH={text[:100]!r} is not a command: expected ssh or a replacement for it")
 
 
 def converse(
@@ -275,17 +277,17 @@ def run_on(
     most_output: int | None = None,
     folder: str | None = None,
 ) -> dict[str, RemoteResult]:
-    """Run `command` on each host and gather what came of it, in the order of `nodes`.
+    """Run `command` on each host and gather the results, in the order of `nodes`.
 
     Args:
         nodes: `name`, `address` or `user@name`; a second mention counts once.
-        command: program and arguments: no shell's syntax.
+        command: program and arguments, without shell syntax.
         timeout_s: seconds for each, connection included; the host ends the command then too.
         fanout: how many hosts at a time.
         stdin: what each gets; None: nothing.
         on_done: called with each host and its result as they come; it has the only copy of their stdout.
         most_output: bytes that each may send; None: MOST_OUTPUT.
-        folder: where long output waits for the host's end; None: the system's folder for temporary files.
+        folder: directory for long output until the host's end; None: the system's directory for temporary files.
 
     Raises:
         UsageError, UnavailableError: as ssh_command.
@@ -298,7 +300,7 @@ def run_on(
 
 
 class _Gathering(Listener):
-    """Keeps what each host sends, until its end makes a result of it."""
+    """Collects each host's output until its end, and makes the result."""
 
     def __init__(
         self, timeout_s: float, on_done: Callable[[str, RemoteResult], None] | None, most: int, folder: str | None
@@ -327,7 +329,7 @@ class _Gathering(Listener):
         if node in self.results:
             return  # it was cut off, and ended meanwhile
         if status is None:
-            self._finish(node, None, f"no end within {self._timeout_s:g} s")
+            self._finish(node, None, f"not finished within {self._timeout_s:g} s")
         elif status == SSH_FAILED:
             self._finish(node, None, ssh_reason(self._kept(node).stderr))
         else:
@@ -344,9 +346,9 @@ class _Gathering(Listener):
 
 
 def ssh_reason(stderr: bytes) -> str:
-    """Why ssh failed: its last word."""
+    """Why ssh failed: its last line."""
     line = last_line(stderr[-MOST_STDERR:].decode(errors="replace"))
-    return f"ssh: {line.removeprefix('ssh: ')}" if line else "ssh could not connect, and did not say why"
+    return f"ssh: {line.removeprefix('ssh: ')}" if line else "ssh could not connect, and gave no reason"
 
 
 def last_line(text: str) -> str:

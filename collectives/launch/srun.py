@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The srun launcher: Slurm starts the processes, in the allocation that there is or in a new one.
 
-The ranks find themselves by the variables that Slurm sets for tasks (place.py). The job secret and what else is
-exported go with --export=ALL; a task that fails ends the step.
+The ranks read their rank from the variables that Slurm sets for tasks (place.py). The job secret and other exported
+variables are passed with --export=ALL; a task that fails ends the step.
 """
 
 from railgauge.collectives.launch.hostfile import Host, is_address
@@ -30,7 +30,7 @@ def commands(launch: Launch) -> list[list[str]]:
             program("srun"),
             f"--ntasks={launch.processes}",
             *_placement(launch.hosts),
-            "--mpi=none",  # no MPI: nothing of it is set up, and nothing of it can fail
+            "--mpi=none",  # no MPI: its setup is skipped and cannot fail
             "--cpu-bind=none",  # railgauge binds its ranks to the cores near their NICs and GPUs
             "--kill-on-bad-exit=1",
             "--unbuffered",
@@ -41,7 +41,7 @@ def commands(launch: Launch) -> list[list[str]]:
 
 
 def start(launch: Launch) -> Ended:
-    """Run it; what srun says itself (no such node, no resources) comes through.
+    """Run it; srun's own messages (no such node, no resources) are forwarded.
 
     Raises:
         UsageError, UnavailableError: as `commands`.
@@ -69,6 +69,6 @@ def _export(launch: Launch) -> str:
     for variable in given:
         if "," in variable:
             raise UsageError(
-                f"-x {variable}: srun splits values at commas: export it here and say -x {variable.split('=')[0]}"
+                f"-x {variable}: srun splits values at commas: export it here and use -x {variable.split('=')[0]}"
             )
     return ",".join(["ALL", *given])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ssh launcher: one ssh to each host starts that host's processes (ssh_host.py), which end when their ssh does.
 
-Nothing but ssh without a password and the same railgauge under the same path is needed. Processes find each other by
-MASTER_ADDR and MASTER_PORT: the first host, as the hostfile names it, and a port that the caller sets or that is drawn.
+It needs only ssh without a password and the same railgauge at the same path. The rendezvous is at MASTER_ADDR and
+MASTER_PORT: the first host, as the hostfile names it, and a port that the caller sets or that is drawn at random.
 """
 
 import os
@@ -46,13 +46,13 @@ def commands(launch: Launch) -> list[list[str]]:
     """One ssh for each host; on its stdin it gets what ssh_host.py reads there.
 
     Raises:
-        UsageError: there are no hosts, or others could not reach the first by its name.
+        UsageError: there are no hosts, or others cannot reach the first by its name.
     """
     return list(_commands(launch).values())
 
 
 def start(launch: Launch) -> Ended:
-    """Check the hosts, run the job on them, pass on what it prints, and leave nothing on any of them.
+    """Check the hosts, run the job on them, forward its output, and leave no process on any of them.
 
     Raises:
         UsageError: as `commands`.
@@ -62,7 +62,7 @@ def start(launch: Launch) -> Ended:
     exported = environment(launch)
     relay = _Hosts(launch.argv, list(commands_by_host), launch.timeout_s + ON_THE_WAY_S)
     with exit_on_signals():
-        check(launch, _meeting_at(launch.hosts))
+        check(launch, _rendezvous_at(launch.hosts))
         converse(
             commands_by_host,
             relay,
@@ -77,16 +77,16 @@ def start(launch: Launch) -> Ended:
 
 def _check_hosts(hosts: list[Host]) -> None:
     if not hosts:
-        raise UsageError("--launcher ssh: say where with --hostfile FILE or --hosts gpu-01:4,gpu-02:4")
-    if len(hosts) > 1 and _meeting_at(hosts) in THIS_HOST:
+        raise UsageError("--launcher ssh needs hosts: use --hostfile FILE or --hosts gpu-01:4,gpu-02:4")
+    if len(hosts) > 1 and _rendezvous_at(hosts) in THIS_HOST:
         raise UsageError(
-            f"ranks would meet at {_meeting_at(hosts)}, which is another host for each: "
-            f"name the first host as the others know it, or set MASTER_ADDR"
+            f"the rendezvous would be at {_rendezvous_at(hosts)}, which is a different host on each: "
+            f"give the first host a name that the others resolve, or set MASTER_ADDR"
         )
 
 
-def _meeting_at(hosts: list[Host]) -> str:
-    """The first host, by the name that the others are to reach it by."""
+def _rendezvous_at(hosts: list[Host]) -> str:
+    """The first host, by the name under which the others reach it."""
     return os.environ.get("MASTER_ADDR") or hosts[0].address
 
 
@@ -96,7 +96,7 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
     _check_hosts(hosts)
     meet = {
         "WORLD_SIZE": str(sum(host.slots for host in hosts)),
-        "MASTER_ADDR": _meeting_at(hosts),
+        "MASTER_ADDR": _rendezvous_at(hosts),
         "MASTER_PORT": os.environ.get("MASTER_PORT") or str(random.choice(PORTS)),
     }
     found: dict[str, list[str]] = {}
@@ -116,7 +116,7 @@ def _commands(launch: Launch) -> dict[str, list[str]]:
 
 
 class _Hosts(Listener):
-    """Passes on what the hosts print, and remembers how each ended."""
+    """Forwards the hosts' output, and records how each ended."""
 
     def __init__(self, argv: list[str], nodes: list[str], start_within_s: float) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class _Hosts(Listener):
         line.call(self._start_within_s, self._give_up_waiting)
 
     def _give_up_waiting(self) -> None:
-        """Cut off the hosts that have not said that they start their ranks: nothing there would ever end."""
+        """Disconnect the hosts that have not reported starting their ranks: they would never end."""
         for node in sorted(self._not_started - self._statuses.keys()):
             self._hung.add(node)
             self._statuses[node] = None
@@ -164,7 +164,7 @@ class _Hosts(Listener):
             self._statuses[node] = status
 
     def verdict(self) -> Ended:
-        """The job's status: of hosts that failed, the first that is not only told to stop (4)."""
+        """The job's status: of the hosts that failed, the first that was not only stopped (4)."""
         failed = [self._status(status) for status in self._statuses.values() if status != 0]
         status = next((status for status in failed if status != 4), max(failed, default=0))
         notes = [note for node, ended in self._statuses.items() if (note := self._note(node, ended))]
@@ -177,14 +177,14 @@ class _Hosts(Listener):
         return is_own(status, self._argv, printed=self._reported)
 
     def _note(self, node: str, status: int | None) -> str | None:
-        """What to say of a host whose processes did not end by themselves."""
+        """The message about a host whose processes did not end by themselves."""
         if node in self._hung:
             return (
-                f"{node} did not start its ranks within {self._start_within_s:g} s, though its ssh still runs: "
+                f"{node} did not start its ranks within {self._start_within_s:g} s, although its ssh still runs: "
                 f"does ssh {node} true end there?"
             )
         if status is None:
-            return f"{node} had to be cut off: its ranks did not end by themselves"
+            return f"{node} was disconnected because its ranks did not end by themselves"
         if status == SSH_FAILED:
-            return f"lost {node} ({self._reasons.get(node, 'ssh did not say why')})"
+            return f"lost {node} ({self._reasons.get(node, 'ssh gave no reason')})"
         return None if self._is_own(status) else f"lost {node} (its ssh ended with status {status})"

@@ -4,10 +4,10 @@
     env NAME=VALUE ... python -P -m railgauge.collectives.launch.ssh_host FIRST GRACE_S FOLDER ARGUMENTS
 
 starts `railgauge ARGUMENTS` LOCAL_WORLD_SIZE times in FOLDER, as ranks FIRST, FIRST + 1, ... The first line of stdin is
-the job secret, which therefore stands in no command line; the second, which may be empty, what the user typed
-(tether.COMMAND). The line STARTED on stderr is the answer. Nothing comes behind: stdin ends when the launcher, its ssh
-or the connection has gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S
-seconds to end by themselves.
+the job secret, which is therefore not in any command line; the second, which may be empty, what the user typed
+(tether.COMMAND). The line STARTED on stderr is the answer. Nothing follows: stdin ends when the launcher, its ssh or
+the connection is gone, and then this host's processes are killed. Once one has failed, the others have GRACE_S seconds
+to end by themselves.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ from railgauge.transports.secret import MOST_BYTES
 from railgauge.transports.secret import VARIABLE as SECRET
 
 MOST_SECRET, MOST_COMMAND = MOST_BYTES + 1, 1 << 20
-"""Of a line, its end included."""
+"""Maximum length of a line, including its end."""
 LAUNCHER_GONE = 4
 STARTED = b"railgauge: this host starts its ranks\n"
-"""By which the launcher knows that ssh and the login shell there have done their part."""
+"""The line that shows the launcher that ssh and the login shell have worked."""
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         return LAUNCHER_GONE
     command = sys.stdin.buffer.readline(MOST_COMMAND).strip()
     _enter(folder)
-    with contextlib.suppress(OSError):  # the connection may be what is gone
+    with contextlib.suppress(OSError):  # the connection itself may be gone
         os.write(sys.stderr.fileno(), STARTED)
     known = {SECRET: os.fsdecode(secret), COMMAND: os.fsdecode(command), LAUNCHER_PID: str(os.getpid())}
     environ = os.environ | known
@@ -58,7 +58,7 @@ def _enter(folder: str) -> None:
     try:
         os.chdir(folder)
     except OSError as error:
-        _say(f"{folder}: {error.strerror}: files are read and written in {os.getcwd()} here")
+        _say(f"{folder}: {error.strerror}: using {os.getcwd()} as working directory instead")
 
 
 def _start(rank: int, local_rank: int, environ: dict[str, str], argv: list[str]) -> "subprocess.Popen[bytes]":
@@ -76,7 +76,7 @@ def _pause(seconds: float) -> None:
 
 
 def _say(what: str) -> None:
-    with contextlib.suppress(OSError):  # the connection may be what is gone
+    with contextlib.suppress(OSError):  # the connection itself may be gone
         print(f"railgauge run: {socket.gethostname()}: {what}", file=sys.stderr, flush=True)
 
 

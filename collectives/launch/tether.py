@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ties a rank to the launcher of ours that started it: it dies with it, tells it when the result is out, and names
-its command line as the job's.
+"""The tie between a rank and railgauge's launcher that started it: the rank dies with it, reports when the result is
+printed, and uses its command line as the job's.
 """
 
 import contextlib
@@ -13,20 +13,21 @@ import sys
 
 LAUNCHER_PID, REPORT_FD = "RAILGAUGE_LAUNCHER_PID", "RAILGAUGE_REPORT_FD"
 COMMAND = "RAILGAUGE_COMMAND"
-"""The launcher's own arguments, a JSON list: what its user typed. All that it starts have it, on every host."""
+"""The launcher's own arguments, a JSON list: what its user typed. All processes that it starts have it, on every
+host."""
 X_FLAG = re.compile(r"-[A-Za-z]*x")
-"""-x, alone or behind flags without a value; what follows is a variable."""
+"""-x, alone or after flags without a value; what follows is a variable."""
 SHOWN = "NCCL_"
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def is_tethered() -> bool:
-    """Whether a launcher of ours on this host started this process."""
+    """Whether railgauge's launcher on this host started this process."""
     return LAUNCHER_PID in os.environ
 
 
 def is_launched() -> bool:
-    """Whether a launcher of ours, on this host or another, had this process started."""
+    """Whether railgauge's launcher, on this host or another, started this process."""
     return COMMAND in os.environ
 
 
@@ -54,12 +55,12 @@ def die_with_parent() -> None:
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if str(os.getppid()) != os.environ[LAUNCHER_PID]:
-        os._exit(128 + signal.SIGKILL)  # it died before we asked
+        os._exit(128 + signal.SIGKILL)  # it died before the request
 
 
 def hear_interrupts_once() -> None:
-    """Have Ctrl-C raise KeyboardInterrupt once in what a launcher of ours started: it passes on what the terminal has
-    sent to all, and how far a run came is reported meanwhile.
+    """Let Ctrl-C raise KeyboardInterrupt only once in a process that railgauge's launcher started: the launcher
+    forwards what the terminal has already sent to all, and the run reports how far it got meanwhile.
     """
 
     def hear(_number: int, _frame: object) -> None:
@@ -71,7 +72,7 @@ def hear_interrupts_once() -> None:
 
 
 def report_is_out() -> None:
-    """Tell the launcher that rank 0 has printed the result."""
-    with contextlib.suppress(ValueError, OSError):  # a launcher that has gone needs no word
+    """Report to the launcher that rank 0 has printed the result."""
+    with contextlib.suppress(ValueError, OSError):  # a launcher that is gone needs no report
         if is_tethered() and (fd := os.environ.get(REPORT_FD)):
             os.write(int(fd), b".")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a job may be told to wait for its ranks."""
+"""The limits of a job's timeout."""
 
 from railgauge.topo.errors import UsageError
 
@@ -7,10 +7,10 @@ LEAST_S, MOST_S = 0.5, 1e6
 
 
 def check_timeout(seconds: float) -> None:
-    """Refuse a timeout that no job can have, NaN among them.
+    """Reject a timeout out of bounds or NaN.
 
     Raises:
         UsageError: it is out of bounds.
     """
     if not LEAST_S <= seconds <= MOST_S:
-        raise UsageError(f"timeout (--timeout) is {seconds:g} s: it has to be from {LEAST_S:g} to {MOST_S:g} seconds")
+        raise UsageError(f"timeout (--timeout) is {seconds:g} s: expected {LEAST_S:g} to {MOST_S:g} seconds")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torchrun launcher: one torchrun on each host, its agents meet at the first; ranks meet through their store.
+"""The torchrun launcher: one torchrun on each host, whose agents use the first host for rendezvous; ranks use their
+store.
 
-torchrun has no way to reach other hosts: on several, `commands` has one command for each, to be run there.
+torchrun cannot start processes on other hosts: for several, `commands` has one command for each, to be run there.
 """
 
 import os
@@ -18,7 +19,7 @@ from railgauge.collectives.launch.launch import (
 from railgauge.topo.errors import UsageError
 
 PORT = 29500
-"""Where the agents meet unless MASTER_PORT says otherwise: torchrun's own default."""
+"""The agents' rendezvous port unless MASTER_PORT is set: torchrun's own default."""
 
 
 def commands(launch: Launch) -> list[list[str]]:
@@ -26,7 +27,7 @@ def commands(launch: Launch) -> list[list[str]]:
 
     Raises:
         UnavailableError: torchrun is not installed.
-        UsageError: -x is wrong, or the hosts differ in how many ranks they take.
+        UsageError: -x is invalid, or the hosts have different numbers of slots.
     """
     torchrun, variables = program("torchrun"), [f"{name}={value}" for name, value in variables_of(launch).items()]
     started = [*(["env", *variables] if variables else []), torchrun]
@@ -34,7 +35,7 @@ def commands(launch: Launch) -> list[list[str]]:
     if len(launch.hosts) <= 1:
         return [[*started, "--standalone", "--nproc-per-node", str(launch.processes), *ranks]]
     if len({host.slots for host in launch.hosts}) > 1:
-        raise UsageError("torchrun starts equally many ranks on each host: give all hosts the same slots")
+        raise UsageError("torchrun starts the same number of ranks on each host: give all hosts the same slots")
     meet = ["--rdzv-backend", "static", "--master-addr", launch.hosts[0].address]
     meet += ["--master-port", os.environ.get("MASTER_PORT", str(PORT))]
     each = ["--nproc-per-node", str(launch.hosts[0].slots)]
@@ -50,7 +51,7 @@ def start(launch: Launch) -> Ended:
     """
     if len(launch.hosts) > 1:
         raise UsageError(
-            "torchrun reaches no other host: run on each host the command that --dry-run prints for it, "
+            "torchrun starts ranks on this host only: run on each host the command that --dry-run prints for it, "
             "or use --launcher ssh"
         )
     return run_command(commands(launch)[0], environment(launch))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairwise bandwidth and latency between ranks: measured, checked, and judged by each other."""
+"""Pairwise bandwidth and latency between ranks: measured, verified, and compared with each other."""

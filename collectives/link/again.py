@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs are to be measured again before anything is said of them: a pure function of what was found so far."""
+"""Which pairs to measure again before judging them: a pure function of the results so far."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,12 @@ from railgauge.collectives.link.odd import Judged
 from railgauge.collectives.link.tournament import Pair
 
 MOST_SAMPLES = 8
-"""So often a pair is measured at most: what is unsure then stays unknown."""
+"""How often a pair is measured at most: what is unclear then stays unknown."""
 LEAST_OTHERS = 6
-"""So many good pairs are measured beside the unsure ones, at least: they show what the machines do meanwhile."""
+"""At least this many good pairs are measured beside the unclear ones: they show the machines' load meanwhile."""
 SEES_ENOUGH_BELOW = 0.6
-"""While one of this share of the usual speed would not stand out, no pair is clear: half is a FAIL, and the usual
-itself is known no better.
+"""While a pair at this share of the usual speed would not stand out, no pair is clear: half is a FAIL, and the usual
+speed itself is no more certain.
 """
 
 
@@ -22,13 +22,13 @@ def is_clear(judged: Judged) -> bool:
 
 
 def again(judged: Judged, measured: Mapping[Pair, int]) -> set[Pair]:
-    """The pairs to measure again, none where all is decided or was tried often enough.
+    """The pairs to measure again, none if all are decided or were measured often enough.
 
     `measured` is how often each was.
     """
     named = {(min(each), max(each)) for odd in judged.odd for each in odd.slow}
     open_ = {pair for pair, times in measured.items() if times < MOST_SAMPLES and pair not in named}
-    if not is_clear(judged) and not judged.odd:  # where somebody is named, what else may be slow is not worth the time
+    if not is_clear(judged) and not judged.odd:  # once one is named, other candidates are not worth the time
         return open_
     unsure = open_ & set(judged.unsure)
     if not unsure:

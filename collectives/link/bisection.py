@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One slow node found by halves: each half passes data round a ring, and the slower half is halved again.
+"""Find one slow node by bisection: each half runs a ring, and the slower half is halved again.
 
-It takes 2 x log2(N) measurements, where all pairs take N - 1 rounds; a ring is as fast as its slowest link. It finds a
-single slow node. Where both halves are alike there is none, or there is one in each.
+It needs 2 x log2(N) measurements, while all pairs need N - 1 rounds; a ring is as fast as its slowest link. It finds a
+single slow node. If both halves are equally fast there is none, or one in each.
 """
 
 from collections import Counter
@@ -27,12 +27,12 @@ from railgauge.transports.peer import Peer
 LEAST_RANKS = 4
 """Two halves of two."""
 TURNS = 2
-"""Both halves are measured so often in turn, and the best counts: what else a machine does is no slow node."""
+"""Both halves are measured this often in turn, and the best is used: other load is not a slow node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Ranks that passed data round, and how much went over each link of the ring in a second, in GB/s."""
+    """Ranks of a ring, and the bandwidth of each of its links, in GB/s."""
 
     ranks: list[int]
     gb_per_s: float
@@ -40,16 +40,18 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """Both halves of each step, and who is left: one slow rank, several that are slow only together, or none."""
+    """Both halves of each step, and the remaining ranks: one slow rank, several that are slow only together, or
+    none.
+    """
 
     steps: list[tuple[Half, Half]]
     slow: list[int]
     crowded: bool = False
-    """A half had more ranks on a host than that has cores: rings are as fast as these take turns."""
+    """A half had more ranks on a host than that has cores, which limits the ring's speed."""
 
     @property
     def last_ratio(self) -> float:
-        """The slower half's speed in the last step that told halves apart, over the faster one's."""
+        """The slower half's speed over the faster one's, in the last step in which they differed."""
         told = [ratio(step) for step in self.steps if ratio(step) < 1 - LEAST_LOSS]
         return told[-1] if told else 1.0
 
@@ -65,13 +67,13 @@ Compare = Callable[[list[list[int]]], tuple[Half, Half]]
 
 
 def halved(ranks: int, compare: Compare) -> Bisection:
-    """Halve the ranks, and then the slower half, as long as one is slower; there are at least `LEAST_RANKS`."""
+    """Halve the ranks, and then the slower half, as long as one is slower; needs at least `LEAST_RANKS`."""
     everybody = list(range(ranks))
     suspects, steps = everybody, []
     while len(suspects) > 1:
         middle = len(suspects) // 2
         cleared = [rank for rank in everybody if rank not in suspects]
-        # One rank alone has no link: one that was found good goes with it.
+        # A single rank has no link: add one that was found good.
         halves = [half + cleared[:1] * (len(half) == 1) for half in (suspects[:middle], suspects[middle:])]
         found = compare(halves)
         steps.append(found)
@@ -85,10 +87,10 @@ def halved(ranks: int, compare: Compare) -> Bisection:
 def bisect(
     bootstrap: Bootstrap, peers: Sequence[Peer], network: Network, job: LinkJob, say: Callable[[str], None]
 ) -> Bisection:
-    """Find a slow rank; all ranks call it together and get the same. There are at least `LEAST_RANKS`.
+    """Find a slow rank; all ranks call it together and get the same. Needs at least `LEAST_RANKS`.
 
     Raises:
-        VerificationError: bytes came otherwise than they were sent. RunError: a rank was lost meanwhile.
+        VerificationError: received bytes differ from those sent. RunError: a rank was lost meanwhile.
     """
     everybody = list(range(len(peers)))
     comm = Communicator(bootstrap, peers, [everybody], [ring_steps(peers)], only=Algorithm.RING, network=network)
@@ -112,7 +114,7 @@ class _Rings:
         self._job = job
         self._say = say
         self._source, self._destination = Buffer(job.bytes), Buffer(job.bytes)
-        self._source.poison(job.bytes)  # pages that were never written are all one
+        self._source.poison(job.bytes)  # unwritten pages all map the same zero page
         self._seed = 0
 
     def compare(self, halves: list[list[int]]) -> tuple[Half, Half]:
@@ -123,7 +125,7 @@ class _Rings:
         return first, second
 
     def _gb_per_s(self, ranks: list[int]) -> float:
-        """What each link of a ring of these carries; all ranks of the communicator call it."""
+        """The bandwidth of each link of a ring of these ranks; all ranks of the communicator call it."""
         rank, self._seed = self._comm.rank, self._seed + 1
         part = self._comm.split(0 if rank in ranks else None, ranks.index(rank) if rank in ranks else 0)
         count = self._job.bytes // len(ranks)
@@ -138,7 +140,7 @@ class _Rings:
         return (len(ranks) - 1) * count / slowest / 1e9
 
     def _time(self, part: Communicator, count: int) -> tuple[float, str | None]:
-        """Seconds of an all-gather by ring, and what is wrong in the result of one more of random bytes."""
+        """Seconds of an all-gather by ring, and what is wrong in the result of a further one with random bytes."""
         case = Case(collective=Collective.ALL_GATHER, count=count, dtype=Dtype.UINT8, op=Redop.SUM, root=0)
         source, destination = (buffer.at(0, case.dtype) for buffer in (self._source, self._destination))
         seconds = part.repeat(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cost model says of each pair of a round, by who is at work and who shares an interface at that time."""
+"""The cost model's prediction for each pair of a round, from the busy ranks and shared interfaces at that time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from railgauge.collectives.tuning import MEDIA
 from railgauge.transports.peer import Peer
 
 UNKNOWN_GB_PER_S = 1.25
-"""Of an interface that tells no speed: 10 Gb/s, as NCCL takes it (`ncclNetSocketGetSpeed`)."""
+"""Assumed for an interface without a reported speed: 10 Gb/s, as in NCCL (`ncclNetSocketGetSpeed`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of one pair: GB/s of a long message, microseconds of a short one."""
+    """For one pair: GB/s of a long message, microseconds of a short one."""
 
     gb_per_s: float
     latency_us: float
     sharing: int
-    """How many pairs use one of its interfaces, itself among them."""
+    """How many pairs use one of its interfaces, including itself."""
     crowded: bool
-    """More ranks are at work on one of its hosts than that has cores."""
+    """More ranks are busy on one of its hosts than that has cores."""
 
 
 class Forecaster:
@@ -41,7 +41,7 @@ class Forecaster:
         self._long, self._short = long, short
 
     def of_round(self, way: Way, pairs: Sequence[Pair]) -> dict[Pair, Forecast]:
-        """Of all pairs that are measured at the same time."""
+        """Predictions for all pairs that are measured at the same time."""
         at_work = Counter(self._hosts[rank] for pair in pairs for rank in pair)
         users = Counter(end for pair in pairs if way.crosses(*pair) for end in self._ends(way, pair))
         return {pair: self._of_pair(way, pair, at_work, users) for pair in pairs}

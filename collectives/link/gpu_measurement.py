@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring the links between the GPUs of this machine, in one process: a tournament over each way, with a thread for
-each pair of a round, then some pairs again, alone, while it is unclear who is slow.
+"""Measuring the links between the GPUs of this machine, in one process: a tournament over each transport and copy
+method, with a thread for each pair of a round, then some pairs again, alone, while it is unclear which GPU or link is
+slow.
 """
 
 import os
@@ -24,26 +25,26 @@ from railgauge.topo.machine import load_machine
 from railgauge.transports.available import P2P
 
 Connect = Callable[[int, int, int, bool, float], GpuLink]
-"""`native.GpuLink`: two GPUs, bytes of a buffer, whether they reach each other's memory, the timeout in seconds."""
+"""`native.GpuLink`: two GPUs, bytes of a buffer, whether they access each other's memory, the timeout in seconds."""
 SPARED = 0.1
-"""Of the memory that is left: for contexts, kernels and other programs."""
+"""Share of the free memory that is left for contexts, kernels and other programs."""
 MIB = 1 << 20
 
 
 def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
-    """Measure the GPUs that CUDA shows; `result` grows as it comes.
+    """Measure the GPUs that CUDA lists; `result` grows meanwhile.
 
-    `say` takes a line of progress now and then, `remark` one of what is otherwise than asked for or usual.
+    `say` takes lines of progress, `remark` a line for each deviation from what was requested.
 
     Raises:
-        UnavailableError: there are not two GPUs, too little memory, or no way of the transport that was asked for.
-        UsageError: what was asked for names no GPU or transport. VerificationError: bytes came otherwise than they were
-        sent; the result is whole. WaitTimeoutError: a GPU hangs.
+        UnavailableError: there are fewer than two GPUs, too little memory, or no pair with the requested transport.
+        UsageError: the request names an unknown GPU or transport. VerificationError: received bytes differ from those
+        sent; the result is complete. WaitTimeoutError: a GPU hangs.
     """
     count = native.gpu_count()
     check_gpus(result.job, count)
     bus_ids = [native.gpu_facts(gpu)[0] for gpu in range(count)]
-    machine = load_machine(os.environ.get("NCCL_TOPO_FILE") or None, environment=os.environ)  # a file counts whole
+    machine = load_machine(os.environ.get("NCCL_TOPO_FILE") or None, environment=os.environ)  # a file counts as a whole
     paths = GpuPaths(machine, bus_ids, os.environ)
     host = socket.gethostname()
     result.ranks = [
@@ -51,41 +52,43 @@ def measure_gpus(result: LinkResult, say: Say, remark: Say) -> None:
     ]
     found = gpu_ways(count, paths, lambda a, b: native.gpus_reach(bus_ids[a], bus_ids[b]), result.job.transport)
     for line in detour_lines(found.detours):
-        remark(f"no P2P, so through memory of the host: {line}")
+        remark(f"no P2P, using memory of the host: {line}")
     left = {gpu: native.gpu_memory_left(gpu) for gpu in result.job.pair or range(count)}
     result.job = affordable(result.job, left, remark)
     Tournament(result, native.GpuLink, say).run(found.ways)
 
 
 def check_gpus(job: LinkJob, gpus: int) -> None:
-    """Raise UnavailableError unless there are two GPUs, UsageError unless those that are named are there."""
+    """Raise UnavailableError unless there are two GPUs, UsageError unless the named ones exist."""
     if gpus < 2:
         raise UnavailableError(
-            f"a link is between two GPUs, and CUDA shows {gpus or 'none'} (CUDA_VISIBLE_DEVICES hides GPUs): "
+            f"at least two GPUs are needed, and CUDA finds {gpus or 'none'} (CUDA_VISIBLE_DEVICES hides GPUs): "
             f"--device cpu --ranks 2 measures ranks on the host"
         )
     if job.pair and job.pair[1] >= gpus:
-        raise UsageError(f"GPU {job.pair[1]}: CUDA shows GPUs 0 to {gpus - 1}")
+        raise UsageError(f"GPU {job.pair[1]} does not exist: CUDA finds GPUs 0 to {gpus - 1}")
 
 
 def affordable(job: LinkJob, left: dict[int, int], remark: Say) -> LinkJob:
-    """The job with messages no longer than memory allows, which is told; `left`: bytes that can be taken, by GPU.
+    """The job with messages no longer than memory allows, which is reported; `left`: free bytes by GPU.
 
     Raises:
-        UnavailableError: there is not even a MiB for each of two buffers.
+        UnavailableError: there is less than a MiB for each of two buffers.
     """
     gpu = min(left, key=left.__getitem__)
     longest = int(left[gpu] * (1 - SPARED)) // 2 // MIB * MIB
     if room(job) <= longest:
         return job
     if longest < max(MIB, room(replace(job, bytes=1))):
-        raise UnavailableError(f"GPU {gpu} has {left[gpu]} bytes left, too few for two messages: end what else uses it")
-    remark(f"-b {job.bytes}: GPU {gpu} has {left[gpu] // MIB} MiB left, so messages are of {longest // MIB} MiB")
+        raise UnavailableError(
+            f"GPU {gpu} has {left[gpu]} bytes free, too few for two messages: end other programs on it"
+        )
+    remark(f"-b {job.bytes}: GPU {gpu} has {left[gpu] // MIB} MiB free, so messages are {longest // MIB} MiB")
     return replace(job, bytes=longest)
 
 
 class Tournament:
-    """Measures over ways, the pairs of a round at the same time."""
+    """Measures over each transport and copy method, the pairs of a round at the same time."""
 
     def __init__(self, result: LinkResult, connect: Connect, say: Say) -> None:
         self._result = result
@@ -96,7 +99,7 @@ class Tournament:
         self._first_wrong: str | None = None
 
     def run(self, ways: Sequence[GpuWay]) -> None:
-        """Measure everything; what was measured is in the result even where it raises.
+        """Measure everything; results so far are kept even if it raises.
 
         Raises:
             RunError: as `measure_gpus`.
@@ -104,16 +107,16 @@ class Tournament:
         rounds, links = self._job.rounds(len(self._result.ranks)), self._result.links
         for way in ways:
             for number, pairs in enumerate(rounds):
-                self._say(f"{way.transport} by {way.mover.label}: round {number + 1} of {len(rounds)}")
+                self._say(f"{way.transport} by {way.method.label}: round {number + 1} of {len(rounds)}")
                 links += self._round(way, number, [pair for pair in pairs if pair in way.paths])
         if not links:
-            raise UnavailableError("no way that was asked for joins these two GPUs")
+            raise UnavailableError("no requested transport connects these two GPUs")
         number = len(rounds)
         while places := to_measure_again(links):
-            self._say(f"not clear yet: {len(places)} pairs once more, one at a time")
+            self._say(f"not clear yet: measuring {len(places)} pairs again, one at a time")
             for place in places:
                 one = links[place]
-                way = next(way for way in ways if (way.transport, way.mover) == (one.transport, one.mover))
+                way = next(way for way in ways if (way.transport, way.method) == (one.transport, one.method))
                 links[place] = one.and_again(self._round(way, number, [one.ranks])[0])
                 number += 1
         if self._first_wrong:
@@ -127,10 +130,10 @@ class Tournament:
         peers = way.transport == P2P
         links = [self._connect(*pair, room(self._job), peers, self._job.timeout_s) for pair in pairs]
         with ThreadPoolExecutor(len(pairs)) as threads:
-            running = [threads.submit(measure_pair, link, way.mover, self._job, self._rounds) for link in links]
+            running = [threads.submit(measure_pair, link, way.method, self._job, self._rounds) for link in links]
             try:
                 wait(running, return_when=FIRST_EXCEPTION)
-            finally:  # where one failed, or somebody pressed Ctrl-C, the others end too
+            finally:  # if one failed, or on Ctrl-C, the others end too
                 for link, one in zip(links, running, strict=True):
                     if not one.done():
                         link.abort()
@@ -143,7 +146,7 @@ class Tournament:
         path, (out_s, back_s) = way.paths[pair], figures.one_way_s
         if sum(figures.wrong) and not self._first_wrong:
             self._first_wrong = (
-                f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.mover.label} "
+                f"GPUs {pair[0]} and {pair[1]}: {sum(figures.wrong)} bytes over {way.transport} by {way.method.label} "
                 f"are wrong: {figures.first_wrong}"
             )
         return PairResult(
@@ -168,6 +171,6 @@ class Tournament:
             planned=(VIA[way.transport],) * 2,
             wrong=figures.wrong,
             moved=None,
-            mover=way.mover,
+            method=way.method,
             path=path,
         )

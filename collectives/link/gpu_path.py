@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the topology says of pairs of GPUs: the path, its NVLinks and bandwidth, and whether NCCL uses P2P there."""
+"""The topology of pairs of GPUs: the path, its NVLinks and bandwidth, and whether NCCL uses P2P there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ NO_P2P = {"NCCL_P2P_DISABLE": "1", "NCCL_NET_DISABLE_INTRA": "1"}
 
 @dataclass(frozen=True, slots=True)
 class GpuPath:
-    """By NCCL's model; all of it None where the topology has no way between them."""
+    """By NCCL's model; all of it None if the topology has no path between them."""
 
     type: str | None = None
     nvlinks: int | None = None
-    """Of a path of type NVL, in its part with the fewest."""
+    """On a path of type NVL, in its part with the fewest."""
     gb_per_s: float | None = None
 
     @property
     def label(self) -> str:
-        """As `nvidia-smi topo -m` has it: NV18, PIX, SYS."""
+        """As in `nvidia-smi topo -m`: NV18, PIX, SYS."""
         return f"NV{self.nvlinks}" if self.nvlinks else self.type or "an unknown path"
 
 
@@ -56,7 +56,7 @@ class GpuPaths:
             return None
         if access.rule is PeerRule.DENIED:
             return "NVML denies peer access"
-        return f"{access.level.source} allows P2P up to {access.level.type}, and the way is {access.distance}"
+        return f"{access.level.source} allows P2P up to {access.level.type}, and the path is {access.distance}"
 
     def peer(self, a: int, b: int) -> GpuPath:
         """The path of P2P."""
@@ -74,6 +74,6 @@ class GpuPaths:
         return GpuPath(path.type, nvlinks, path.gb_per_s)
 
     def _nvlinks(self, wire: Link) -> int:
-        """How many NVLinks there are in a wire; one of its ends is a GPU's card."""
+        """The number of NVLinks of a wire; one of its ends is a GPU's card."""
         ends = (self._system.node(end) for end in (wire.source, wire.target))
         return nvlink_count(next(end for end in ends if end.kind is NodeKind.DEV), wire.gb_per_s)

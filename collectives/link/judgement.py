@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the measured pairs say of links and ranks: findings, each with its figures. Pairs are judged by pairs of their
-kind: the same way, the same prediction.
+"""Findings on links and ranks from the measured pairs, each with its figures. Pairs are compared with pairs of their
+kind: the same transport, the same prediction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,20 +18,20 @@ from railgauge.topo.findings.node.rule import Rule
 from railgauge.topo.values.node_names import folded
 
 FAILS_BELOW = 0.5
-"""Of the usual speed: FAIL; what is slow at all: WARN."""
-TRY = " (another load? --one-at-a-time, a larger -n or -b)"
-CROWDED = "more ranks than cores, so that they waited for each other"
-WITHIN = "look at what else runs on their cores and at the clock of these (`railgauge check`: cpu-governor)"
+"""Below this share of the usual speed: FAIL; slow, but above it: WARN."""
+TRY = " (other load? try --one-at-a-time, or a larger -n or -b)"
+CROWDED = "more ranks than cores, so ranks waited for each other"
+WITHIN = "check for other load on their cores and for their clock (`railgauge check`: cpu-governor)"
 
 BETWEEN_GPUS = (
-    "look at its NVLinks and PCIe link (`railgauge check`, `nvidia-smi nvlink -s` and `-e`), its clocks, "
-    "and what else runs on it"
+    "check its NVLinks and PCIe link (`railgauge check`, `nvidia-smi nvlink -s` and `-e`), its clocks, "
+    "and other load on it"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What pairs are compared by, as a speed: the more the better."""
+    """The quantity by which pairs are compared, as a speed: higher is better."""
 
     name: str
     unit: str
@@ -39,7 +39,7 @@ class Quantity:
     of_link: Rule
 
     def speeds(self, sample: Sample) -> tuple[float, float]:
-        """Of both directions; there and back is one."""
+        """One for each direction; a round trip has only one."""
         return sample.gb_per_s if self is BANDWIDTH else (1 / max(sample.latency_us, 1e-6),) * 2
 
     def value(self, speed: float) -> str:
@@ -53,7 +53,7 @@ QUANTITIES = (BANDWIDTH, LATENCY)
 
 
 def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
-    """The pairs that should be alike, in the order in which their kinds first come."""
+    """The pairs that should be equally fast, in order of first appearance of their kinds."""
     found: dict[Kind, list[PairResult]] = {}
     for link in links:
         found.setdefault(link.kind, []).append(link)
@@ -61,7 +61,7 @@ def kinds(links: Sequence[PairResult]) -> dict[Kind, list[PairResult]]:
 
 
 def to_measure_again(links: Sequence[PairResult]) -> list[int]:
-    """The places of those pairs that have to be measured again, alone, before anything is said; in the end none."""
+    """The indices of those pairs that must be measured again, alone, before judging; none in the end."""
     found: set[tuple[Kind, Pair]] = set()
     for kind, alike in kinds(links).items():
         measured = {link.ranks: link.measured for link in alike}
@@ -72,7 +72,7 @@ def to_measure_again(links: Sequence[PairResult]) -> list[int]:
 
 
 def judge(result: LinkResult) -> list[Finding]:
-    """All that can be said, the worst of each kind first; UNKNOWN where a kind has too few pairs to say anything."""
+    """All findings, the worst of each kind first; UNKNOWN if a kind has too few pairs to compare."""
     if result.bisection:
         return [_of_bisection(result, result.bisection)]
     return [
@@ -99,24 +99,24 @@ def _of_kind(result: LinkResult, alike: Sequence[PairResult], quantity: Quantity
         yield from (_of_odd(result, alike, quantity, odd) for odd in judged.odd)
         if judged.odd and not judged.unsure and is_clear(judged):
             return
-    many = f"{len(alike)} like pair{'s' * (len(alike) > 1)}"
+    many = f"{len(alike)} comparable pair{'s' * (len(alike) > 1)}"
     level, said = Level.PASS, f"none of {many} stands out"
     if alike[0].crowded:
-        level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time measures without that"
+        level, said = Level.UNKNOWN, f"{CROWDED}: --one-at-a-time avoids that"
     elif judged is None:
         level = Level.UNKNOWN
-        said = f"nothing can be said of {many}: it takes the pairs of {LEAST_RANKS} {result.noun}s"
+        said = f"{many} are too few to compare: at least {LEAST_RANKS} {result.noun}s are needed"
     elif judged.unsure:
         level = Level.UNKNOWN
         times = max(link.measured for link in alike)
         often = f"{times} measurement{'s' * (times > 1)}"
-        said = f"{_names(result, judged.unsure)} slow in {often}: the links, a {result.noun}, or chance{TRY}"
+        said = f"{_names(result, judged.unsure)} slow in {often}: a slow link, a slow {result.noun}, or noise{TRY}"
     elif judged.faster:
         level = Level.UNKNOWN
-        said = f"{_names(result, judged.faster)} much faster than most: what most have may be slow{TRY}"
+        said = f"{_names(result, judged.faster)} much faster than most: most may be slow{TRY}"
     elif judged.sees_below < SEES_ENOUGH_BELOW:
         level = Level.UNKNOWN
-        said = f"{many} scatter so widely that one of half the usual speed would not stand out{TRY}"
+        said = f"{many} vary so much that one at half the usual speed would not stand out{TRY}"
     yield Finding(
         id=quantity.of_link.id,
         level=level,
@@ -162,7 +162,7 @@ def _names(result: LinkResult, pairs: Sequence[Pair]) -> str:
 
 
 def _direction(odd: Odd) -> str:
-    """In which a rank is slow; nothing where it is in both."""
+    """The direction in which a rank is slow; empty if it is slow in both."""
     sending = {each[0] == odd.ranks[0] for each in odd.slow}
     return "" if len(sending) == 2 else " when it sends" if sending == {True} else " when it receives"
 
@@ -175,10 +175,10 @@ def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
     evidence: Mapping[str, object] = {"ranks": found.slow, "ratio": found.last_ratio, "steps": len(found.steps)}
     names = folded(result.name(rank) for rank in found.slow)
     if found.crowded:
-        message = f"{CROWDED}: halves cannot be compared"
+        message = f"{CROWDED}: cannot compare halves"
         return Finding(id=SLOW_NODE.id, level=Level.UNKNOWN, subject="all", message=message, evidence=evidence)
     if not found.slow:
-        message = "both halves are equally fast: no single rank is slow (one in each half would not show)"
+        message = "both halves are equally fast: no single rank is slow (a slow one in each half would not show)"
         return Finding(id=SLOW_NODE.id, level=Level.PASS, subject="all", message=message, evidence=evidence)
     level = Level.FAIL if found.last_ratio < FAILS_BELOW else Level.WARN
     if len(found.slow) == 1:
@@ -194,7 +194,7 @@ def _of_bisection(result: LinkResult, found: Bisection) -> Finding:
             remedy=SLOW_NODE.remedy,
         )
     message = (
-        f"rings of these have {found.last_ratio:.2f} of the speed of others, and no half of them alone: "
+        f"rings of these have {found.last_ratio:.2f} of the speed of others, but neither half alone has: "
         f"a link between them, or several slow ranks"
     )
     rule = SLOW_LINK

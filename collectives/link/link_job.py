@@ -10,10 +10,11 @@ from railgauge.transports.fault import Fault
 AHEAD = 1
 """Untimed messages before the timed ones."""
 TURNS = 4
-"""A pair is measured in so many turns, each of all that is measured, and the best of each counts: what else a machine
-does meets all alike."""
+"""A pair is measured in this many turns, each of all that is measured, and the best of each is used: other load then
+affects all equally."""
 SHORT_PER_LONG = {Device.CPU: 25, Device.CUDA: 200}
-"""Short messages are timed so many times as often as long ones: they take microseconds, and a kernel some to start."""
+"""Short messages are timed this many times more often than long ones: they take microseconds, and so does starting a
+kernel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,24 +22,24 @@ class LinkJob:
     """The flags of `railgauge link`, read and checked. Sizes in bytes, times in seconds."""
 
     device: Device = Device.CPU
-    """What is linked: ranks on the host, or GPUs."""
+    """The ends of the links: ranks on the host, or GPUs."""
     bytes: int
-    """Of a message that bandwidth is measured with."""
+    """Size of the messages that measure bandwidth."""
     latency_bytes: int
     iterations: int
     timeout_s: float
     transport: str | None = None
-    """Only this one; None: all that are there."""
+    """Only this one; None: all available ones."""
     pair: Pair | None = None
     """Only these two."""
     one_at_a_time: bool = False
     bisect: bool = False
-    """Find one slow node by halves, in place of measuring pairs."""
+    """Find one slow node by bisection, instead of measuring pairs."""
     fault: Fault | None = None
 
     @property
     def turns(self) -> int:
-        """In how many a pair is measured."""
+        """The number of turns in which a pair is measured."""
         return min(TURNS, self.iterations)
 
     @property
@@ -48,24 +49,26 @@ class LinkJob:
 
     @property
     def short_times(self) -> int:
-        """Timed questions and answers of a turn."""
+        """Timed round trips of a turn."""
         return self.times * SHORT_PER_LONG[self.device]
 
     @property
     def bytes_each_way(self) -> int:
-        """What goes from one rank of a pair to the other in a measurement: one way, both ways, short, and checked."""
+        """Bytes from one rank of a pair to the other in a measurement: one direction, both, short messages, and
+        verification.
+        """
         long = self.turns * 2 * (AHEAD + self.times) + 1
         short = self.turns * (AHEAD + self.short_times) + 1
         return long * self.bytes + short * self.latency_bytes
 
     def rounds(self, ranks: int) -> list[list[Pair]]:
-        """Who is measured when."""
+        """Which pairs are measured when."""
         if self.pair:
             return [[self.pair]]
         return one_at_a_time(ranks) if self.one_at_a_time else rounds(ranks)
 
     def agreed(self) -> dict[str, str]:
-        """By flag, as text, what every rank has to be asked alike."""
+        """The options, by flag and as text, that must be the same on every rank."""
         return {
             "-b": str(self.bytes),
             "--latency-bytes": str(self.latency_bytes),

@@ -21,7 +21,7 @@ class RankPlace:
 
 @dataclass(slots=True, kw_only=True)
 class LinkResult:
-    """Ranks are empty before they have met; of `links` there are as many as were measured before an error."""
+    """Ranks are empty before the rendezvous; `links` are those measured before an error."""
 
     job: LinkJob
     ranks: list[RankPlace] = field(default_factory=list)
@@ -31,11 +31,11 @@ class LinkResult:
 
     @property
     def noun(self) -> str:
-        """What is linked, for people."""
+        """The noun for the ends of the links."""
         return "GPU" if self.job.device is Device.CUDA else "rank"
 
     def name(self, rank: int) -> str:
-        """A rank as people know it: its host where each has one alone, else its number; a GPU by its number."""
+        """A rank's name: its host if each host has only one, else its number; a GPU by its number."""
         if self.job.device is Device.CUDA:
             return f"{self.noun} {rank}"
         hosts = [each.host for each in self.ranks]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part in measuring links: a tournament over each way, then some pairs again, alone, while it is unclear
-who is slow.
+"""One rank's part in measuring links: a tournament over each transport, then some pairs again, alone, while it is
+unclear which rank or link is slow.
 
-All ranks do it together. Between two rounds everybody hears what the last one gave, which is also the barrier.
+All ranks do it together. Between two rounds all ranks exchange the results of the last one, which is also the barrier.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from railgauge.collectives.binding import bound
 from railgauge.collectives.link.bisection import LEAST_RANKS, bisect
 from railgauge.collectives.link.forecast import Forecast, Forecaster
 from railgauge.collectives.link.judgement import to_measure_again
-from railgauge.collectives.link.lane import Lane
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
+from railgauge.collectives.link.pair_connection import PairConnections
 from railgauge.collectives.link.pair_meter import PairMeter, Side
 from railgauge.collectives.link.pair_result import Moved, PairResult, Sample
-from railgauge.collectives.link.seat import Seat, seats
+from railgauge.collectives.link.placement import Placement, placements
 from railgauge.collectives.link.tournament import Pair
 from railgauge.collectives.link.way import Port, Way, own_ports, ways
 from railgauge.topo.errors import RunError, UnavailableError, UsageError, VerificationError
@@ -29,46 +29,46 @@ from railgauge.transports.peers import exchange
 
 Say = Callable[[str], None]
 ROUND_WITHIN_S = 3600.0
-"""So long ranks wait for a pair over a slow link. One that does not answer, or whose bytes do not move, ends the run
-long before.
+"""How long ranks wait for a pair over a slow link, in seconds. One that does not answer, or whose bytes do not move,
+ends the run long before.
 """
 
 
 def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) -> None:
-    """Measure as this rank of the job; all ranks call it together, and `result` grows as it comes, on every one.
+    """Measure as this rank of the job; all ranks call it together, and `result` grows meanwhile on each of them.
 
-    `say` takes a line of progress now and then.
+    `say` takes lines of progress.
 
     Raises:
-        UsageError: what was asked for names no rank or transport of this job. UnavailableError: no way joins them.
-        VerificationError: bytes came otherwise than they were sent; the result is whole.
-        RunError: a rank was lost or disagrees, or a connection went another way than planned.
+        UsageError: the request names an unknown rank or transport. UnavailableError: no transport connects them.
+        VerificationError: received bytes differ from those sent; the result is complete.
+        RunError: a rank was lost or disagrees, or a connection used another transport than planned.
     """
     peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=job.agreed()))
     _check_ranks(job, len(peers))
     network = choose_network(bootstrap, peers, NcclLog(bootstrap.rank), always=True)
     told = bootstrap.all_gather([port.to_dict() for port in own_ports(network)])
     ports = [[Port(**port) for port in each] for each in told]
-    seated = seats(bootstrap, peers)
-    result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=seated[peer.rank][1]) for peer in peers]
-    with bound(peers, bootstrap.rank, seated[bootstrap.rank][0]):
+    placed = placements(bootstrap, peers)
+    result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=placed[peer.rank][1]) for peer in peers]
+    with bound(peers, bootstrap.rank, placed[bootstrap.rank][0]):
         if job.bisect:
             result.bisection = bisect(bootstrap, peers, network, job, say)
         else:
-            _Measurement(bootstrap, job, peers, network, ports, seated, say).into(result)
+            _Measurement(bootstrap, job, peers, network, ports, placed, say).into(result)
 
 
 def _check_ranks(job: LinkJob, ranks: int) -> None:
     if ranks < 2:
-        raise UsageError("a link is between two ranks, and there is one: --ranks 2, or start it on several hosts")
+        raise UsageError("at least two ranks are needed: use --ranks 2, or start it on several hosts")
     if job.pair and job.pair[1] >= ranks:
         raise UsageError(f"rank {job.pair[1]}: ranks are 0 to {ranks - 1}")
     if job.fault and job.fault.rank >= ranks:
         raise UsageError(f"--fault names rank {job.fault.rank}: ranks are 0 to {ranks - 1}")
     if job.bisect and ranks < LEAST_RANKS:
-        raise UsageError(f"--bisect with {ranks} ranks: halves can be compared from {LEAST_RANKS} on")
+        raise UsageError(f"--bisect with {ranks} ranks: it needs at least {LEAST_RANKS}")
     if job.bisect and job.bytes < ranks:
-        raise UsageError(f"-b {job.bytes}: a ring of {ranks} ranks passes round at least a byte of each")
+        raise UsageError(f"-b {job.bytes}: a ring of {ranks} ranks needs at least one byte for each rank")
 
 
 class _Measurement:
@@ -79,14 +79,14 @@ class _Measurement:
         peers: Sequence[Peer],
         network: Network,
         ports: Sequence[Sequence[Port]],
-        seated: Sequence[Seat],
+        placed: Sequence[Placement],
         say: Say,
     ) -> None:
         self._bootstrap = bootstrap
         self._job = job
         self._peers = peers
         self._network = network
-        self._seated = seated
+        self._placements = placed
         self._say = say
         self._ways = ways(peers, ports, job.transport, network.why_not_ib)
         self._forecaster = Forecaster(peers, ports, job.bytes, job.latency_bytes)
@@ -95,7 +95,7 @@ class _Measurement:
         self._first_wrong: str | None = None
 
     def into(self, result: LinkResult) -> None:
-        """Measure everything; what was measured is in the result even where it raises."""
+        """Measure everything; results so far are kept even if it raises."""
         rounds = self._job.rounds(len(self._peers))
         for channel, way in enumerate(self._ways):
             for number, pairs in enumerate(rounds):
@@ -103,10 +103,10 @@ class _Measurement:
                 joined = [pair for pair in pairs if way.joins(*pair)]
                 result.links += self._round(channel, way, number, joined)
         if not result.links:
-            raise UnavailableError("no way that was asked for joins these two ranks: `railgauge run --list` tells why")
+            raise UnavailableError("no requested transport connects these two ranks: `railgauge run --list` shows why")
         number = len(rounds)
         while places := self._bootstrap.broadcast(to_measure_again(result.links)):
-            self._say(f"not clear yet: {len(places)} pairs once more, one at a time")
+            self._say(f"not clear yet: measuring {len(places)} pairs again, one at a time")
             for place in places:
                 one = result.links[place]
                 channel, way = next((c, w) for c, w in enumerate(self._ways) if (w.transport, w.rail, None) == one.way)
@@ -118,28 +118,28 @@ class _Measurement:
         """Measure pairs that have no rank in common at the same time."""
         if not pairs:
             return []
-        lane = Lane(self._bootstrap, self._peers, way, self._network, channel, pairs, self._fault)
+        connections = PairConnections(self._bootstrap, self._peers, way, self._network, channel, pairs, self._fault)
         own = next((pair for pair in pairs if self._bootstrap.rank in pair), None)
         side = None
         self._bootstrap.barrier()
         self._exchanges += 1
         if own:
             peer = own[1] if own[0] == self._bootstrap.rank else own[0]
-            side = self._meter.measure(lane, peer, seed=self._exchanges)
+            side = self._meter.measure(connections, peer, seed=self._exchanges)
         told = self._bootstrap.all_gather(side and side.to_dict(), ROUND_WITHIN_S)
-        lane.close()
+        connections.close()
         sides = {each["rank"]: Side(**each) for each in told if each}
         forecasts = self._forecaster.of_round(way, pairs)
         return [self._joined(way, number, forecasts[a, b], sides[a], sides[b]) for a, b in pairs]
 
     @property
     def _fault(self) -> Fault | None:
-        """What is still to come: it comes in the first exchange of its rank on its channel."""
+        """The fault that has not occurred yet: it is injected in the first exchange of its rank on its channel."""
         return None if self._meter.fault_fired else self._job.fault
 
     def _joined(self, way: Way, number: int, forecast: Forecast, low: Side, high: Side) -> PairResult:
         long = self._job.bytes
-        numa = [self._seated[side.rank][1] for side in (low, high)]
+        numa = [self._placements[side.rank][1] for side in (low, high)]
         for side in (low, high):
             self._check(side)
         return PairResult(
@@ -171,13 +171,15 @@ class _Measurement:
         )
 
     def _check(self, side: Side) -> None:
-        """That all went the way and in the amount that was planned; what came wrong is told at the end."""
+        """Check that all bytes used the planned transport and have the planned amount; wrong bytes are reported at the
+        end.
+        """
         if side.via != side.planned:
-            raise RunError(f"rank {side.rank} to {side.peer} went via {side.via}, planned was {side.planned}")
+            raise RunError(f"rank {side.rank} to {side.peer} went via {side.via}, planned: {side.planned}")
         if not side.bytes_sent == side.bytes_received == self._job.bytes_each_way:
             raise RunError(
                 f"rank {side.rank} sent {side.bytes_sent} bytes to rank {side.peer} and received "
-                f"{side.bytes_received}, where {self._job.bytes_each_way} were due each way"
+                f"{side.bytes_received}, expected {self._job.bytes_each_way} in each direction"
             )
         if side.first_wrong and not self._first_wrong:
             from_whom = f"from rank {side.peer} over {side.via}"
@@ -188,4 +190,4 @@ class _Measurement:
         if self._first_wrong:
             raise VerificationError(self._first_wrong)
         if self._job.fault and not any(fired):
-            raise RunError("the injected fault never came: that rank sends no such message on that channel")
+            raise RunError("the injected fault did not occur: that rank sends no such message on that channel")

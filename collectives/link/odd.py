@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of many links that should be equally fast is slow, in which direction, and whether that is one of its ranks or
-the link alone: a pure function of repeated measurements.
+"""Which of many links that should be equally fast is slow, in which direction, and whether the cause is one of its
+ranks or the link itself: a pure function of repeated measurements.
 
-What disturbs a measurement makes it slower and never faster, so the best of a link's measurements is what it can do.
-Robust statistics say what is usual (medians) and how far links scatter (the median absolute deviation, MAD), so that
-the slow ones move neither (Hampel 1974; Leys and others 2013, on its use to find outliers). Of logarithms, since what
-disturbs a link makes it so many times slower.
+Noise makes a measurement slower and never faster, so the best of a link's measurements is its speed. Robust statistics
+give the usual speed (medians) and its spread (the median absolute deviation, MAD), so that slow links affect neither
+(Hampel 1974; Leys and others 2013, on its use to find outliers). They use logarithms, since noise slows a link by a
+factor.
 
-A link is called slow only when chance cannot explain it: the other links' own measurements say how often a good link
-is as slow as this one at its best. As long as that is not rare enough it is unsure, and to be measured again.
+A link is reported as slow only if noise cannot explain it: the other links' own measurements show how often a good link
+is as slow as this one at its best. As long as that is not rare enough the link is unclear, and measured again.
 """
 
 from bisect import bisect_right
@@ -22,61 +22,61 @@ from railgauge.collectives.link.tournament import Pair
 Directed = tuple[int, int]
 """One direction of a link: from which rank to which."""
 LEAST_RANKS = 4
-"""Of three ranks with one slow, two of three pairs are slow: nothing tells which is odd."""
+"""With three ranks of which one is slow, two of three pairs are slow: nothing shows which ones are normal."""
 LEAST_LINKS = 3
-"""Of a rank in one direction, before most of them can say something of the rank."""
+"""Links of a rank in one direction that are needed to judge the rank."""
 MOST = 0.5
-"""More than this share of a rank's links in one direction makes it the rank."""
+"""If more than this share of a rank's links in one direction is slow, the rank is slow."""
 SCATTER = 4.0
-"""How many standard deviations below the usual is odd: once in 30,000 of normally distributed values."""
+"""How many standard deviations below the usual speed is slow: once in 30,000 normally distributed values."""
 MAD_OF_SIGMA = 1.4826
-"""The standard deviation of a normal distribution over its MAD. Of one direction it is sqrt(2) of that of the middle of
-both: directions may differ on all links alike, which is no scatter.
+"""The standard deviation of a normal distribution over its MAD. For one direction it is sqrt(2) times that of the mean
+of both: the directions of all links may differ in the same way, which is not spread.
 """
 LEAST_LOSS = 0.25
-"""What is less below the usual is not worth a word, however little links scatter."""
+"""A link less far below the usual speed is not reported, however small the spread."""
 LEAST_SAMPLES = 4
-"""Of a link, before it is called slow: a hiccup of the machine is none."""
+"""Measurements of a link before it is reported as slow: a hiccup of the machine does not count."""
 CHANCE = 5e-5
-"""A link is slow when chance makes one of all links look so less often than this. Small, since measurements that follow
-each other are disturbed together.
+"""A link is slow if noise makes one of all links look like this less often than this. Small, since consecutive
+measurements share their noise.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """A rank, or the link between two; `speed` as given, `usual` what others of its kind have."""
+    """A rank, or the link between two; `speed` as given, `usual` that of others of its kind."""
 
     ranks: tuple[int, ...]
     slow: tuple[Directed, ...]
-    """The directions that are slow: of a rank all that it is blamed for, of a link one or both."""
+    """The slow directions: all slow ones of a rank, one or both of a link."""
     speed: float
     usual: float
 
     @property
     def ratio(self) -> float:
-        """Of the usual speed."""
+        """Share of the usual speed."""
         return self.speed / self.usual
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The slow ranks, then the slow links between the others, and what could not be decided."""
+    """The slow ranks, then the slow links between the others, and what is undecided."""
 
     odd: list[Odd]
     unsure: list[Pair]
-    """Too slow for the usual, and measured too rarely to tell why: a slow link, a slow rank, or chance."""
+    """Below the usual speed, but with too few measurements to tell a slow link, a slow rank and noise apart."""
     faster: list[Pair]
-    """So much faster than the usual as a slow one is slower: where there are some, the usual itself may be slow."""
+    """Faster than usual by as much as a slow one is slower: if there are any, the usual speed itself may be slow."""
     sees_below: float
-    """Of the usual speed: what has more stays unseen, so widely do links scatter."""
+    """Share of the usual speed: because of the spread, a link above it is not detected."""
 
 
 def odd_ones(samples: Mapping[Directed, Sequence[float]]) -> Judged | None:
-    """Find the slow ranks, and the slow links between all others; None when there are too few to say.
+    """Find the slow ranks, and the slow links between all others; None with too few ranks.
 
     Args:
-        samples: by direction the speeds of its measurements, positive, the more the better; all should be equal.
+        samples: by direction the speeds of its measurements, positive, higher is better; all should be equal.
     """
     best = {each: max(speeds) for each, speeds in samples.items() if speeds}
     at = {rank: [each for each in best if rank in each] for each in best for rank in each}
@@ -86,7 +86,7 @@ def odd_ones(samples: Mapping[Directed, Sequence[float]]) -> Judged | None:
         return None
     usual = Usual.of(judging)
     good = {each for each, speed in best.items() if not usual.is_above(speed)}
-    # Those at a rank may be disturbed more than others: the worse of all good links and of those at either rank counts.
+    # Links at a rank may be noisier than others: use the worse of all good links and of those at either rank.
     everywhere = sorted(speed for each in good for speed in samples[each])
     near = {rank: sorted(speed for each in own if each in good for speed in samples[each]) for rank, own in at.items()}
     slow = {
@@ -110,40 +110,42 @@ def odd_ones(samples: Mapping[Directed, Sequence[float]]) -> Judged | None:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """What most links of most ranks have in the middle of both directions; below what share of it one is slow."""
+    """The speed of most links of most ranks, as the mean of both directions; and below which share of it one is
+    slow.
+    """
 
     speed: float
     sees_below: float
 
     @classmethod
     def of(cls, ranks: Collection[Collection[float]]) -> "Usual":
-        """What these have, by rank its links in the middle of both directions: up to half may go to slow ranks."""
+        """The links' speeds by rank, as means of both directions: up to half may be links to slow ranks."""
         logs = [[log(speed) for speed in own] for own in ranks]
         usual = median(median_high(own) for own in logs)
         scatter = MAD_OF_SIGMA * sqrt(2) * median(median_low([abs(each - usual) for each in own]) for own in logs)
         return cls(exp(usual), min(1 - LEAST_LOSS, exp(-SCATTER * scatter)))
 
     def is_above(self, speed: float) -> bool:
-        """Whether a speed stands out to below."""
+        """Whether a speed is an outlier on the slow side."""
         return speed < self.speed * self.sees_below
 
 
 def _chance(own: Sequence[float], good: Iterable[Sequence[float]]) -> float:
-    """How likely a good link would be as slow as this one each time, by the one of these groups that is so most often.
+    """How likely a good link is as slow as this one each time, by the group in which that is most frequent.
 
     Args:
         own: the measurements of a link.
         good: those of good links by group, in ascending order.
     """
     most = max(own)
-    # Laplace's rule of succession: what was never seen may still be.
+    # Laplace's rule of succession: what was never seen may still occur.
     once = max((bisect_right(speeds, most) + 1) / (len(speeds) + 2) for speeds in good)
     return float(once ** len(own))
 
 
 def _slow_ranks(links: Collection[Directed], slow: Collection[Directed]) -> dict[int, set[Directed]]:
-    """The ranks whose links are slow to most others or from most others, each with those; the most slow ones first,
-    since their links say nothing of the others.
+    """The ranks whose links to most or from most others are slow, each with those; the ranks with most slow links
+    first, since their links do not count for the others.
     """
     found: dict[int, set[Directed]] = {}
     left = set(links)
@@ -161,7 +163,7 @@ def _slow_ranks(links: Collection[Directed], slow: Collection[Directed]) -> dict
 
 
 def _is_fine(rank: int, end: int, links: Collection[Directed], good: Collection[Directed]) -> bool:
-    """Whether enough of a rank's links in one direction are good for a slow one to be no fault of the rank."""
+    """Whether enough of a rank's links in one direction are good, so that a slow one is not the rank's fault."""
     own = [each for each in links if each[end] == rank]
     return len(own) >= LEAST_LINKS and sum(each in good for each in own) >= (1 - MOST) * len(own)
 

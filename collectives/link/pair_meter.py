@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank's part in the measurement of a pair: short and long messages timed, every byte of fresh ones checked."""
+"""One rank's part in the measurement of a pair: short and long messages timed, every byte of fresh ones verified."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -7,25 +7,25 @@ from typing import Any
 from railgauge._native import collectives as native
 from railgauge.collectives.buffer import Buffer
 from railgauge.collectives.dtype import Dtype, PatternKind, Redop
-from railgauge.collectives.link.lane import Lane, Traffic
 from railgauge.collectives.link.link_job import AHEAD, LinkJob
+from railgauge.collectives.link.pair_connection import PairConnections, Traffic
 from railgauge.collectives.verification import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What one rank of a pair has seen; seconds are of one message."""
+    """One rank's results of a pair; seconds are for one message."""
 
     rank: int
     peer: int
     out_s: float
-    """It sends, the peer takes."""
+    """It sends, the peer receives."""
     both_s: float
     """Both send."""
     there_and_back_s: float | None
-    """A short one and its answer; the rank that asked has it."""
+    """A short round trip; known to the rank that started it."""
     wrong: int
-    """Bytes that came otherwise than they were sent."""
+    """Received bytes that differ from those sent."""
     first_wrong: str | None
     via: str
     planned: str
@@ -46,11 +46,11 @@ class PairMeter:
         self._ranks = ranks
         size = max(job.bytes, job.latency_bytes)
         self._source, self._destination = Buffer(size), Buffer(size)
-        self._source.poison(size)  # pages that were never written are all one
+        self._source.poison(size)  # unwritten pages all map the same zero page
         self._armed = False
         self.fault_fired = False
 
-    def measure(self, lane: Lane, peer: int, seed: int) -> Side:
+    def measure(self, connections: PairConnections, peer: int, seed: int) -> Side:
         """Measure the pair with `peer`, which calls it with the same seed: never the same data twice.
 
         Raises:
@@ -59,14 +59,16 @@ class PairMeter:
         long, short = self._job.bytes, self._job.latency_bytes
         asks = self._rank < peer
         answered, out, _, both = (
-            min(each) for each in zip(*(self._turn(lane, peer) for _ in range(self._job.turns)), strict=True)
+            min(each) for each in zip(*(self._turn(connections, peer) for _ in range(self._job.turns)), strict=True)
         )
-        self._armed = self._armed or lane.arm_fault()
-        verdicts = [self._check(lane, peer, size, 2 * seed + number) for number, size in enumerate((short, long))]
-        self.fault_fired = self.fault_fired or lane.fault_fired()
+        self._armed = self._armed or connections.arm_fault()
+        verdicts = [
+            self._check(connections, peer, size, 2 * seed + number) for number, size in enumerate((short, long))
+        ]
+        self.fault_fired = self.fault_fired or connections.fault_fired()
         wrong = [one for one in verdicts if one.wrong]
-        sent = next((wire, end) for wire, end in lane.ends.items() if wire.source == self._rank)
-        received = next(end for wire, end in lane.ends.items() if wire.target == self._rank)
+        sent = next((wire, end) for wire, end in connections.ends.items() if wire.source == self._rank)
+        received = next(end for wire, end in connections.ends.items() if wire.target == self._rank)
         return Side(
             rank=self._rank,
             peer=peer,
@@ -81,12 +83,12 @@ class PairMeter:
             bytes_received=received.bytes,
         )
 
-    def _turn(self, lane: Lane, peer: int) -> tuple[float, float, float, float]:
-        """Seconds of a short message and its answer, of a long one out and of one in, and of both at once."""
+    def _turn(self, connections: PairConnections, peer: int) -> tuple[float, float, float, float]:
+        """Seconds of a short round trip, of a long message out and of one in, and of both at once."""
 
         def seconds(traffic: Traffic, size: int, times: int) -> float:
             source, destination = self._source.memory, self._destination.memory
-            return lane.seconds(peer, traffic, source, destination, size, ahead=AHEAD, times=times)
+            return connections.seconds(peer, traffic, source, destination, size, ahead=AHEAD, times=times)
 
         long, n = self._job.bytes, self._job.times
         asks = self._rank < peer
@@ -97,11 +99,11 @@ class PairMeter:
         }
         return answered, one_way[Traffic.SEND], one_way[Traffic.RECEIVE], seconds(Traffic.BOTH, long, n)
 
-    def _check(self, lane: Lane, peer: int, size: int, seed: int) -> Verdict:
-        """Exchange random bytes, and compare each with what the peer has sent."""
+    def _check(self, connections: PairConnections, peer: int, size: int, seed: int) -> Verdict:
+        """Exchange random bytes, and compare each with the one that the peer sent."""
         kind = PatternKind.RANDOM
         pattern = native.Pattern(self._ranks, Dtype.UINT8, Redop.SUM, seed, kind)
         native.fill_pattern(pattern, self._rank, self._source.memory, size)
         self._destination.poison(size)
-        lane.seconds(peer, Traffic.BOTH, self._source.memory, self._destination.memory, size)
+        connections.seconds(peer, Traffic.BOTH, self._source.memory, self._destination.memory, size)
         return Verdict(kind, *native.check_copied(pattern, peer, self._destination.memory, size))

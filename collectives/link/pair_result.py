@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured between two ranks by one way, beside what was predicted."""
+"""The measurements between two ranks over one transport, beside the prediction."""
 
 from dataclasses import dataclass, replace
 
+from railgauge.collectives.link.copy_method import CopyMethod
 from railgauge.collectives.link.gpu_path import GpuPath
-from railgauge.collectives.link.mover import Mover
 from railgauge.collectives.link.tournament import Pair
 
-Route = tuple[str, int, Mover | None]
-"""Transport, rail, and who moves the bytes between GPUs."""
+Route = tuple[str, int, CopyMethod | None]
+"""Transport, rail, and copy method between GPUs."""
 Kind = tuple[Route, bool, bool, bool, GpuPath | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Bytes that a measurement sends each way, as planned, and what both ends counted, which has to be that."""
+    """Planned bytes of a measurement in each direction, and the number that both ends counted, which must be equal."""
 
     each_way: int
     sent: tuple[int, int]
@@ -27,19 +27,19 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one measurement of a pair gave, the best of its turns."""
+    """One measurement of a pair, the best of its turns."""
 
     gb_per_s: tuple[float, float]
-    """One way, while nothing comes back."""
+    """One direction, while the other is idle."""
     both_ways_gb_per_s: float
-    """Each way, while both are in use."""
+    """Each direction, while both are in use."""
     latency_us: float
-    """Half of a short message there and back."""
+    """Half of a short round trip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairResult:
-    """A pair; what is of each direction has that from the lower rank to the higher first. Bandwidths in GB/s."""
+    """A pair; pairs of values have the direction from the lower rank to the higher first. Bandwidths in GB/s."""
 
     ranks: Pair
     transport: str
@@ -49,41 +49,42 @@ class PairResult:
     one_numa: bool
     """Both ranks are known to be on one NUMA node of one host."""
     round: int
-    """In which it was measured, from 0; pairs of one round and way were measured at the same time."""
+    """The round in which it was measured, from 0; pairs of one round and transport were measured at the same time."""
     sharing: int
-    """Pairs that used one interface of a host with it at that time, itself among them; 1 where none does."""
+    """Pairs that used one interface of a host at that time, including itself; 1 without others."""
     crowded: bool
-    """More ranks were at work on a host than it has cores, and waited for each other."""
+    """More ranks were busy on a host than it has cores, so they waited for each other."""
     samples: tuple[Sample, ...]
-    """Of its measurements; again, and alone, where it was not clear who is slow. The best of each figure counts."""
+    """Its measurements; repeated, and alone, if it was unclear which rank or link is slow. The best of each figure is
+    used."""
     predicted_gb_per_s: float | None
-    """None: the topology does not tell."""
+    """None: unknown to the topology."""
     predicted_latency_us: float | None
-    """None between GPUs: no model tells."""
+    """None between GPUs: there is no model."""
     via: tuple[str, str]
     planned: tuple[str, str]
     wrong: tuple[int, int]
     """Bytes that came otherwise than they were sent."""
     moved: Moved | None
-    """None between GPUs: no connection counts there."""
-    mover: Mover | None = None
+    """None between GPUs: there are no connections that count."""
+    method: CopyMethod | None = None
     path: GpuPath | None = None
-    """Both of GPUs."""
+    """Both for GPUs."""
 
     @property
     def gb_per_s(self) -> tuple[float, float]:
-        """One way, while nothing comes back."""
+        """One direction, while the other is idle."""
         out, back = (max(each) for each in zip(*(one.gb_per_s for one in self.samples), strict=True))
         return out, back
 
     @property
     def both_ways_gb_per_s(self) -> float:
-        """Each way, while both are in use."""
+        """Each direction, while both are in use."""
         return max(one.both_ways_gb_per_s for one in self.samples)
 
     @property
     def latency_us(self) -> float:
-        """Half of a short message there and back."""
+        """Half of a short round trip."""
         return min(one.latency_us for one in self.samples)
 
     @property
@@ -94,21 +95,21 @@ class PairResult:
     @property
     def way(self) -> Route:
         """How the bytes went."""
-        return self.transport, self.rail, self.mover
+        return self.transport, self.rail, self.method
 
     @property
     def way_name(self) -> str:
-        """For people; rails are counted where there is a second one."""
-        by = "" if self.mover is None else f" by {self.mover.label}"
+        """For text; rails are numbered if there are several."""
+        by = "" if self.method is None else f" by {self.method.label}"
         return f"{self.transport} rail {self.rail}" if self.rail else f"{self.transport}{by}"
 
     @property
     def kind(self) -> Kind:
-        """What pairs have in common that should be equally fast."""
+        """The key of pairs that should be equally fast."""
         return self.way, self.crosses, self.one_numa, self.crowded, self.path, self.predicted_gb_per_s
 
     def and_again(self, second: "PairResult") -> "PairResult":
-        """With a second measurement of it, and all that moved."""
+        """With a second measurement, and the total bytes."""
         return replace(
             self,
             samples=self.samples + second.samples,

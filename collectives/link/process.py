@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process's part in measuring links: it arrives, meets the others as one rank, measures, and rank 0 reports."""
+"""One process's part in measuring links: it joins as one rank, measures, and rank 0 reports."""
 
 import contextlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
 from railgauge.topo.errors import INTERRUPTED, Error, RunError, described
-from railgauge.transports.meeting import Meeting
+from railgauge.transports.rendezvous import Rendezvous
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,29 +19,28 @@ class Taken:
     """How a process's part ended."""
 
     result: LinkResult
-    """What was measured, as far as it came."""
+    """The results so far."""
     error: BaseException | None
     joined: bool
-    """It had met all others, so that rank 0 tells of its error."""
+    """It had joined, so rank 0 reports its error."""
 
 
 def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], int]) -> int:
-    """Be the rank that this process is; what `report` returns is returned.
+    """Run this process's rank; returns what `report` returns.
 
-    It is called before the other processes can be sure that this one is done with them: a launcher that sees one of
-    them fail takes the others down.
+    It is called before this rank leaves: a launcher that sees one process fail ends the others.
     """
     result = LinkResult(job=job)
     try:
-        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as meeting:
-            return report(_measured(meeting, place.process, result, say))
+        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as rendezvous:
+            return report(_measured(rendezvous, place.process, result, say))
     except Error as error:
         return report(Taken(result, error, joined=False))
 
 
-def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Taken:
+def _measured(rendezvous: Rendezvous, rank: int, result: LinkResult, say: Say) -> Taken:
     try:
-        bootstrap = meeting.join(rank)
+        bootstrap = rendezvous.join(rank)
     except Exception as error:
         return Taken(result, error, joined=False)
     try:
@@ -51,7 +50,7 @@ def _measured(meeting: Meeting, rank: int, result: LinkResult, say: Say) -> Take
             bootstrap.fail(described(error))
         return Taken(result, error, joined=True)
     except KeyboardInterrupt as stop:
-        meeting.fail(INTERRUPTED)
+        rendezvous.fail(INTERRUPTED)
         return Taken(result, stop, joined=True)
     finally:
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who meets whom when: every pair once, in rounds of pairs that have nobody in common."""
+"""A schedule of all pairs: every pair once, in rounds of pairs without a common member."""
 
 from itertools import combinations
 
@@ -10,16 +10,16 @@ Pair = tuple[int, int]
 def rounds(ranks: int) -> list[list[Pair]]:
     """All pairs in as few rounds as possible: ranks - 1, or `ranks` when those are odd and one sits out each time.
 
-    By the circle method (Kirkman 1847): the first stays, all others move on by a place from round to round.
+    By the circle method (Kirkman 1847): the first stays, all others rotate by one position each round.
     """
     if ranks < 2:
         return []
-    seats = ranks + ranks % 2  # whoever meets the last of them, where it is empty, sits out
-    others = list(range(1, seats))
+    positions = ranks + ranks % 2  # the partner of an empty last position sits out
+    others = list(range(1, positions))
     found = []
-    for turn in range(seats - 1):
+    for turn in range(positions - 1):
         circle = [0, *others[turn:], *others[:turn]]
-        met = zip(circle[: seats // 2], reversed(circle[seats // 2 :]), strict=True)
+        met = zip(circle[: positions // 2], reversed(circle[positions // 2 :]), strict=True)
         found.append(sorted((min(pair), max(pair)) for pair in met if max(pair) < ranks))
     return found
 

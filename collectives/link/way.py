@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways between ranks that are measured: shared memory where ranks can share it, sockets and RDMA devices by rail.
+"""The transports between ranks that are measured: shared memory where possible, sockets and RDMA devices by rail.
 
-This is the one place that lists them: a transport that joins has its ways here.
+This is the one place that lists them.
 """
 
 import os
@@ -25,7 +25,7 @@ TRANSPORTS = (SHM, NET_SOCKET, NET_IB)
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An interface that a rank's sockets may use, or a NIC of NET/IB; `gb_per_s` is None where the system tells no
+    """An interface that a rank's sockets can use, or a NIC of NET/IB; `gb_per_s` is None if the system reports no
     speed.
     """
 
@@ -42,7 +42,7 @@ class Port:
 
 
 def own_ports(network: Network, environ: Mapping[str, str] = os.environ) -> list[Port]:
-    """This rank's interfaces in the order of their device numbers, none where none can be used; then its NICs of the
+    """This rank's interfaces in the order of their device numbers, empty if none can be used; then its NICs of the
     job's network.
     """
     try:
@@ -80,7 +80,7 @@ class Way:
     """By rank: over SHM a number for those that share memory, over a network one for those on one host."""
 
     def joins(self, a: int, b: int) -> bool:
-        """Whether the pair is measured so. Sockets within a host reach no wire: one rail tells all of them there."""
+        """Whether the pair is measured over it. Sockets within a host use no wire, so one rail is enough there."""
         together = self.hosts[a] == self.hosts[b]
         if self.transport == SHM:
             return together
@@ -92,7 +92,7 @@ class Way:
         return self.hosts[a] != self.hosts[b]
 
     def step(self, source: int, target: int) -> Nets:
-        """How a connection is made, as plans give it."""
+        """The route of a connection, as in plans."""
         if self.transport == SHM:
             return None
         return [self.devices[source] or 0, self.devices[target] or 0]
@@ -101,13 +101,13 @@ class Way:
 def ways(
     peers: Sequence[Peer], ports: Sequence[Sequence[Port]], only: str | None, why_not_ib: str | None = None
 ) -> list[Way]:
-    """All ways that join at least two of the ranks, or those of one transport; all ranks get the same.
+    """All ways that connect at least two of the ranks, or those of one transport; all ranks get the same.
 
     Raises:
-        UsageError: there is no such transport. UnavailableError: none joins any ranks.
+        UsageError: there is no such transport. UnavailableError: none connects any ranks.
     """
     if only is not None and only not in TRANSPORTS:
-        raise UsageError(f"--transport {only}: there are {', '.join(TRANSPORTS)}")
+        raise UsageError(f"--transport {only}: unknown; transports are {', '.join(TRANSPORTS)}")
     sharing = {rank: number for number, ranks in enumerate(sharing_memory(peers)) for rank in ranks}
     ids = [peer.host_id for peer in peers]
     hosts = tuple(ids.index(each) for each in ids)
@@ -120,13 +120,15 @@ def ways(
     joining = [way for way in found if only in (None, way.transport) and _joins_any(way, len(peers))]
     if not joining:
         what = only or "transport"
-        why = why_not_ib if only == NET_IB and why_not_ib else "`railgauge run --list` tells why"
-        raise UnavailableError(f"no {what} joins any of these {len(peers)} ranks: {why}")
+        why = why_not_ib if only == NET_IB and why_not_ib else "`railgauge run --list` shows why"
+        raise UnavailableError(f"{what} connects none of these {len(peers)} ranks: {why}")
     return joining
 
 
 def rails(ports: Sequence[Sequence[Port]]) -> list[tuple[int | None, ...]]:
-    """For each device of rank 0 the one of every rank that is on its rail: in its network, else of its place."""
+    """For each device of rank 0 every rank's device on the same rail: in the same network, else at the same
+    position.
+    """
     found = []
     for number, port in enumerate(ports[0]):
         same = [[one.device for one in each if one.network == port.network] for each in ports]

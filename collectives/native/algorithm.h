@@ -4,8 +4,8 @@
 
 namespace railgauge {
 
-// kAlone is a copy, of a rank that is alone.
-// kZeroCopy is what others give way to where the arrays lie well for it (zero_copy.h).
+// kAlone is a copy, for a single rank. kZeroCopy replaces others if the arrays allow it
+// (zero_copy.h).
 enum class Algorithm : int {
   kAlone = -1,
   kRing,

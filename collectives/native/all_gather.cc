@@ -8,7 +8,7 @@ Task ring_all_gather(const RingChannel& channel, Primitives moves, const std::by
   const int ranks = channel.ranks;
   const std::size_t element = moves.element_bytes;
   const std::size_t chunk = channel.next->slot_bytes() / element;
-  auto part = [&](int step) {  // the one that is here at this step
+  auto part = [&](int step) {  // the part that this rank has at this step
     int rank = channel.order[(channel.position + ranks - step) % ranks];
     return destination + rank * stride * element;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather, by each algorithm: rank r's `count` elements come to destination + r * stride
-// elements on every rank. source may be this rank's own part of the destination.
+// All-gather, by each algorithm: rank r's `count` elements go to destination + r * stride elements
+// on every rank. source may be this rank's own part of the destination.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace railgauge {
 Task ring_all_gather(const RingChannel& channel, Primitives moves, const std::byte* source,
                      std::byte* destination, std::size_t count, std::size_t stride);
 
-// Everybody shows its part, and reads all others'.
+// Every rank posts its part, and reads all others'.
 void direct_all_gather(Direct direct, const std::byte* source, std::byte* destination,
                        std::size_t count, std::size_t stride);
 

@@ -26,12 +26,12 @@ Task tree_all_reduce_up(const TreeChannel& channel, const Reduction& reduction, 
 Task tree_all_reduce_down(const TreeChannel& channel, std::size_t element, std::byte* destination,
                           std::size_t count, bool stream, std::uint32_t tag);
 
-// One-shot: everybody shows all of its data and reduces what all show. One step.
+// One-shot: every rank posts all of its data and reduces the posts of all. One step.
 void one_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count);
 
-// Two-shot: each rank reduces its part of every chunk and shows the result. Two steps, and the
-// least that has to be read.
+// Two-shot: each rank reduces its part of every chunk and posts the result. Two steps, and the
+// minimum to read.
 void two_shot_all_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                          std::byte* destination, std::size_t count);
 

@@ -5,7 +5,7 @@ namespace railgauge {
 
 namespace {
 
-// Where in a message of parts rank `of`'s is, when `by` shows it: the shower's own is left out.
+// The position of rank `of`'s part in a message posted by `by`, which leaves out its own.
 int slot_of(int of, int by) { return of < by ? of : of - 1; }
 
 std::size_t message_count(const Direct& direct, std::size_t count) {

@@ -9,13 +9,13 @@
 
 namespace railgauge {
 
-// Everybody shows the parts for all, and reads its own of each.
+// Every rank posts the parts for all, and reads its own from each.
 void direct_all_to_all(Direct direct, const std::byte* source, std::byte* destination,
                        std::size_t count, std::size_t stride);
 
-// Shows `count` elements of every other rank's part; as they lie, without the own one's.
+// Posts `count` elements of every other rank's part, in order, without its own.
 void show_parts(Direct& direct, const std::byte* source, std::size_t count, std::size_t stride);
-// This rank's part of what `peer` shows so.
+// This rank's part of such a post of `peer`.
 const std::byte* seen_part(Direct& direct, int peer, std::size_t count);
 
 }  // namespace railgauge

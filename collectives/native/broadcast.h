@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcast, by each algorithm: the root's `count` elements come to everybody's destination, the
-// root's own too. source may be destination; only the root's is read.
+// Broadcast, by each algorithm: the root's `count` elements go to every rank's destination,
+// including the root's own. source may be destination; only the root's is read.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace railgauge {
 Task ring_broadcast(const RingChannel& channel, Primitives moves, const std::byte* source,
                     std::byte* destination, std::size_t count, int root);
 
-// The root shows its data, all read.
+// The root posts its data, all ranks read it.
 void direct_broadcast(Direct direct, const std::byte* source, std::byte* destination,
                       std::size_t count, int root);
 

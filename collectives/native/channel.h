@@ -18,7 +18,7 @@ struct RingChannel {
   std::shared_ptr<Receiver> previous;  // null for a ring of one
   std::vector<int> order;              // all ranks, in ring order
 
-  // How many steps this rank comes after `rank`.
+  // How many steps this rank is after `rank`.
   int behind(int rank) const {
     int of_rank = static_cast<int>(std::find(order.begin(), order.end(), rank) - order.begin());
     return (position - of_rank + ranks) % ranks;

@@ -44,9 +44,9 @@ bool Communicator::connected(Collective collective, Algorithm algorithm) const {
     case Algorithm::kTree:
       return !wiring_.trees.empty() && collective == Collective::kAllReduce;
     case Algorithm::kOneShot:
-      return wiring_.board != nullptr && wiring_.hosts.ranks.empty();
+      return wiring_.segment != nullptr && wiring_.hosts.ranks.empty();
     case Algorithm::kTwoShot:
-      return wiring_.board != nullptr && wiring_.hosts.ranks.empty() &&
+      return wiring_.segment != nullptr && wiring_.hosts.ranks.empty() &&
              (collective == Collective::kAllReduce || collective == Collective::kReduce);
     case Algorithm::kRecursiveDoubling:
       return !wiring_.cube.order.empty() &&
@@ -69,7 +69,7 @@ bool Communicator::connected(Collective collective, Algorithm algorithm) const {
 }
 
 bool Communicator::has_hierarchy(Collective collective) const {
-  if (wiring_.board == nullptr || wiring_.hosts.ranks.empty()) return false;
+  if (wiring_.segment == nullptr || wiring_.hosts.ranks.empty()) return false;
   switch (collective) {
     case Collective::kAllReduce:
     case Collective::kBroadcast:
@@ -79,7 +79,7 @@ bool Communicator::has_hierarchy(Collective collective) const {
       return wiring_.hosts.equal();
     case Collective::kReduceScatter:  // its messages have a line for every rank of all hosts
       return wiring_.hosts.equal() &&
-             wiring_.board->place_bytes() / 64 >= static_cast<std::size_t>(ranks_);
+             wiring_.segment->place_bytes() / 64 >= static_cast<std::size_t>(ranks_);
     default:
       return false;
   }
@@ -88,7 +88,7 @@ bool Communicator::has_hierarchy(Collective collective) const {
 void Communicator::choose(Collective collective, std::vector<Choice> choices) {
   for (const Choice& choice : choices) {
     if (!connected(collective, choice.algorithm)) {
-      throw Error(ErrorCode::kInvalid, "this communicator has no such algorithm");
+      throw Error(ErrorCode::kInvalid, "this communicator does not have that algorithm");
     }
   }
   choices_[static_cast<int>(collective)] = std::move(choices);
@@ -97,7 +97,7 @@ void Communicator::choose(Collective collective, std::vector<Choice> choices) {
 Choice Communicator::choice(const Operation& operation) const {
   const auto& choices = choices_[static_cast<int>(operation.collective)];
   if (choices.empty()) {
-    throw Error(ErrorCode::kInvalid, "nothing was chosen for this collective");
+    throw Error(ErrorCode::kInvalid, "no algorithm was set for this collective");
   }
   const std::size_t bytes = operation.bytes(ranks_);
   auto found = std::find_if(choices.begin(), choices.end() - 1,
@@ -127,7 +127,7 @@ Choice Communicator::how_to_run(const Operation& operation) const {
   const Choice how = choice(operation);
   if (how.algorithm == Algorithm::kPairs && wiring_.pairs.empty()) {
     throw Error(ErrorCode::kInvalid, std::string(collective_name(operation.collective)) +
-                                         " goes over pairs, which are not connected");
+                                         " needs pairs, which are not connected");
   }
   return how;
 }
@@ -178,23 +178,23 @@ void Communicator::run_alone(const Operation& operation) {
   }
 }
 
-// In place the destination has just been read, so its lines are at hand: streaming costs a tenth
+// In place the destination has just been read, so its lines are in cache: streaming costs a tenth
 // there.
 bool Communicator::streams(const Operation& operation, std::size_t from_bytes) const {
   return operation.bytes(ranks_) >= from_bytes && !operation.is_in_place(rank_, ranks_);
 }
 
-// False: the memory is out of reach, or it is not worth while; nothing was moved.
+// False: the memory cannot be accessed, or it does not pay off; nothing was moved.
 bool Communicator::run_zero_copy(const Operation& operation, const Subject& subject) {
   const ZeroCopySizes& sizes = zero_copy_[static_cast<int>(operation.collective)];
-  shm::Board* board = wiring_.board.get();
-  if (!board || board->size() < ranks_ || ranks_ == 1 ||
-      !ZeroCopy::worth_asking(operation, sizes, *board))
+  shm::SharedSegment* segment = wiring_.segment.get();
+  if (!segment || segment->size() < ranks_ || ranks_ == 1 ||
+      !ZeroCopy::worth_asking(operation, sizes, *segment))
     return false;
-  // Measured: worth while from half the size on. 16 MiB took 0.8 of the time (two ranks of an EPYC
+  // Measured: it pays off from half the size on. 16 MiB took 0.8 of the time (two ranks of an EPYC
   // Turin with 32 MiB of third-level cache).
   const bool stream = streams(operation, options_.stream_bytes / 2);
-  ZeroCopy zero_copy(*board, waiting_, operation, subject, stream);
+  ZeroCopy zero_copy(*segment, waiting_, operation, subject, stream);
   if (!zero_copy.agree(sizes)) return false;
   recorder_.ran_by(static_cast<int>(Algorithm::kZeroCopy), 1);
   zero_copy.run();
@@ -204,7 +204,7 @@ bool Communicator::run_zero_copy(const Operation& operation, const Subject& subj
 void Communicator::run_direct(const Operation& o, const Choice& choice, const Subject& subject) {
   const bool stream = streams(o, options_.stream_bytes),
              two_shot = choice.algorithm == Algorithm::kTwoShot;
-  const Direct direct(*wiring_.board, waiting_, o, subject, choice.protocol, stream);
+  const Direct direct(*wiring_.segment, waiting_, o, subject, choice.protocol, stream);
   const Reduction reduction(o, ranks_);
   switch (o.collective) {
     case Collective::kAllReduce:
@@ -320,10 +320,10 @@ void Communicator::run_recursive(const Operation& o, bool doubling, const Subjec
 void Communicator::run_hierarchical(const Operation& o, const Subject& subject) {
   const bool stream = streams(o, options_.stream_bytes);
   const Reduction reduction(o, ranks_);
-  Direct board(*wiring_.board, waiting_, o, subject, Protocol::kSimple, stream);
+  Direct direct(*wiring_.segment, waiting_, o, subject, Protocol::kSimple, stream);
   const Recursive across(wiring_.across, waiting_, reduction, o.element_bytes(), subject,
                          channel_after_trees(2), scratch_);
-  const Stages stages{wiring_.hosts, board, across, reduction};
+  const Stages stages{wiring_.hosts, direct, across, reduction};
   switch (o.collective) {
     case Collective::kAllReduce:
       hierarchical_all_reduce(stages, o.source, o.destination, o.count);
@@ -363,7 +363,7 @@ void Communicator::all_to_all_v(const std::byte* source, const std::vector<Part>
                                 Dtype dtype) {
   const Operation operation{Collective::kAllToAllV, source, destination, 0, dtype, Redop::kSum, 0};
   if (wiring_.pairs.empty()) {
-    throw Error(ErrorCode::kInvalid, "alltoallv goes over pairs, which are not connected");
+    throw Error(ErrorCode::kInvalid, "alltoallv needs pairs, which are not connected");
   }
   const Subject subject = begin(operation, {0, Algorithm::kPairs, 1});
   exchange_parts(operation, to, from, subject);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's end of a communicator: what it is connected with, and the operations over that.
+// One rank's end of a communicator: its connections, and the operations over them.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 #include "collectives/native/reduction.h"
 #include "collectives/native/zero_copy.h"
 #include "transports/native/doorbell.h"
-#include "transports/native/shm/board.h"
+#include "transports/native/shm/shared_segment.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge {
@@ -28,12 +28,12 @@ namespace railgauge {
 struct Choice {
   std::size_t up_to_bytes;
   Algorithm algorithm;
-  int channels;  // of a ring or tree, as far as there are so many
+  int channels;  // of a ring or tree, at most as many as there are
   Protocol protocol = Protocol::kSimple;
 };
 
 // What a rank does in a timed exchange with another one. The numbers are part of the Python binding
-// (collectives/link/lane.py).
+// (collectives/link/pair_connection.py).
 enum class Traffic : int {
   kSend,  // message after message; the other one receives
   kReceive,
@@ -43,14 +43,14 @@ enum class Traffic : int {
 };
 inline constexpr int kTraffics = 5;
 
-// What a rank is connected with; a part that is not there cannot be chosen.
+// A rank's connections; a missing part cannot be chosen.
 struct Wiring {
   std::vector<RingChannel> rings;
   std::vector<TreeChannel> trees;
-  std::shared_ptr<shm::Board> board;  // of this host's ranks
-  Hosts hosts;                        // empty where all ranks are on one
-  Cube cube;                          // of all ranks
-  Cube across;                        // of the ranks of this position, one of each host
+  std::shared_ptr<shm::SharedSegment> segment;  // of this host's ranks
+  Hosts hosts;                                  // empty where all ranks are on one
+  Cube cube;                                    // of all ranks
+  Cube across;                                  // of the ranks of this position, one of each host
   std::vector<Pair> pairs;
 };
 
@@ -67,10 +67,10 @@ class Communicator {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  // Sets how a collective is run, by size: the first choice that reaches as far, else the last.
-  // Throws Error(kInvalid) for what is not connected.
+  // Sets how a collective is run, by size: the first choice that covers the size, else the last.
+  // Throws Error(kInvalid) for algorithms that are not connected.
   void choose(Collective collective, std::vector<Choice> choices);
-  // Of which sizes its arrays are looked at, whether it can be run on them as they lie.
+  // Sets from which sizes it is checked whether it can run on the arrays in place.
   void zero_copy(Collective collective, const ZeroCopySizes& sizes) {
     zero_copy_[static_cast<int>(collective)] = sizes;
   }
@@ -78,7 +78,7 @@ class Communicator {
   bool has_pairs() const { return !wiring_.pairs.empty(); }
 
   // Runs it to its end; any thread may call Doorbell::abort() meanwhile. Throws Error; after that
-  // the communicator is of no more use.
+  // the communicator is unusable.
   void run(const Operation& operation);
   // Returns when every rank is in it.
   void barrier();
@@ -87,21 +87,21 @@ class Communicator {
                     const std::vector<Part>& from, Dtype dtype);
 
   // Messages of `bytes` over the pair with one other rank, which calls this at the same time with
-  // the counterpart: `ahead`, and then `times` timed ones. Returns the seconds that one of the
-  // latter took, an answer included; from when both ranks were ready, where some went ahead, until
-  // all had arrived.
+  // the counterpart: `ahead`, and then `times` timed ones. Returns the seconds of one of the
+  // latter, including the answer; from when both ranks were ready (if some went first) until all
+  // had arrived.
   double time_pair(int peer, Traffic traffic, const std::byte* source, std::byte* destination,
                    std::size_t bytes, int ahead, int times);
 
-  // Whether an operation has begun that has not come to its end: it goes on, or it failed, and no
-  // rank can go on.
+  // Whether an operation has started and not ended: it is running, or it failed and no rank can
+  // continue.
   bool is_amid() const { return amid_; }
 
   // How an operation is run, with the channels that it uses.
   Choice choice(const Operation& operation) const;
 
-  // For other threads: the last operations, of which this rank may be in the last one, and what it
-  // waits for.
+  // For other threads: the last operations, the last of which may be running, and what it waits
+  // for.
   const Recorder& recorder() const { return recorder_; }
   BlockedOn blocked_on() const { return waiting_.blocked_on(); }
 
@@ -125,7 +125,7 @@ class Communicator {
   bool streams(const Operation& operation, std::size_t from_bytes) const;
   bool connected(Collective collective, Algorithm algorithm) const;
   bool has_hierarchy(Collective collective) const;
-  // The number by which others know what comes after all rings and trees: pairs, then cubes.
+  // The channel number after all rings and trees: pairs, then cubes.
   std::size_t channel_after_trees(std::size_t number) const {
     return wiring_.rings.size() + wiring_.trees.size() + number;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks joined as a hypercube, as one of them sees it: those whose positions differ in one bit are
-// neighbours. Where there are no 2^k ranks, the largest power of two of them are the cube's core,
-// and each rank beyond has one neighbour, `core` positions before it, which takes part for both.
+// Ranks connected as a hypercube, as one of them sees it: those whose positions differ in one bit
+// are neighbours. Where there are no 2^k ranks, the largest power of two of them are the cube's
+// core, and each rank beyond has one neighbour, `core` positions before it, which takes part for
+// both.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,7 @@ struct CubePlace {
 
   int core() const { return static_cast<int>(std::bit_floor(static_cast<unsigned>(size))); }
   bool is_beyond() const { return position >= core(); }
-  // The one with which it takes part, beyond the core or for whom is; -1: none.
+  // Its partner: for a rank beyond the core the one in it, and the reverse; -1: none.
   int partner() const {
     if (is_beyond()) return position - core();
     return position + core() < size ? position + core() : -1;
@@ -32,7 +33,7 @@ struct CubePlace {
 struct Cube {
   std::vector<int> order;   // all its ranks, by position
   int position = 0;         // of this rank
-  std::vector<Pair> peers;  // by position; null but for neighbours
+  std::vector<Pair> peers;  // by position; null except for neighbours
 
   CubePlace place() const { return {position, static_cast<int>(order.size())}; }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the direct algorithms of one operation share: all ranks of a host see each other's boards,
-// so that every exchange is show() on the own one and seen() on the others'. A large operation is
-// cut into chunks that a place of the board holds; show_ahead() shows the next chunk before this
-// one is read, so that peers do not wait for each other's reading.
+// What the direct algorithms of one operation share: all ranks of a host map each other's shared
+// segments, so that every exchange is show() on the own one and seen() on the others'. A large
+// operation is cut into chunks that fit a slot of the segment; show_ahead() posts the next chunk
+// before this one is read, so that peers do not wait for each other's reads.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 #include "collectives/native/reduce.h"
 #include "collectives/native/subject.h"
 #include "transports/native/error.h"
-#include "transports/native/shm/board.h"
+#include "transports/native/shm/shared_segment.h"
 
 namespace railgauge {
 
-// How others learn that data is there: by a flag after it, or, of few bytes, in it. The numbers are
+// How others detect data: by a flag after it, or, for few bytes, in it. The numbers are
 // part of the Python binding (collectives/tuning.py).
 enum class Protocol : int { kSimple, kLl };
 
@@ -24,17 +24,17 @@ class Direct {
  public:
   static constexpr int kMostRanks = shm::kMostRanks;
 
-  Direct(shm::Board& board, Waiting& waiting, const Operation& operation, const Subject& subject,
-         Protocol protocol, bool stream)
+  Direct(shm::SharedSegment& segment, Waiting& waiting, const Operation& operation,
+         const Subject& subject, Protocol protocol, bool stream)
       : element(operation.element_bytes()),
-        ranks(board.size()),
-        position(board.position()),
+        ranks(segment.size()),
+        position(segment.position()),
         stream(stream),
         protocol_(protocol),
-        board_(board),
+        segment_(segment),
         waiting_(waiting),
         subject_(subject),
-        first_(board.next()),
+        first_(segment.next()),
         read_(first_) {}
 
   const std::size_t element;
@@ -43,12 +43,12 @@ class Direct {
   const bool stream;   // write results past the caches
 
   // How many elements a message holds when it has `parts` equal parts, each beginning on a line.
-  // Throws Error(kInvalid) where a place has too few lines.
+  // Throws Error(kInvalid) if a slot has too few lines.
   std::size_t chunk(int parts = 1) const {
-    const std::size_t lines = board_.place_bytes() / parts / kLine;
+    const std::size_t lines = segment_.place_bytes() / parts / kLine;
     if (lines == 0) {
       throw Error(ErrorCode::kInvalid,
-                  "a place of a board has " + std::to_string(board_.place_bytes()) +
+                  "a slot of a shared segment has " + std::to_string(segment_.place_bytes()) +
                       " bytes, and " + std::to_string(parts) + " parts a line of 64 bytes each");
     }
     return lines * kLine / element;
@@ -60,10 +60,10 @@ class Direct {
     return count * element <= shm::kShort / (ranks - 1) ? count : (count + line - 1) / line * line;
   }
   // The rank at a position here, and the position of a rank.
-  int rank(int position) const { return board_.rank_at(position); }
-  int position_of(int rank) const { return board_.position_of(rank); }
+  int rank(int position) const { return segment_.rank_at(position); }
+  int position_of(int rank) const { return segment_.position_of(rank); }
 
-  // Shows `count` elements to all.
+  // Posts `count` elements to all.
   void show(const std::byte* data, std::size_t count) {
     std::byte* place = compose(count);
     std::memcpy(place, data, count * element);
@@ -73,30 +73,30 @@ class Direct {
     compose(0);
     post(0);
   }
-  std::byte* compose(std::size_t count) { return board_.compose(room(count), first_, waiting_); }
-  void post(std::size_t count) { board_.post(count * element, subject_); }
+  std::byte* compose(std::size_t count) { return segment_.compose(room(count), first_, waiting_); }
+  void post(std::size_t count) { segment_.post(count * element, subject_); }
 
-  // What the rank at `peer` shows in this round.
+  // The post of the rank at `peer` in this round.
   const std::byte* seen(int peer, std::size_t count) {
-    auto [data, subject] = board_.read(peer, read_, room(count), first_, waiting_);
+    auto [data, subject] = segment_.read(peer, read_, room(count), first_, waiting_);
     if (subject != subject_) mismatch(peer, subject);
     return data;
   }
-  // A round of a few bytes: tells all one thing, and hears theirs, by position.
+  // A round of a few bytes: posts one value, and returns all ranks' values, by position.
   template <class T>
   void exchange(const T& own, std::vector<T>& told) {
     static_assert(sizeof(T) <= shm::kShort);
-    std::memcpy(board_.compose(sizeof(T), first_, waiting_), &own, sizeof(T));
-    board_.post(sizeof(T), subject_);
+    std::memcpy(segment_.compose(sizeof(T), first_, waiting_), &own, sizeof(T));
+    segment_.post(sizeof(T), subject_);
     for (int peer = 0; peer < ranks; ++peer) {
-      auto [data, subject] = board_.read(peer, read_, sizeof(T), first_, waiting_);
+      auto [data, subject] = segment_.read(peer, read_, sizeof(T), first_, waiting_);
       if (subject != subject_) mismatch(peer, subject);
       std::memcpy(&told[peer], data, sizeof(T));
     }
     next_round();
   }
-  // Ends a round: nothing that was shown in it is needed any more.
-  void next_round() { board_.done(++read_); }
+  // Ends a round: its posts are no longer needed.
+  void next_round() { segment_.done(++read_); }
 
   void copy(std::byte* out, const std::byte* in, std::size_t count) const {
     stream ? stream_copy(out, in, count * element)
@@ -108,17 +108,17 @@ class Direct {
 
   [[noreturn]] void mismatch(int peer, const Subject& subject) const {
     throw Error(ErrorCode::kMismatch,
-                describe_mismatch(board_.world_rank_at(peer), subject, subject_));
+                describe_mismatch(segment_.world_rank_at(peer), subject, subject_));
   }
 
-  // What a board goes by to decide where a message lies: one that is short beside its number, in
-  // the cache line that says it is there, unless the protocol keeps it away from there.
+  // The size by which a shared segment decides where a message lies: a short one beside its number,
+  // in the same cache line, unless the protocol excludes that.
   std::size_t room(std::size_t count) const {
     return std::max(count * element, protocol_ == Protocol::kLl ? 0 : shm::kShort + 1);
   }
 
   const Protocol protocol_;
-  shm::Board& board_;
+  shm::SharedSegment& segment_;
   Waiting& waiting_;
   const Subject subject_;
   const std::uint64_t first_;  // the number of the first round's messages

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one operation's channels on one thread. A channel's algorithm is a coroutine (Task) that
-// awaits primitives; a primitive that cannot go on yet suspends its channel alone, so channels
-// progress independently. When none can go on, the rank waits (transports/native/waiting.h).
+// awaits primitives; a primitive that cannot continue yet suspends only its channel, so channels
+// progress independently. When none can continue, the rank waits (transports/native/waiting.h).
 #pragma once
 
 #include <coroutine>
@@ -34,7 +34,7 @@ class Task {
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    // A move begins; whether it has to wait.
+    // A step starts; returns whether it has to wait.
     bool waits_in(Wait& move) {
       ++moves;
       if (move.ready()) return false;
@@ -53,7 +53,7 @@ class Task {
     if (handle_) handle_.destroy();
   }
 
-  // Goes on if it can; returns whether it did. Rethrows what the algorithm threw.
+  // Continues if it can; returns whether it did. Rethrows the algorithm's exception.
   bool step() {
     auto& promise = handle_.promise();
     if (promise.wait && !promise.wait->ready()) return false;
@@ -63,7 +63,7 @@ class Task {
     return true;
   }
   bool done() const { return handle_.done(); }
-  // Whom it waits for, on its channel, and after how many moves there.
+  // The rank that it waits for, on its channel, and after how many steps there.
   BlockedOn blocked_on() const {
     const auto& promise = handle_.promise();
     if (!promise.wait) return {};
@@ -78,8 +78,8 @@ class Task {
   Handle handle_;
 };
 
-// Runs all tasks to their end. Throws Error(kTimeout) naming the ranks waited for, Error(kAborted)
-// when the rank was told to stop, or what a task threw.
+// Runs all tasks to their end. Throws Error(kTimeout) naming the awaited ranks, Error(kAborted)
+// when the rank was aborted, or a task's exception.
 void run_tasks(std::span<Task> tasks, Waiting& waiting);
 
 }  // namespace railgauge

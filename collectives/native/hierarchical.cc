@@ -11,100 +11,100 @@ namespace railgauge {
 
 namespace {
 
-// What partial results are kept in at a time where the destination has no room for them.
+// The scratch for partial results if the destination has no space for them.
 constexpr std::size_t kScratchBytes = 1 << 20;
-// All-reduces up to this size go across by doubling; collectives/cost/host_across.py has the same.
+// All-reduces up to this size use doubling across hosts; collectives/cost/host_across.py has the same.
 constexpr std::size_t kDoublingBytes = 64 << 10;
 
 // A part of the data for each position that takes part across, and the same part of every part at
 // a time: piece `at` of a part is its elements [at, at + step).
-class Lanes {
+class Rails {
  public:
-  Lanes(std::size_t count, int lanes, std::size_t element)
-      : turn_(0, count, lanes, element), lanes_(lanes) {}
+  Rails(std::size_t count, int rails, std::size_t element)
+      : turn_(0, count, rails, element), rails_(rails) {}
 
-  int lanes() const { return lanes_; }
+  int count() const { return rails_; }
   std::size_t length() const { return turn_.count(0); }  // of the longest one
-  Part part(int lane) const {
-    return lane < lanes_ ? Part{turn_.offset(lane), turn_.count(lane)} : Part{0, 0};
+  Part part(int rail) const {
+    return rail < rails_ ? Part{turn_.offset(rail), turn_.count(rail)} : Part{0, 0};
   }
-  Part piece(int lane, std::size_t at, std::size_t step) const {
-    const Part whole = part(lane);
+  Part piece(int rail, std::size_t at, std::size_t step) const {
+    const Part whole = part(rail);
     const std::size_t begin = std::min(at, whole.count);
     return {whole.offset + begin, std::min(step, whole.count - begin)};
   }
 
  private:
   Turn turn_;
-  int lanes_;
+  int rails_;
 };
 
-// Everybody shows all parts; each that takes part reduces its own into `into`.
-void reduce_parts(const Stages& stages, const Lanes& lanes, const std::byte* source,
+// Every rank posts all parts; each that takes part reduces its own into `into`.
+void reduce_parts(const Stages& stages, const Rails& rails, const std::byte* source,
                   std::byte* into) {
-  Direct& board = stages.board;
-  const std::size_t element = board.element, chunk = board.chunk(lanes.lanes());
+  Direct& direct = stages.direct;
+  const std::size_t element = direct.element, chunk = direct.chunk(rails.count());
   std::array<const void*, Direct::kMostRanks> inputs;
   std::size_t shown = 0;
   auto total = [&](std::size_t at, std::size_t step) {
     std::size_t sum = 0;
-    for (int lane = 0; lane < lanes.lanes(); ++lane) sum += lanes.piece(lane, at, step).count;
+    for (int rail = 0; rail < rails.count(); ++rail) sum += rails.piece(rail, at, step).count;
     return sum;
   };
   auto show = [&](std::size_t at) {
-    const std::size_t step = std::min(chunk, lanes.length() - at);
-    std::byte* place = board.compose(total(at, step));
-    for (int lane = 0; lane < lanes.lanes(); ++lane) {
-      const Part piece = lanes.piece(lane, at, step);
-      std::memcpy(place + lane * step * element, source + piece.offset * element,
+    const std::size_t step = std::min(chunk, rails.length() - at);
+    std::byte* place = direct.compose(total(at, step));
+    for (int rail = 0; rail < rails.count(); ++rail) {
+      const Part piece = rails.piece(rail, at, step);
+      std::memcpy(place + rail * step * element, source + piece.offset * element,
                   piece.count * element);
     }
-    board.post(total(at, step));
+    direct.post(total(at, step));
   };
-  for (std::size_t at = 0; at < lanes.length(); at += chunk) {
-    for (; shown < lanes.length() && shown <= at + chunk; shown += chunk) show(shown);
-    const std::size_t step = std::min(chunk, lanes.length() - at);
-    const Part own = lanes.piece(board.position, at, step);
+  for (std::size_t at = 0; at < rails.length(); at += chunk) {
+    for (; shown < rails.length() && shown <= at + chunk; shown += chunk) show(shown);
+    const std::size_t step = std::min(chunk, rails.length() - at);
+    const Part own = rails.piece(direct.position, at, step);
     if (own.count) {
-      for (int peer = 0; peer < board.ranks; ++peer) {
-        inputs[peer] = peer == board.position
+      for (int peer = 0; peer < direct.ranks; ++peer) {
+        inputs[peer] = peer == direct.position
                            ? source + own.offset * element
-                           : board.seen(peer, total(at, step)) + board.position * step * element;
+                           : direct.seen(peer, total(at, step)) + direct.position * step * element;
       }
-      stages.reduction.combine(into + own.offset * element, nullptr, inputs.data(), board.ranks,
+      stages.reduction.combine(into + own.offset * element, nullptr, inputs.data(), direct.ranks,
                                own.count);
     }
-    board.next_round();
+    direct.next_round();
   }
 }
 
-// Each that takes part shows its own part of `from`; all parts are copied to `into`, unless null.
-void gather_parts(const Stages& stages, const Lanes& lanes, const std::byte* from,
+// Each that takes part posts its own part of `from`; all parts are copied to `into`, unless null.
+void gather_parts(const Stages& stages, const Rails& rails, const std::byte* from,
                   std::byte* into) {
-  Direct& board = stages.board;
-  const std::size_t element = board.element, chunk = board.chunk();
+  Direct& direct = stages.direct;
+  const std::size_t element = direct.element, chunk = direct.chunk();
   std::size_t shown = 0;
   auto show = [&](std::size_t at) {
-    const Part own = lanes.piece(board.position, at, chunk);
-    own.count ? board.show(from + own.offset * element, own.count) : board.show_nothing();
+    const Part own = rails.piece(direct.position, at, chunk);
+    own.count ? direct.show(from + own.offset * element, own.count) : direct.show_nothing();
   };
-  for (std::size_t at = 0; at < lanes.length(); at += chunk) {
-    for (; shown < lanes.length() && shown <= at + chunk; shown += chunk) show(shown);
-    for (int next = 0; into != nullptr && next < lanes.lanes(); ++next) {
-      const int lane = (board.position + next) % lanes.lanes();
-      const Part piece = lanes.piece(lane, at, chunk);
+  for (std::size_t at = 0; at < rails.length(); at += chunk) {
+    for (; shown < rails.length() && shown <= at + chunk; shown += chunk) show(shown);
+    for (int next = 0; into != nullptr && next < rails.count(); ++next) {
+      const int rail = (direct.position + next) % rails.count();
+      const Part piece = rails.piece(rail, at, chunk);
       std::byte* place = into + piece.offset * element;
-      if (lane != board.position) {
-        if (piece.count) board.copy(place, board.seen(lane, piece.count), piece.count);
+      if (rail != direct.position) {
+        if (piece.count) direct.copy(place, direct.seen(rail, piece.count), piece.count);
       } else if (from != into) {
-        board.copy(place, from + piece.offset * element, piece.count);
+        direct.copy(place, from + piece.offset * element, piece.count);
       }
     }
-    board.next_round();
+    direct.next_round();
   }
 }
 
-// How a part of `count` elements goes across.
+// The algorithm across hosts for a part of `count` elements.
 Schedule across_all_reduce(const Recursive& across, std::size_t count, Part part) {
   return count * across.element() <= kDoublingBytes
              ? doubling_all_reduce(across.place(), part)
@@ -113,7 +113,7 @@ Schedule across_all_reduce(const Recursive& across, std::size_t count, Part part
 
 }  // namespace
 
-int Hosts::lanes() const {
+int Hosts::rails() const {
   auto fewest = std::min_element(ranks.begin(), ranks.end(),
                                  [](const auto& a, const auto& b) { return a.size() < b.size(); });
   return static_cast<int>(fewest->size());
@@ -133,55 +133,55 @@ int Hosts::of(int rank) const {
 
 void hierarchical_all_reduce(const Stages& stages, const std::byte* source, std::byte* destination,
                              std::size_t count) {
-  const Lanes lanes(count, stages.hosts.lanes(), stages.board.element);
-  reduce_parts(stages, lanes, source, destination);
-  const Part own = lanes.part(stages.board.position);
+  const Rails rails(count, stages.hosts.rails(), stages.direct.element);
+  reduce_parts(stages, rails, source, destination);
+  const Part own = rails.part(stages.direct.position);
   if (own.count) stages.across.run(across_all_reduce(stages.across, count, own), destination);
-  gather_parts(stages, lanes, destination, destination);
+  gather_parts(stages, rails, destination, destination);
 }
 
 void hierarchical_broadcast(const Stages& stages, const std::byte* source, std::byte* destination,
                             std::size_t count, int root) {
-  const Lanes lanes(count, stages.hosts.lanes(), stages.board.element);
+  const Rails rails(count, stages.hosts.rails(), stages.direct.element);
   const int from = stages.hosts.of(root);
   const bool has_root = from == stages.hosts.own;
-  if (has_root) direct_broadcast(stages.board, source, destination, count, root);
-  const Part own = lanes.part(stages.board.position);
+  if (has_root) direct_broadcast(stages.direct, source, destination, count, root);
+  const Part own = rails.part(stages.direct.position);
   if (own.count) {
     stages.across.run(doubling_broadcast(stages.across.place(), own, from), destination);
   }
-  if (!has_root) gather_parts(stages, lanes, destination, destination);
+  if (!has_root) gather_parts(stages, rails, destination, destination);
 }
 
 void hierarchical_reduce(const Stages& stages, const std::byte* source, std::byte* destination,
                          std::size_t count, int root) {
-  const std::size_t element = stages.board.element, most = kScratchBytes / element;
+  const std::size_t element = stages.direct.element, most = kScratchBytes / element;
   const int to = stages.hosts.of(root);
-  const bool is_root = stages.board.rank(stages.board.position) == root;
+  const bool is_root = stages.direct.rank(stages.direct.position) == root;
   std::byte* scratch = stages.across.scratch(std::min(count, most) * element);
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t some = std::min(most, count - at);
-    const Lanes lanes(some, stages.hosts.lanes(), element);
-    reduce_parts(stages, lanes, source + at * element, scratch);
-    const Part own = lanes.part(stages.board.position);
+    const Rails rails(some, stages.hosts.rails(), element);
+    reduce_parts(stages, rails, source + at * element, scratch);
+    const Part own = rails.part(stages.direct.position);
     if (own.count) {
       stages.across.run(halving_reduce(stages.across.place(), own, to), scratch);
     }
     if (to == stages.hosts.own) {
-      gather_parts(stages, lanes, scratch, is_root ? destination + at * element : nullptr);
+      gather_parts(stages, rails, scratch, is_root ? destination + at * element : nullptr);
     }
   }
 }
 
 void hierarchical_all_gather(const Stages& stages, const std::byte* source, std::byte* destination,
                              std::size_t count) {
-  Direct& board = stages.board;
+  Direct& direct = stages.direct;
   const auto& hosts = stages.hosts.ranks;
-  const std::size_t element = board.element, chunk = board.chunk(static_cast<int>(hosts.size()));
+  const std::size_t element = direct.element, chunk = direct.chunk(static_cast<int>(hosts.size()));
   auto block = [&](const std::vector<int>& host, int position) {
     return destination + host[position] * count * element;
   };
-  std::byte* own = block(hosts[stages.hosts.own], board.position);
+  std::byte* own = block(hosts[stages.hosts.own], direct.position);
   if (own != source && count) std::memmove(own, source, count * element);
   std::vector<Part> blocks;
   for (int rank : stages.across.order()) blocks.push_back({rank * count, count});
@@ -189,34 +189,34 @@ void hierarchical_all_gather(const Stages& stages, const std::byte* source, std:
   std::size_t shown = 0;
   auto show = [&](std::size_t at) {
     const std::size_t some = std::min(chunk, count - at);
-    std::byte* place = board.compose(hosts.size() * some);
+    std::byte* place = direct.compose(hosts.size() * some);
     for (std::size_t host = 0; host < hosts.size(); ++host) {
-      std::memcpy(place + host * some * element, block(hosts[host], board.position) + at * element,
+      std::memcpy(place + host * some * element, block(hosts[host], direct.position) + at * element,
                   some * element);
     }
-    board.post(hosts.size() * some);
+    direct.post(hosts.size() * some);
   };
   for (std::size_t at = 0; at < count; at += chunk) {
     for (; shown < count && shown <= at + chunk; shown += chunk) show(shown);
     const std::size_t some = std::min(chunk, count - at);
-    for (int next = 1; next < board.ranks; ++next) {
-      const int peer = (board.position + next) % board.ranks;
-      const std::byte* message = board.seen(peer, hosts.size() * some);
+    for (int next = 1; next < direct.ranks; ++next) {
+      const int peer = (direct.position + next) % direct.ranks;
+      const std::byte* message = direct.seen(peer, hosts.size() * some);
       for (std::size_t host = 0; host < hosts.size(); ++host) {
-        board.copy(block(hosts[host], peer) + at * element, message + host * some * element, some);
+        direct.copy(block(hosts[host], peer) + at * element, message + host * some * element, some);
       }
     }
-    board.next_round();
+    direct.next_round();
   }
 }
 
 // The blocks of all hosts' ranks of one position lie in the scratch one after another.
 void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
                                  std::byte* destination, std::size_t count) {
-  Direct& board = stages.board;
+  Direct& direct = stages.direct;
   const auto& hosts = stages.hosts.ranks;
-  const int on_board = board.ranks * static_cast<int>(hosts.size());
-  const std::size_t element = board.element, chunk = board.chunk(on_board);
+  const int on_host = direct.ranks * static_cast<int>(hosts.size());
+  const std::size_t element = direct.element, chunk = direct.chunk(on_host);
   const std::size_t most = std::max<std::size_t>(1, kScratchBytes / element / hosts.size());
   std::byte* scratch = stages.across.scratch(hosts.size() * std::min(count, most) * element);
   std::array<const void*, Direct::kMostRanks> inputs;
@@ -227,24 +227,24 @@ void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
       auto piece = [&](std::size_t host, int position) {
         return source + (hosts[host][position] * count + start + at) * element;
       };
-      std::byte* place = board.compose(on_board * some);
-      for (int position = 0; position < board.ranks; ++position) {
+      std::byte* place = direct.compose(on_host * some);
+      for (int position = 0; position < direct.ranks; ++position) {
         for (std::size_t host = 0; host < hosts.size(); ++host) {
           std::memcpy(place + (position * hosts.size() + host) * some * element,
                       piece(host, position), some * element);
         }
       }
-      board.post(on_board * some);
+      direct.post(on_host * some);
       for (std::size_t host = 0; host < hosts.size(); ++host) {
-        const std::size_t there = (board.position * hosts.size() + host) * some * element;
-        for (int peer = 0; peer < board.ranks; ++peer) {
-          inputs[peer] = peer == board.position ? piece(host, peer)
-                                                : board.seen(peer, on_board * some) + there;
+        const std::size_t there = (direct.position * hosts.size() + host) * some * element;
+        for (int peer = 0; peer < direct.ranks; ++peer) {
+          inputs[peer] = peer == direct.position ? piece(host, peer)
+                                                 : direct.seen(peer, on_host * some) + there;
         }
         stages.reduction.combine(scratch + (host * length + at) * element, nullptr, inputs.data(),
-                                 board.ranks, some);
+                                 direct.ranks, some);
       }
-      board.next_round();
+      direct.next_round();
     }
     std::vector<Part> blocks;
     for (std::size_t host = 0; host < hosts.size(); ++host) {
@@ -252,7 +252,7 @@ void hierarchical_reduce_scatter(const Stages& stages, const std::byte* source,
     }
     stages.across.run(halving_reduce_scatter(stages.across.place(), blocks), scratch);
     const std::byte* own = scratch + stages.hosts.own * length * element;
-    board.copy(destination + start * element, own, length);
+    direct.copy(destination + start * element, own, length);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over several hosts in three stages: inside each host over its board, across the hosts
-// between ranks of equal position, and inside each host again. Each position has its own part of
-// the data to take across, so that all of a host's connections, and NICs, work at the same time.
-// As many positions as the host with the fewest ranks has take part across.
+// Collectives over several hosts in three stages: inside each host over its shared segment, across
+// the hosts between ranks of equal position, and inside each host again. Each position moves its
+// own part of the data between hosts, so that all of a host's connections, and NICs, work at the
+// same time. As many positions as the host with the fewest ranks has take part across.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ struct Hosts {
   int own = 0;
 
   // How many positions take part across.
-  int lanes() const;
-  // Whether every host has as many ranks.
+  int rails() const;
+  // Whether every host has the same number of ranks.
   bool equal() const;
   // The host that a rank is on.
   int of(int rank) const;
 };
 
-// What all of them work with. `across` is of this rank's position, one for each host in the order
-// of `hosts`; a rank whose position takes no part does not run it.
+// The state shared by all of them. `across` belongs to this rank's position, one for each host in
+// the order of `hosts`; a rank whose position takes no part does not run it.
 struct Stages {
   const Hosts& hosts;
-  Direct& board;
+  Direct& direct;
   const Recursive& across;
   const Reduction& reduction;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit that memory sets to a collective: one rank's input read once and its output written
-// once, while the other ranks do the same. No collective can do less.
+// The limit that memory bandwidth sets to a collective: one rank's input read once and its output
+// written once, while the other ranks do the same. Every collective needs at least this.
 #pragma once
 
 #include <cstddef>

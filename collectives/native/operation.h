@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective as a rank was asked for it. The numbers are part of the Python binding
+// One collective as a rank was asked to run it. The numbers are part of the Python binding
 // (collectives/operation.py lists the same names in this order).
 #pragma once
 
@@ -27,7 +27,7 @@ inline constexpr int kCollectives = 9;  // of Communicator::run()
 inline constexpr int kOperations = 11;
 
 // How many elements a rank's buffers hold, and where in the other one each lies in place. A rank
-// that gives or gets nothing has 0.
+// that sends or receives nothing has 0.
 struct Extent {
   std::size_t source, destination, source_at = 0, destination_at = 0;
 };
@@ -52,13 +52,14 @@ struct Operation {
            collective == Collective::kGather || collective == Collective::kScatter;
   }
   Extent extent(int rank, int ranks) const;
-  // Whether the smaller one of source and destination lies where it would in the larger one.
+  // Whether the smaller one of source and destination is at its in-place position in the larger
+  // one.
   bool is_in_place(int rank, int ranks) const;
-  // Whether source and destination may be one.
+  // Whether source and destination may be the same.
   bool runs_in_place() const {
     return collective != Collective::kAllToAll && collective != Collective::kSendRecv;
   }
-  // How much the tuning goes by, as nccl-tests counts it: all that a rank gives or gets.
+  // The size used for tuning, as nccl-tests counts it: all that a rank sends or receives.
   std::size_t bytes(int ranks) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed messages between two ranks. The clock runs in here, so that short messages are not lost in
-// what a call costs.
+// Timed messages between two ranks. The clock runs in here, so that the overhead of a call does not
+// hide short messages.
 #include "collectives/native/communicator.h"
 #include "transports/native/error.h"
 
@@ -31,7 +31,7 @@ class TimedPair {
     }
   }
 
-  // Both ranks have come as far as this: each tells the other by an empty message.
+  // A barrier of both ranks: each sends the other an empty message.
   void meet(const std::byte* source, std::byte* destination) { both(source, destination, 0); }
 
  private:
@@ -64,7 +64,7 @@ class TimedPair {
 double Communicator::time_pair(int peer, Traffic traffic, const std::byte* source,
                                std::byte* destination, std::size_t bytes, int ahead, int times) {
   if (peer < 0 || peer >= static_cast<int>(wiring_.pairs.size()) || !wiring_.pairs[peer].to) {
-    throw Error(ErrorCode::kInvalid, "this rank has no pair with that one");
+    throw Error(ErrorCode::kInvalid, "this rank has no connection with that one");
   }
   const Operation operation{Collective::kSendRecv, source, destination, bytes, Dtype::kUint8,
                             Redop::kSum,           0};
@@ -74,8 +74,7 @@ double Communicator::time_pair(int peer, Traffic traffic, const std::byte* sourc
   if (ahead > 0) messages.meet(source, destination);
   const auto before = std::chrono::steady_clock::now();
   for (int i = 0; i < times; ++i) messages.once(traffic, source, destination, bytes);
-  // What was sent has arrived when the other rank has come here too; an answer tells that by
-  // itself.
+  // Sent data has arrived when the other rank is here too; an answer shows that by itself.
   if (traffic == Traffic::kSend || traffic == Traffic::kReceive) {
     messages.meet(source, destination);
   }

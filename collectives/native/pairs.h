@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Point to point: a rank's two connections with every other, and what goes over them. Collectives
-// that are sends and receives between pairs run over these where the ranks are not all on one host.
+// Point to point: a rank's two connections with every other, and the transfers over them.
+// Collectives of sends and receives between pairs run over these if the ranks are on several hosts.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Pair {
   std::shared_ptr<Receiver> from;
 };
 
-// What goes to one rank, or comes from it.
+// The data to one rank, or from it.
 struct Part {
   std::size_t offset, count;  // elements
 };
@@ -28,8 +28,8 @@ Task send_all(Sender& to, const std::byte* source, std::size_t bytes, std::uint3
 Task recv_all(Receiver& from, std::byte* destination, std::size_t bytes, std::uint32_t tag);
 
 // The tasks that send parts of `source` and receive parts of `destination`, one of each for every
-// rank; this rank's own part is copied. `empty_too`: parts of no elements travel as well, since
-// only the two ranks know that they are empty, and may not agree.
+// rank; this rank's own part is copied. `empty_too`: empty parts are sent as well, since only the
+// two ranks know that they are empty, and may disagree.
 std::vector<Task> exchange(const std::vector<Pair>& pairs, const std::byte* source,
                            const std::vector<Part>& to, std::byte* destination,
                            const std::vector<Part>& from, std::size_t element, std::uint32_t tag,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that runs are verified with. It depends on seed, rank and index, so that an element in a
-// wrong place shows. Two kinds:
+// The data with which runs are verified. It depends on seed, rank and index, so that a misplaced
+// element is detected. Two kinds:
 //
 // exact   integers, of both signs where the dtype has them, chosen so that every reduction of them
 //         is exact in the dtype, in any order; compared bit by bit.
@@ -37,10 +37,10 @@ struct Verdict {
   std::size_t wrong;  // elements that differ
   std::size_t index;  // of the first of them, in the data given
   double expected, got;
-  double ulps;  // how far it may be off, in units in the last place of `expected`; 0: not at all
+  double ulps;  // tolerance in units in the last place of `expected`; 0: exact
 };
 
-// Compares every element with what the reduction over all ranks has to give at `first` and after.
+// Compares every element with the expected reduction over all ranks at `first` and after.
 Verdict check_reduced(const Pattern& pattern, const void* data, std::size_t count,
                       std::uint64_t first = 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few moves on a channel's connections, each to be awaited by an algorithm:
+// The steps on a channel's connections, each awaited by an algorithm:
 //
 //   send                source -> next
 //   recv                previous -> destination
@@ -7,8 +7,7 @@
 //   recv_reduce_send    previous op source -> next
 //   recv_reduce_copy    previous op source -> destination; it ends a reduction
 //   recv_reduce_copy_send  previous op source -> destination and next; it ends a reduction
-//
-// A move carries at most one slot. Where it has two targets the data passes once, written to both.
+// A step moves at most one slot. With two targets the data is read once, and written to both.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +20,7 @@
 
 namespace railgauge {
 
-// What all moves of one operation on one channel share.
+// What all steps of one operation on one channel share.
 struct Primitives {
   Receiver* previous;
   Sender* next;
@@ -56,14 +55,15 @@ struct Primitives {
   static void expect(const Receiver& from, const Message& message, std::size_t bytes,
                      std::uint32_t tag) {
     if (message.tag != tag) {
-      throw Error(ErrorCode::kMismatch, "rank " + std::to_string(from.peer()) +
-                                            " sends for another operation than this rank is in");
+      throw Error(ErrorCode::kMismatch,
+                  "rank " + std::to_string(from.peer()) +
+                      " sent data of another operation than the one of this rank");
     }
     if (message.bytes == bytes) return;
     throw Error(ErrorCode::kMismatch,
                 "rank " + std::to_string(from.peer()) + " sent " + std::to_string(message.bytes) +
                     " bytes where " + std::to_string(bytes) +
-                    " were due: were the ranks called with different counts or types?");
+                    " were expected: were the ranks called with different counts or types?");
   }
 };
 
@@ -101,7 +101,7 @@ class Primitives::Move final : public Wait {
     if constexpr (kReceives) expect(*primitives_.previous, message_, bytes, primitives_.tag);
     const void* inputs[] = {message_.data, source_};
     const Reduction* reduction = primitives_.reduction;
-    // What is at the destination anyway can go on from there.
+    // Data that is at the destination anyway can be forwarded from there.
     const bool lends =
         kDelivers && kSends &&
         (message_.data == destination_ || primitives_.next->borrows(destination_, bytes));
@@ -126,7 +126,7 @@ class Primitives::Move final : public Wait {
 
  private:
   std::size_t bytes() const { return count_ * primitives_.element_bytes; }
-  // The message goes to the destination, unless it came there.
+  // Copies the message to the destination, unless it arrived there.
   void keep(std::size_t bytes) {
     if (message_.data != destination_) primitives_.copy(destination_, message_.data, bytes);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A wait for several connections at once: messages from all receivers and free slots on all
-// senders. What the primitives are to a ring, this is to a tree, whose ranks have several
-// neighbours.
+// senders. The counterpart of the primitives for trees, whose ranks have several neighbours.
 #pragma once
 
 #include <vector>
@@ -47,7 +46,7 @@ class Ready final : public Wait {
 
   const std::byte* message(std::size_t i) const { return receivers_[i].message.data; }
   std::byte* slot(std::size_t i) const { return i < senders_.size() ? senders_[i].slot : nullptr; }
-  // Sends `bytes` from every slot, and lets go of the messages.
+  // Sends `bytes` from every slot, and releases the messages.
   void finish(std::size_t bytes) {
     for (Outgoing& out : senders_) out.to->post(bytes, tag_);
     for (Incoming& in : receivers_) in.from->pop();

@@ -55,7 +55,7 @@ void Recorder::end(Clock::time_point waited_since) {
   Entry& entry = entry_of(begun());
   const bool waited = waited_since != Clock::time_point{};
   if (waited && !exactly_) entry.began.store(nanoseconds(waited_since), kRelaxed);
-  // Last, since whoever sees the end has to see that beginning.
+  // Last, since a reader that sees the end must see the start.
   entry.ended.store(waited || exactly_ ? exact_now() : kNotTimed, std::memory_order_release);
 }
 
@@ -78,7 +78,7 @@ std::vector<Recorded> Recorder::snapshot() const {
                    : ended == kNotTimed ? 0
                                         : std::max<std::int64_t>(1, ended - began) / 1e3});
   }
-  // Entries that were written anew meanwhile are of later operations.
+  // Entries that were overwritten meanwhile belong to later operations.
   std::atomic_thread_fence(std::memory_order_acquire);
   const std::uint64_t claimed = begun();
   std::erase_if(all, [&](const Recorded& one) { return one.number + kKept <= claimed; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flight recorder: the last operations of one rank, for those who look at it when a run ends or
-// does not go on. It costs an operation a few stores and one look at a coarse clock; operations
-// that have to wait, or are large, are timed exactly.
+// The flight recorder: the last operations of one rank, for reports when a run ends or hangs. It
+// costs an operation a few stores and one read of a coarse clock; operations that have to wait, or
+// are large, are timed exactly.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 
 namespace railgauge {
 
-// One operation, as it is told to others.
+// One operation, as it is reported.
 struct Recorded {
   std::uint64_t number;  // of the communicator's operations, from 1
   Subject subject;
   int algorithm, channels;
   double began_s;  // since 1970; of a short operation only to the coarse clock's 1 to 10 ms
-  double took_us;  // 0: over without a wait, so not timed; -1: not over
+  double took_us;  // 0: ended without a wait, so not timed; -1: not over
 };
 
 // For one thread that records; any other may take snapshots meanwhile.
@@ -33,7 +33,7 @@ class Recorder {
   std::uint64_t begun() const { return claimed_.load(std::memory_order_relaxed); }
   // An operation begins; `exactly`: it is long enough for an exact clock not to matter.
   void begin(const Subject& subject, int algorithm, int channels, bool exactly);
-  // It is run otherwise than it began.
+  // The algorithm changed after it started.
   void ran_by(int algorithm, int channels);
   // It is over; `waited_since` is when it first had to wait, zero if it had not.
   void end(Clock::time_point waited_since);
@@ -54,7 +54,7 @@ class Recorder {
   const Entry& entry_of(std::uint64_t number) const { return entries_[number % kKept]; }
 
   std::array<Entry, kKept> entries_;
-  // A number is claimed before its entry changes, and told when the entry is whole.
+  // A number is claimed before its entry changes, and published when the entry is complete.
   std::atomic<std::uint64_t> claimed_{0}, told_{0};
   bool exactly_ = false;
 };

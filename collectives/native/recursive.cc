@@ -42,8 +42,8 @@ void Recursive::run(const Schedule& schedule, std::byte* buffer) const {
   run_tasks({&one, 1}, waiting_);
 }
 
-// What is lent is next written by what comes from the same neighbour, which has it all by then;
-// where both ends reduce the same part it would be written at once, and is copied.
+// Lent data is next overwritten by data from the same neighbour, which has received all of it by
+// then; if both ends reduce the same part it would be overwritten at once, and is copied.
 Task Recursive::task(const Schedule& schedule, std::byte* buffer) const {
   for (const Exchange& one : schedule) {
     const Pair& pair = cube_.peers[one.peer];
@@ -74,7 +74,7 @@ Task Recursive::task(const Schedule& schedule, std::byte* buffer) const {
       Ready ready(tag_);
       ready.receive(*pair.from, piece.count * element_);
       co_await ready;
-      // In the order of positions, so that both ends come to the same bits.
+      // In the order of positions, so that both ends get the same bits.
       const void* inputs[] = {data, ready.message(0)};
       if (one.peer < cube_.position) std::swap(inputs[0], inputs[1]);
       if (one.ends) {

@@ -103,7 +103,8 @@ Schedule halving_all_reduce(CubePlace place, Part all, std::size_t element) {
   return steps;
 }
 
-// From the far end of the cube to the near one, so that what is in few ranks goes far.
+// From the far end of the cube to the near one, so that long distances are used while few ranks
+// have the data.
 Schedule doubling_broadcast(CubePlace place, Part all, int root) {
   const int partner = place.partner();
   if (place.is_beyond()) {

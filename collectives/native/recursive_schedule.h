@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive doubling and halving: with whom a rank of a hypercube exchanges what, step after step
+// Recursive doubling and halving: the exchanges of a rank of a hypercube, step by step
 // (R. Thakur, R. Rabenseifner, W. Gropp: Optimization of Collective Communication Operations in
 // MPICH, 2005). Everything is done within one buffer that holds this rank's data at first.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// One step, with one neighbour: what goes there, and what comes from there meanwhile.
+// One step, with one neighbour: the data sent, and the data received meanwhile.
 struct Exchange {
   enum Kind {
     kCopy,        // what comes replaces what is there

@@ -12,8 +12,8 @@ namespace railgauge {
 
 // out[i] = (inputs[0][i] op inputs[1][i] op ... op inputs[n - 1][i]) / divisor for i < count, and
 // the same in also[i] unless that is null. n >= 1; a divisor of 0 divides by nothing. `stream`
-// writes `out`, not `also`, past the caches: for results too large to be read back from there. Call
-// stream_fence() before another thread may read what was written so.
+// writes `out`, not `also`, past the caches: for results too large for the caches. Call
+// stream_fence() before another thread may read what was written this way.
 //
 // The order is that of the inputs. Floats below 32 bits are computed in float and rounded once, at
 // the end; what is too large for them: reduced_float.h. Integers wrap, and are divided toward zero.

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <type_traits>
 
-#include "collectives/native/lanes.h"
 #include "collectives/native/reduce.h"
 #include "collectives/native/reduce_table.h"
+#include "collectives/native/simd.h"
 
 namespace railgauge {
 namespace {
@@ -90,13 +90,13 @@ struct Arguments {
 };
 
 template <class T>
-constexpr std::size_t kCount = sizeof(typename Lanes<T>::Register) / sizeof(T);
+constexpr std::size_t kCount = sizeof(typename Simd<T>::Register) / sizeof(T);
 
 // kUnroll registers' worth of elements from `at` on: each input is read once, each output written
 // once, and nothing is written before all is read.
 template <class T, class Op, int kUnroll>
 [[gnu::always_inline]] inline void combine_tile(const Arguments<T>& a, std::size_t at) {
-  using L = Lanes<T>;
+  using L = Simd<T>;
   auto values = [&](int k, int u) {
     return L::widen(load<typename L::Register>(a.inputs[k] + at + u * kCount<T>));
   };
@@ -123,7 +123,7 @@ template <class T, class Op, int kUnroll>
 // Less than a register's worth.
 template <class T, class Op>
 void combine_part(const Arguments<T>& a, std::size_t at, std::size_t count) {
-  using L = Lanes<T>;
+  using L = Simd<T>;
   std::size_t bytes = count * sizeof(T);
   auto values = [&](int k) {
     return L::widen(load_part<typename L::Register>(a.inputs[k] + at, bytes));
@@ -145,7 +145,7 @@ std::size_t unaligned(const T* data) {
 template <class T, class Op>
 void combine(void* out, void* also, const void* const* inputs, int n, std::size_t count,
              int divisor, bool stream) {
-  constexpr int kUnroll = 4 / std::extent_v<decltype(Lanes<T>::Values::part)>;
+  constexpr int kUnroll = 4 / std::extent_v<decltype(Simd<T>::Values::part)>;
   Arguments<T> a{static_cast<T*>(out),
                  static_cast<T*>(also),
                  reinterpret_cast<const T* const*>(inputs),

@@ -12,7 +12,7 @@ Task ring_reduce_scatter(const RingChannel& channel, Primitives moves, const std
   const int ranks = channel.ranks;
   const std::size_t element = moves.element_bytes;
   const std::size_t chunk = channel.next->slot_bytes() / element;
-  auto part = [&](int step) {  // the one that leaves at this step; at step ranks-1 it is the own
+  auto part = [&](int step) {  // the part sent at this step; at step ranks-1 it is the own one
     int rank = channel.order[(channel.position + 2 * ranks - 1 - step) % ranks];
     return source + rank * stride * element;
   };

@@ -16,7 +16,7 @@ namespace railgauge {
 Task ring_reduce_scatter(const RingChannel& channel, Primitives moves, const std::byte* source,
                          std::byte* destination, std::size_t count, std::size_t stride);
 
-// Everybody shows all parts, and reduces its own of all.
+// Every rank posts all parts, and reduces its own part of all.
 void direct_reduce_scatter(Direct direct, const Reduction& reduction, const std::byte* source,
                            std::byte* destination, std::size_t count, std::size_t stride);
 

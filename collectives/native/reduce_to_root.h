@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce, by each algorithm: the reduction of all ranks' `count` elements comes to the root's
-// destination; nobody else's is written. source may be destination.
+// Reduce, by each algorithm: the reduction of all ranks' `count` elements goes to the root's
+// destination; no other is written. source may be destination.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace railgauge {
 Task ring_reduce(const RingChannel& channel, Primitives moves, const std::byte* source,
                  std::byte* destination, std::size_t count, int root);
 
-// All but the root show their data, the root reduces what they show.
+// All but the root post their data, the root reduces it.
 void direct_reduce(Direct direct, const Reduction& reduction, const std::byte* source,
                    std::byte* destination, std::size_t count, int root);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Send-receive: each rank's `count` elements go to the next rank, and the previous one's come. In
-// place is not possible.
+// Send-receive: each rank's `count` elements go to the next rank, and it receives the previous
+// one's. In place is not possible.
 #pragma once
 
 #include <cstddef>

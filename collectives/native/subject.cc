@@ -16,7 +16,7 @@ std::optional<Algorithm> algorithm_of(const Subject& subject) {
   return static_cast<Algorithm>(number);
 }
 
-// As far as people told the ranks what to do.
+// The part that users control.
 bool called_alike(const Subject& a, const Subject& b) {
   constexpr std::uint64_t kAlgorithmBits = std::uint64_t{0xf} << 12;
   return ((a.what ^ b.what) & ~kAlgorithmBits) == 0 && a.count == b.count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all ranks have to agree on, packed so that it travels with the data.
+// What all ranks must agree on, packed so that it is sent with the data.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 #include "collectives/native/algorithm.h"
 #include "collectives/native/operation.h"
-#include "transports/native/shm/board.h"
+#include "transports/native/shm/shared_segment.h"
 
 namespace railgauge {
 
 // `what` holds sequence number, root, algorithm, dtype, operator and collective; `count` is
-// Operation::count. `history` is of the operations before: ranks that read nothing of each other in
-// one (a root that only gives, two that take each other for the root) find out by a later one.
+// Operation::count. `history` covers the operations before: ranks that receive nothing from each
+// other in one (a root that only sends, two that take each other for the root) detect a mismatch in
+// a later one.
 using Subject = shm::Subject;
 
 Subject subject_of(const Operation& operation, Algorithm algorithm, std::uint32_t sequence,
                    std::uint64_t history = 0);
-// The history of what comes after an operation of this subject and that history.
+// The history after an operation of this subject with that history.
 std::uint64_t history_after(std::uint64_t history, const Subject& subject);
-// What it says of the operation; no buffers. Nothing when it is no subject.
+// The operation, without buffers. Nothing if this is not a subject.
 std::optional<Operation> operation_of(const Subject& subject);
-// What travels with each message of an operation, so that one of another is known by it.
+// The tag of each message of an operation, by which messages of another one are detected.
 std::uint32_t tag_of(const Subject& subject);
 // "all_reduce #41 of 1024 float, sum"
 std::string describe(const Subject& subject);

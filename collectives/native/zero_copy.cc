@@ -15,58 +15,60 @@ namespace {
 constexpr std::size_t kInputBytes = 256 << 10;
 constexpr std::size_t kLeastChunkBytes = 16 << 10, kMostChunkBytes = 64 << 10;
 
-bool in_window(const shm::Reference& reference) {
-  return reference.window != shm::Reference::kNoWindow;
+bool is_registered(const shm::Reference& reference) {
+  return reference.registration != shm::Reference::kNotRegistered;
 }
 
-bool in_cross_memory(std::size_t bytes, const ZeroCopySizes& sizes, const shm::Board& board) {
-  return board.cross_memory() && bytes >= sizes.cross_memory_from &&
+bool in_cross_memory(std::size_t bytes, const ZeroCopySizes& sizes,
+                     const shm::SharedSegment& segment) {
+  return segment.cross_memory() && bytes >= sizes.cross_memory_from &&
          bytes < sizes.cross_memory_below;
 }
 
 }  // namespace
 
-ZeroCopy::ZeroCopy(shm::Board& board, Waiting& waiting, const Operation& operation,
+ZeroCopy::ZeroCopy(shm::SharedSegment& segment, Waiting& waiting, const Operation& operation,
                    const Subject& subject, bool stream)
-    : board_(board),
+    : segment_(segment),
       o_(operation),
-      direct_(board, waiting, operation, subject, Protocol::kSimple, stream),
-      ranks_(board.size()),
-      position_(board.position()),
+      direct_(segment, waiting, operation, subject, Protocol::kSimple, stream),
+      ranks_(segment.size()),
+      position_(segment.position()),
       element_(operation.element_bytes()),
       lent_(ranks_) {}
 
 bool ZeroCopy::worth_asking(const Operation& operation, const ZeroCopySizes& sizes,
-                            shm::Board& board) {
-  const std::size_t bytes = operation.bytes(board.size());
-  return (bytes >= sizes.windows_from && !board.windows().empty()) ||
-         in_cross_memory(bytes, sizes, board);
+                            shm::SharedSegment& segment) {
+  const std::size_t bytes = operation.bytes(segment.size());
+  return (bytes >= sizes.registered_from && !segment.registered_memory().empty()) ||
+         in_cross_memory(bytes, sizes, segment);
 }
 
 bool ZeroCopy::agree(const ZeroCopySizes& sizes) {
   const Extent own = extent_at(position_);
-  direct_.exchange(Lent{board_.windows().refer(o_.source, own.source * element_),
-                        board_.windows().refer(o_.destination, own.destination * element_)},
-                   lent_);
+  direct_.exchange(
+      Lent{segment_.registered_memory().refer(o_.source, own.source * element_),
+           segment_.registered_memory().refer(o_.destination, own.destination * element_)},
+      lent_);
   bool sources = true, destinations = true;
   for (int peer = 0; peer < ranks_; ++peer) {
     const Extent extent = extent_at(peer);
-    sources &= !extent.source || in_window(lent_[peer].source);
-    destinations &= !extent.destination || in_window(lent_[peer].destination);
+    sources &= !extent.source || is_registered(lent_[peer].source);
+    destinations &= !extent.destination || is_registered(lent_[peer].destination);
   }
   switch (o_.collective) {
     case Collective::kAllReduce:
     case Collective::kReduce:
-      in_windows_ = sources && destinations;
+      registered_ = sources && destinations;
       break;
     case Collective::kGather:
-      in_windows_ = destinations;
+      registered_ = destinations;
       break;
     default:
-      in_windows_ = sources;
+      registered_ = sources;
   }
   const std::size_t bytes = o_.bytes(ranks_);
-  return in_windows_ ? bytes >= sizes.windows_from : in_cross_memory(bytes, sizes, board_);
+  return registered_ ? bytes >= sizes.registered_from : in_cross_memory(bytes, sizes, segment_);
 }
 
 void ZeroCopy::run() {
@@ -74,7 +76,7 @@ void ZeroCopy::run() {
   meet();
 }
 
-// Goes on when all ranks are here, with all that they have written.
+// A barrier: continues when all ranks are here, with all that they have written.
 void ZeroCopy::meet() {
   if (direct_.stream) stream_fence();
   std::vector<char> here(ranks_);
@@ -122,19 +124,19 @@ void ZeroCopy::take_from_all(std::size_t at) {
   }
 }
 
-// Each rank has a part of the elements, which it reduces out of all sources. In windows it writes
-// the result to all ranks; else they come for it when all have read what they need of the sources,
-// since those may be where the results go.
+// Each rank has a part of the elements, which it reduces out of all sources. In registered memory
+// it writes the result to all ranks; else they come for it when all have read what they need of the
+// sources, since those may be where the results go.
 void ZeroCopy::all_reduce() {
   const Turn turn(0, o_.count, ranks_, element_);
   const std::size_t at = turn.offset(position_), count = turn.count(position_);
   std::vector<std::byte*> outs{o_.destination + at * element_};
-  for (int step = 1; in_windows_ && step < ranks_; ++step) {
+  for (int step = 1; registered_ && step < ranks_; ++step) {
     const int peer = (position_ + step) % ranks_;
     outs.push_back(there(lent_[peer].destination, peer, at, count));
   }
   reduce_part(at, count, outs);
-  if (in_windows_) return;
+  if (registered_) return;
   meet();
   for (int step = 1; step < ranks_; ++step) {
     const int peer = (position_ + step) % ranks_;
@@ -144,9 +146,10 @@ void ZeroCopy::all_reduce() {
   }
 }
 
-// In windows each rank reduces a part and writes it to the root; else the root does all of it.
+// In registered memory each rank reduces a part and writes it to the root; else the root does all
+// of it.
 void ZeroCopy::reduce() {
-  if (!in_windows_) {
+  if (!registered_) {
     if (position_ == root()) reduce_part(0, o_.count, {o_.destination});
     return;
   }
@@ -155,9 +158,9 @@ void ZeroCopy::reduce() {
   reduce_part(at, count, {there(lent_[root()].destination, root(), at, count)});
 }
 
-// In windows each rank writes its part to the root; else the root takes all.
+// In registered memory each rank writes its part to the root; else the root takes all.
 void ZeroCopy::gather() {
-  if (!in_windows_) {
+  if (!registered_) {
     if (position_ == root()) take_from_all(0);
     return;
   }
@@ -170,7 +173,7 @@ void ZeroCopy::reduce_part(std::size_t at, std::size_t count, const std::vector<
   const Reduction reduction(o_, ranks_);
   const std::size_t chunk = std::clamp(kInputBytes / ranks_, kLeastChunkBytes, kMostChunkBytes);
   const std::size_t step = chunk / element_;
-  std::byte* room = board_.room(chunk * ranks_);
+  std::byte* room = segment_.room(chunk * ranks_);
   std::vector<const void*> inputs(ranks_);
   std::byte* second = outs.size() > 1 ? outs[1] : nullptr;
   for (std::size_t done = 0; done < count; done += step) {
@@ -191,7 +194,7 @@ const std::byte* ZeroCopy::input(int peer, std::size_t at, std::size_t count,
                                  std::byte* room) const {
   if (peer == position_) return o_.source + at * element_;
   const shm::Reference& source = lent_[peer].source;
-  if (in_window(source)) return there(source, peer, at, count);
+  if (is_registered(source)) return there(source, peer, at, count);
   copy_from(peer, source, at, room, count);
   return room;
 }
@@ -199,15 +202,15 @@ const std::byte* ZeroCopy::input(int peer, std::size_t at, std::size_t count,
 // Copies `count` elements of a peer's array, from `at` on.
 void ZeroCopy::copy_from(int peer, const shm::Reference& array, std::size_t at, std::byte* out,
                          std::size_t count) const {
-  if (in_window(array)) return direct_.copy(out, there(array, peer, at, count), count);
-  board_.fetch(peer, {array.window, array.at + at * element_}, out, count * element_);
+  if (is_registered(array)) return direct_.copy(out, there(array, peer, at, count), count);
+  segment_.fetch(peer, {array.registration, array.at + at * element_}, out, count * element_);
 }
 
-// Where `count` elements of a peer's array in a window are, from element `at` on.
+// Where `count` elements of a peer's array in a registration are, from element `at` on.
 std::byte* ZeroCopy::there(const shm::Reference& array, int peer, std::size_t at,
                            std::size_t count) const {
-  const shm::Reference part{array.window, array.at + at * element_};
-  return board_.windows().find(part, peer, count * element_);
+  const shm::Reference part{array.registration, array.at + at * element_};
+  return segment_.registered_memory().find(part, peer, count * element_);
 }
 
 }  // namespace railgauge

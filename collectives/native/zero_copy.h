@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations between ranks of a host on the callers' memory itself, with no board or slot between:
-// in windows all ranks read and write each other's arrays; other memory they copy from, where the
-// kernel lets them (cross-memory attach). The ranks tell each other where their arrays lie, move
-// the data, and stay until all are done with it.
+// Operations between ranks of a host on the callers' memory itself, without a shared segment or
+// slot between: in registered memory all ranks read and write each other's arrays; other memory
+// they copy from, if the kernel allows it (cross-memory attach). The ranks exchange their arrays'
+// addresses, move the data, and wait until all are done.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "collectives/native/direct.h"
 #include "collectives/native/operation.h"
-#include "transports/native/shm/board.h"
+#include "transports/native/shm/shared_segment.h"
 #include "transports/native/waiting.h"
 
 namespace railgauge {
@@ -19,30 +19,30 @@ namespace railgauge {
 // same.
 struct ZeroCopySizes {
   static constexpr std::size_t kNever = ~std::size_t{0};
-  std::size_t windows_from = kNever;       // where all memory it needs lies in windows
+  std::size_t registered_from = kNever;    // where all memory it needs lies in registered memory
   std::size_t cross_memory_from = kNever;  // where some of it does not,
   std::size_t cross_memory_below = 0;      // and it has fewer bytes than this
 };
 
-// One operation. All ranks of the board make it, and call the same.
+// One operation. All ranks of the shared segment make it, and call the same.
 class ZeroCopy {
  public:
   // `stream` writes results past the caches.
-  ZeroCopy(shm::Board& board, Waiting& waiting, const Operation& operation, const Subject& subject,
-           bool stream);
+  ZeroCopy(shm::SharedSegment& segment, Waiting& waiting, const Operation& operation,
+           const Subject& subject, bool stream);
 
-  // Whether it may come to anything, so that ranks should ask each other.
+  // Whether it may be possible, so that ranks should exchange addresses.
   static bool worth_asking(const Operation& operation, const ZeroCopySizes& sizes,
-                           shm::Board& board);
-  // Ranks tell each other where their arrays lie; whether they are in reach, which all find alike.
-  // Throws Error.
+                           shm::SharedSegment& segment);
+  // Ranks exchange their arrays' addresses; returns whether they are accessible, the same on all
+  // ranks. Throws Error.
   bool agree(const ZeroCopySizes& sizes);
-  // Moves what this rank has to move, and returns once all have: its arrays are its own again.
-  // Throws Error.
+  // Moves this rank's data, and returns once all ranks have: its arrays may be used again. Throws
+  // Error.
   void run();
 
  private:
-  // Where one rank's arrays lie.
+  // The addresses of one rank's arrays.
   struct Lent {
     shm::Reference source, destination;
   };
@@ -63,13 +63,13 @@ class ZeroCopy {
   int rank() const { return direct_.rank(position_); }
   int root() const { return direct_.position_of(o_.root); }
 
-  shm::Board& board_;
+  shm::SharedSegment& segment_;
   const Operation& o_;
   Direct direct_;
   const int ranks_, position_;
   const std::size_t element_;
   std::vector<Lent> lent_;   // by position
-  bool in_windows_ = false;  // all memory that others need
+  bool registered_ = false;  // all memory that others need
 };
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the picture of a result shows: bus bandwidth over size, out of place and in place, what was predicted, a limit,
+"""The content of the picture of a result: bus bandwidth over size, out of place and in place, the prediction, a limit,
 and an older result; a panel for each type, operator and root.
 
 The limit is memory's within a node, measured beside each row (`Row.floor_us`), and between nodes what the planned
@@ -20,7 +20,7 @@ from railgauge.topo.predict.comparison import size_text
 
 
 class Kind(StrEnum):
-    """What a curve is of; also its class in the SVG."""
+    """The kind of a curve; also its class in the SVG."""
 
     OUT_OF_PLACE = "out"
     IN_PLACE = "in"
@@ -39,7 +39,7 @@ LABELS = {
     Kind.OUT_OF_PLACE: "out of place",
     Kind.IN_PLACE: "in place",
     Kind.PREDICTED: "predicted",
-    Kind.FLOOR: "memory's limit, measured",
+    Kind.FLOOR: "measured memory limit",
     Kind.BEFORE_OUT_OF_PLACE: "out of place, before",
     Kind.BEFORE_IN_PLACE: "in place, before",
 }
@@ -94,12 +94,12 @@ class Chart:
 
     @property
     def points(self) -> list[Point]:
-        """Of all curves."""
+        """The range of all curves."""
         return [point for panel in self.panels for curve in panel.curves for point in curve.points]
 
     @property
     def kinds(self) -> list[Kind]:
-        """Those that are there, in the legend's order."""
+        """The kinds that occur, in the legend's order."""
         there = {curve.kind for panel in self.panels for curve in panel.curves}
         return [kind for kind in Kind if kind in there]
 
@@ -120,7 +120,7 @@ def chart(document: RunDocument, before: RunDocument | None = None) -> Chart:
 
 
 def title(document: RunDocument) -> str:
-    """What ran where."""
+    """The title: collective, ranks and device."""
     ranks = f"{document.ranks} rank{'s' * (document.ranks != 1)}"
     nodes = f", {document.nodes} nodes" if document.nodes > 1 else ""
     memory = "host memory" if document.device == "cpu" else document.device
@@ -128,7 +128,7 @@ def title(document: RunDocument) -> str:
 
 
 def remark(document: RunDocument, before: RunDocument | None) -> str:
-    """When, and what went wrong."""
+    """The date, and the error."""
     parts = [document.time, *([f"before: {before.host}, {before.time}"] if before else [])]
     return "; ".join([*parts, *([f"failed: {document.error}"] if document.error else [])])
 
@@ -151,7 +151,7 @@ def _panel(variant: str, now: Named, old: Named, factor: float) -> Panel:
 
 
 def floor_busbw(rows: Sequence[Row], factor: float) -> float:
-    """The bus bandwidth of the least that memory was seen to take, in GB/s; 0 where that was not measured."""
+    """The bus bandwidth of the shortest measured memory time, in GB/s; 0 if not measured."""
     floors = [row.floor_us for row in rows if row.floor_us]
     return rows[0].bytes / min(floors) / 1e3 * factor if floors else 0.0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured links (railgauge/link/1): as text by way a matrix of bandwidth and one of latency, and a summary of pairs
-that are alike; as a document, and as CSV.
+"""Measured links (railgauge/link/1): as text for each transport a matrix of bandwidth and one of latency, and a summary
+of comparable pairs; as a document, and as CSV.
 """
 
 import csv
@@ -25,11 +25,11 @@ from railgauge.topo.values.node_names import folded
 MOST_IN_MATRIX = 16
 CELL = 9
 NUMBERED = ("rank ", "GPU ")
-"""How names begin that hold the number."""
+"""Prefixes of names that contain the number."""
 
 
 def link_lines(result: LinkResult, findings: Sequence[Finding], width: int | None) -> Iterator[Line]:
-    """Everything but the findings, whose ranks stand out; matrices only where they fit the width (None: any)."""
+    """Everything but the findings, whose ranks are highlighted; matrices only if they fit the width (None: any)."""
     yield line(_who(result), Ink.HEADING)
     yield line(_what(result))
     if result.bisection:
@@ -56,10 +56,12 @@ def _who(result: LinkResult) -> str:
 def _what(result: LinkResult) -> str:
     job = result.job
     if result.bisection:
-        return f"halves of them pass {size_text(job.bytes)} round a ring, {job.iterations} times; every byte checked"
+        return (
+            f"bisection: halves pass {size_text(job.bytes)} round a ring, {job.iterations} times; every byte verified"
+        )
     long, short = size_text(job.bytes), size_text(job.latency_bytes)
-    times = f"{job.turns * job.times} x {long} each way, {job.turns * job.short_times} x {short} there and back"
-    return f"{times}, the best of {job.turns} turns; every byte checked"
+    times = f"{job.turns * job.times} x {long} each direction, {job.turns * job.short_times} round trips of {short}"
+    return f"{times}, the best of {job.turns} turns; every byte verified"
 
 
 def _bisection(result: LinkResult, found: Bisection) -> Iterator[Line]:
@@ -76,7 +78,7 @@ def _by_way(links: Sequence[PairResult]) -> list[list[PairResult]]:
 
 
 def _odd(findings: Sequence[Finding]) -> set[tuple[str, frozenset[int]]]:
-    """Of what stands out: the quantity, and the rank or both ends of the link."""
+    """What stands out: the quantity, and the rank or both ends of the link."""
     return {
         (str(finding.evidence["quantity"]), frozenset(finding.evidence["ranks"]))
         for finding in findings
@@ -105,12 +107,14 @@ def _matrices(
         both_ways |= dict.fromkeys(((a, b), (b, a)), link.both_ways_gb_per_s)
         latency |= dict.fromkeys(((a, b), (b, a)), link.latency_us)
     way = alike[0].way_name
-    yield from _matrix(result, f"{way}: GB/s, one way, from row to column", ranks, one_way, _marked(odd, "bandwidth"))
+    yield from _matrix(
+        result, f"{way}: GB/s, one direction, from row to column", ranks, one_way, _marked(odd, "bandwidth")
+    )
     if result.job.device is Device.CUDA:
         yield ()
-        yield from _matrix(result, f"{way}: GB/s each way, both at once", ranks, both_ways, [])
+        yield from _matrix(result, f"{way}: GB/s each direction, both at once", ranks, both_ways, [])
     yield ()
-    yield from _matrix(result, f"{way}: us, half of there and back", ranks, latency, _marked(odd, "latency"))
+    yield from _matrix(result, f"{way}: us, half of a round trip", ranks, latency, _marked(odd, "latency"))
 
 
 def _marked(odd: set[tuple[str, frozenset[int]]], quantity: str) -> list[frozenset[int]]:
@@ -139,33 +143,33 @@ def _matrix(
 
 
 def _number(value: float) -> str:
-    """Three digits, and whole numbers beyond them."""
+    """Three significant digits, and whole numbers from 100 on."""
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
 def _summary(result: LinkResult, alike: Sequence[PairResult]) -> Iterator[Line]:
-    """The pairs that are alike: range and median, beside what was predicted."""
+    """Comparable pairs: range and median, beside the prediction."""
     first = alike[0]
     place = "between hosts" if first.crosses else "on one NUMA node" if first.one_numa else "on one host"
     if first.path:
         place = f"over {first.path.label}"
-    shared = f", {first.sharing} at a time by one interface" if first.sharing > 1 else ""
+    shared = f", {first.sharing} at a time on one interface" if first.sharing > 1 else ""
     shared += ", more ranks than cores" if first.crowded else ""
     yield line(f"{first.way_name} {place}: {len(alike)} pair{'s' * (len(alike) > 1)}{shared}; medians", Ink.HEADING)
     speeds = [(speed, link.ranks[::step]) for link in alike for speed, step in zip(link.gb_per_s, (1, -1), strict=True)]
-    yield line(f"  one way    {_beside(speeds, first.predicted_gb_per_s, 'GB/s')}{_range(result, speeds, '->')}")
+    yield line(f"  one direction   {_beside(speeds, first.predicted_gb_per_s, 'GB/s')}{_range(result, speeds, '->')}")
     both = median(link.both_ways_gb_per_s for link in alike)
-    yield line(f"  both ways  {both:.3g} GB/s each way")
+    yield line(f"  both directions {both:.3g} GB/s each")
     times = [(link.latency_us, link.ranks) for link in alike]
-    yield line(f"  latency    {_beside(times, first.predicted_latency_us, 'us')}{_range(result, times, '-')}")
+    yield line(f"  latency         {_beside(times, first.predicted_latency_us, 'us')}{_range(result, times, '-')}")
 
 
 Values = Sequence[tuple[float, tuple[int, ...]]]
-"""Each with the ranks that it is of."""
+"""Each with its ranks."""
 
 
 def _beside(values: Values, predicted: float | None, unit: str) -> str:
-    """The median, beside what was predicted."""
+    """The median, beside the prediction."""
     usual = median(value for value, _ in values)
     if predicted is None:
         return f"{_number(usual)} {unit}"
@@ -173,7 +177,7 @@ def _beside(values: Values, predicted: float | None, unit: str) -> str:
 
 
 def _range(result: LinkResult, values: Values, between: str) -> str:
-    """Between which values, and whose; nothing of one value."""
+    """The lowest and highest value and their pairs; empty for a single value."""
     if len(values) == 1:
         return ""
     named = (
@@ -184,13 +188,13 @@ def _range(result: LinkResult, values: Values, between: str) -> str:
 
 
 def _short(result: LinkResult, rank: int) -> str:
-    """Its name without the word before the number."""
+    """The name without the word before the number."""
     name = result.name(rank)
     return name.split(" ", 1)[1] if name.startswith(NUMBERED) else name
 
 
 def link_document(result: LinkResult, findings: Sequence[Finding]) -> dict[str, Any]:
-    """The document but for its head; a link for each direction."""
+    """The document without its head; a link for each direction."""
     job, halves = result.job, result.bisection
     return {
         "status": verdict_of(result.error),
@@ -217,7 +221,7 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
             "to": target,
             "transport": link.transport,
             "rail": link.rail,
-            "by": None if link.mover is None else link.mover.label,
+            "by": None if link.method is None else link.method.label,
             "path_type": path and path.type,
             "nvlinks": path and path.nvlinks,
             "via": link.via[way],
@@ -242,7 +246,7 @@ def directions(link: PairResult) -> list[dict[str, Any]]:
 
 
 def csv_text(result: LinkResult) -> str:
-    """A line of names, then one for each direction of each link (RFC 4180)."""
+    """A header, then one line per direction of each link (RFC 4180)."""
     rows = [
         entry | {"from_host": result.ranks[entry["from"]].host, "to_host": result.ranks[entry["to"]].host}
         for link in result.links

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A logarithmic axis: where a value stands, and which values have a mark and a name."""
+"""A logarithmic axis: the position of a value, and which values have a mark and a label."""
 
 import math
 from collections.abc import Sequence
@@ -46,12 +46,12 @@ def size_name(size: int) -> str:
 
 
 def bandwidth_limits(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis of bandwidths: marks of 1, 2 and 5, with room above for names."""
+    """The ends of an axis of bandwidths: marks of 1, 2 and 5, with space above for labels."""
     return _mark_below(min(values) / 1.1), _mark_below(max(values) * 1.15, above=True)
 
 
 def bandwidth_marks(low: float, high: float) -> list[tuple[float, bool]]:
-    """Marks between the ends, and whether each has a name: every power of ten, and 2 and 5 where there are few."""
+    """Marks between the ends, and whether each has a label: every power of ten, and 2 and 5 if there are few."""
     decades = range(math.floor(math.log10(low) - 1e-9), math.ceil(math.log10(high) + 1e-9) + 1)
     few = math.log10(high / low) < 2.5
     found = [(digit * 10.0**power, digit == 1 or few) for power in decades for digit in (1, 2, 5)]

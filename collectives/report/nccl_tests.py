@@ -13,7 +13,7 @@ from railgauge.transports.peer import Peer
 
 
 def header(job: Job, peers: list[Peer], engine: Sequence[str] = ()) -> str:
-    """The lines before the table; `engine` is what it says of itself."""
+    """The lines before the table; `engine` is the engine's description of itself."""
     step = f"{job.factor:g}(factor)" if job.factor > 1 else f"{job.step}(bytes)"
     lines = [
         f"# railgauge version {__version__}",
@@ -47,7 +47,7 @@ def columns(size: str, count: str, dtype: str, redop: str, root: str) -> str:
 
 
 def measures(time: str, algbw: str, busbw: str, wrong: str) -> str:
-    """The columns of one way."""
+    """The columns of one result, out of place or in place."""
     return f"  {time:>7}  {algbw:>6}  {busbw:>6}  {wrong:>6}"
 
 
@@ -65,14 +65,14 @@ def _way(timing: Timing) -> str:
 
 
 def number(value: float, width: int) -> str:
-    """A number with as many digits as fit: two behind the point, then one, then none."""
+    """A number with as many decimals as fit: two, one or none."""
     digits = 0 if value < 1 else int(math.log10(value)) + 1
     places = 2 if digits < width - 2 else 1 if digits < width - 1 else 0
     return f"{value:{width}.{places}f}" if digits <= width else f"{value:{width}.{int(width > 6)}e}"
 
 
 def footer(job: Job, rows: list[Row], out_of_bounds: int, enough: bool | None) -> str:
-    """The lines after the table; `enough` is whether the bandwidth asked for was reached, None when none was."""
+    """The lines after the table; `enough` is whether the required bandwidth was reached, None without one."""
     verdict = "" if enough is None else "OK" if enough else "FAILED"
     return "\n".join(
         [
@@ -87,6 +87,6 @@ def footer(job: Job, rows: list[Row], out_of_bounds: int, enough: bool | None) -
 
 
 def average_busbw(rows: list[Row]) -> float:
-    """Mean bus bandwidth in GB/s over all rows and both ways."""
+    """Mean bus bandwidth in GB/s over all rows, out of place and in place."""
     values = [way.busbw_gb_per_s for row in rows for way in (row.out_of_place, row.in_place)]
     return sum(values) / len(values) if values else 0.0

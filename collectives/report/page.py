@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML page about a result: the picture, the rows, and what moved the bytes."""
+"""One HTML page about a result: the picture, the rows, and the connections."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flight record as text: how the run ended, where each rank stood, and the last operations of all, side by side."""
+"""A flight record as text: how the run ended, the state of each rank, and the last operations of all, side by side."""
 
 import time
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from railgauge.transports.rank_names import name_ranks
 from railgauge.transports.standing import Operation, Standing, current
 
 SHOWN = 12
-"""So many of the last operations of a communicator are shown."""
+"""How many of the last operations of a communicator are shown."""
 
 
 def record_text(record: Record) -> str:
-    """The whole record, for people."""
+    """The whole record as text."""
     return "\n".join([*_head(record), "", *_ranks(record), *_histories(record)])
 
 
 def _head(record: Record) -> Iterator[str]:
     command = one_line(" ".join(record.command))
     yield f"{record.ranks} ranks, rank 0 on {one_line(record.host)}, {one_line(record.time)}: railgauge {command}"
-    yield f"ended: {one_line(record.error) if record.error else 'well'}"
+    yield f"ended: {one_line(record.error) if record.error else 'as planned'}"
     for line in (parting(record.standings), draw(Scene(record.standings))):
         if line and line not in (record.error or ""):
             yield f"stood: {line}"
@@ -42,7 +42,7 @@ def _place(standing: Standing | None) -> str:
     last = standing.operations[-1]
     told = f"{name_operation(standing, last)} {details(last)}, {_how(last)}, begun {_clock(last.began_s)}"
     if not standing.running:
-        return f"in no collective; the last: {told}"
+        return f"in no collective; last: {told}"
     return f"in {told}{_waits(standing)}"
 
 
@@ -50,7 +50,7 @@ def _waits(standing: Standing) -> str:
     on = standing.blocked_on
     if on.rank < 0:
         return ""
-    where = f"on channel {on.channel}" if on.channel >= 0 else "on boards"
+    where = f"on channel {on.channel}" if on.channel >= 0 else "in shared memory"
     return f": waits {where} at step {on.step} for {'a free slot of' if on.frees_slot else 'data from'} rank {on.rank}"
 
 
@@ -80,13 +80,13 @@ def _history(record: Record, communicator: int) -> Iterator[str]:
 
 
 def _times(called: list[tuple[int, Operation]]) -> Iterator[str]:
-    """Who came out, after how long, and who did not."""
+    """Which ranks finished, after how long, and which did not."""
     over = [(each.took_us, rank) for rank, each in called if each.is_over]
     timed = [one for one in over if one[0] > 0]
     if over:
         yield f"{name_ranks(rank for _, rank in over)} done{_spread(timed)}"
     if len(over) < len(called):
-        yield f"{name_ranks(rank for rank, each in called if not each.is_over)} not"
+        yield f"{name_ranks(rank for rank, each in called if not each.is_over)} not done"
 
 
 def _spread(timed: list[tuple[float, int]]) -> str:
@@ -107,4 +107,4 @@ def _clock(seconds: float) -> str:
     try:
         return f"{time.strftime('%H:%M:%S', time.gmtime(seconds))}.{int(seconds * 1000) % 1000:03d}"
     except (OverflowError, ValueError, OSError):
-        return "at no time"
+        return "at unknown time"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The picture of a result as SVG 1.1: text as text in the reader's fonts, light and dark by CSS, nothing loaded.
 
-The same result gives the same bytes. What a colour says is also said by dashes and the form of the points.
+The same result gives the same bytes. Dashes and the form of the points repeat what the colours show.
 """
 
 from collections.abc import Iterable
@@ -24,11 +24,11 @@ ONE, SEVERAL = (820.0, 440.0), (430.0, 280.0)
 MOST_COLUMNS = 3
 MARGIN = 16.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 40.0, 44.0
-"""Of a panel, around its curves."""
+"""Margins of a panel, around its curves."""
 HEADER = 92.0
 SIZE_NAME_WIDTH = 54.0
 ALGORITHM_WIDTH = 60.0
-"""A span that is narrower has no room for its name."""
+"""A narrower span has no space for its label."""
 DASH = 16.0
 """Half the width of a curve of one size."""
 NOTHING = "no bus bandwidth to show: one rank, or nothing moved"
@@ -106,7 +106,7 @@ def _header(chart: Chart, width: float) -> Iterable[str]:
 
 
 def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
-    """Classes of lines, and what they are."""
+    """Classes of lines, and their labels."""
     kinds = chart.kinds
     yield from (((kind,), kind.label) for kind in kinds if kind not in BEFORE)
     if before := tuple(kind for kind in kinds if kind in BEFORE):
@@ -116,7 +116,7 @@ def _legend(chart: Chart) -> Iterable[tuple[tuple[str, ...], str]]:
 
 
 def _cut(text: str, style: Style, width: float) -> str:
-    """As much of a text as fits."""
+    """A text, shortened to fit."""
     if Piece(text=text, style=style).width <= width:
         return text
     while text and Piece(text=f"{text}...", style=style).width > width:
@@ -167,7 +167,7 @@ def _plain(value: float) -> str:
 
 
 def _algorithms(panel: Panel, across: LogAxis, up: LogAxis) -> Iterable[str]:
-    """Which one ran which sizes: names above, with a line where another begins."""
+    """Which algorithm ran which sizes: labels above, with a line where another begins."""
     left = across.start
     spans = [span for span in panel.spans if span.last > 0]
     for span, following in zip(spans, [*spans[1:], None], strict=True):

@@ -12,7 +12,7 @@ from railgauge.collectives.repeated import WAYS
 
 
 def columns(row: Row) -> dict[str, Any]:
-    """A row's fields by name; those of a way are `out_of_place_time_us` and so on."""
+    """A row's fields by name; those out of place are `out_of_place_time_us` and so on."""
     found: dict[str, Any] = {}
     for name, value in asdict(row).items():
         found |= {f"{name}_{inner}": each for inner, each in value.items()} if name in WAYS else {name: value}
@@ -20,7 +20,7 @@ def columns(row: Row) -> dict[str, Any]:
 
 
 def csv_text(document: RunDocument) -> str:
-    """A line of names, then one for each row (RFC 4180); what is unknown is empty."""
+    """A line of names, then one for each row (RFC 4180); unknown values are empty."""
     text = io.StringIO()
     lines = [{"collective": document.collective, "ranks": document.ranks, **columns(row)} for row in document.rows]
     if lines:

@@ -139,7 +139,7 @@ def test_nodes_are_asked_by_ssh_and_failures_are_told(ssh, tmp_path):
     told = [line.split(None, 1) for line in done.stdout.splitlines()]
     assert ["odd4", "NCCL_IB_HCA mlx5_0, 3 of 4 nodes not set"] in told
     assert ["down[5-6]", "ssh: connect to host port 22: Connection refused"] in told
-    assert ["slow7", "no end within 6 s"] in told
+    assert ["slow7", "not finished within 6 s"] in told
     assert any(names == "bare8" and reason.startswith("railgauge is not installed there") for names, reason in told)
     assert "odd4  NCCL_IB_HCA" in dump("--from", str(kept)).stdout
 

@@ -80,7 +80,7 @@ def test_settings_steer_the_search():
 
 def test_a_cross_nic_that_nccl_does_not_know_says_what_it_counts_as():
     done = railgauge("graph", "search", "--from", TOPOLOGY, "--nodes", "2", "--set", "NCCL_CROSS_NIC=9")
-    assert "NCCL_CROSS_NIC=9 is none of 0, 1 and 2: NCCL takes it for 0" in done.stderr
+    assert "NCCL_CROSS_NIC=9 is not 0, 1 or 2: NCCL uses 0" in done.stderr
 
 
 def test_search_in_words():

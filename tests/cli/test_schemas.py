@@ -20,7 +20,7 @@ FIXTURES = ("@h200x4", "@dgx-h100", "@gb200-tray", "@dgx-a100", "@laptop", "@pow
 COMMANDS = {
     "paths": [
         ("topo", "paths", "--from", "@h200x4", "--json"),
-        ("topo", "paths", "GPU0", "NIC0", "--from", "@dgx-h100", "--json"),
+        ("topo", "paths", "GPU0", "NIC0", "--from", "@dgx-h100-nic-x8", "--json"),
         ("topo", "paths", "GPU0", "GPU1", "--from", "@dgx-h100", "--json"),
         ("topo", "paths", "GPU0", "CPU1", "--from", "@gb200-tray", "--json"),
         ("topo", "paths", "GPU0", "GPU3", "--from", "@pcie-no-switch", "--set", "NCCL_P2P_LEVEL=PIX", "--json"),

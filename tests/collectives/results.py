@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of runs, made up."""
+"""Results of runs, synthetic."""
 
 from railgauge.collectives.document import Connection, RunDocument
 from railgauge.collectives.measure import Row, Timing

@@ -120,10 +120,10 @@ def test_tensors_of_pytorch(monkeypatch):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([1.0, 2.0], "source is no array: list exports neither the buffer protocol nor DLPack"),
-        (3, "source is no array: int"),
-        ("text", "source is no array: str"),
-        (np.zeros(4, np.complex64), "source has elements of complex64, which there are no collectives for"),
+        ([1.0, 2.0], "source is not an array: list exports neither the buffer protocol nor DLPack"),
+        (3, "source is not an array: int"),
+        ("text", "source is not an array: str"),
+        (np.zeros(4, np.complex64), "source has elements of complex64, which no collective supports"),
         (np.zeros(4, bool), "source has elements of bool"),
         (np.zeros(4, np.int16), "source has elements of int16"),
         (np.zeros(4, np.longdouble), "source has elements of "),
@@ -195,7 +195,7 @@ def z(count, dtype=np.float32):
         (lambda c: c.scatter(z(3), z(2), root=c.rank), "where 4 and 2 belong together"),
         (lambda c: c.gather(z(3), z(5), root=c.rank), "where 2 and 4 belong together"),
         (lambda c: c.broadcast(z(3), z(4), root=c.rank), "source has 3 elements and destination 4"),
-        (lambda c: c.gather(z(3), root=c.rank), "gather: this rank needs a destination, and None was given"),
+        (lambda c: c.gather(z(3), root=c.rank), "gather: this rank needs a destination, but got None"),
         (lambda c: c.all_reduce(None, z(3)), "all_reduce: this rank needs a source"),
         (lambda c: c.all_gather(None, None), "all_gather: this rank needs a source"),
         (lambda c: c.broadcast(z(3), root=2), "root 2: ranks are 0 to 1"),
@@ -269,7 +269,10 @@ def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         memory = memoryview(np.zeros(32, np.uint8))
-        misfit, number = "shorter than count says, or does not begin at a multiple", "no collective, count and Dtype"
+        misfit, number = (
+            "shorter than count says, or does not begin at a multiple",
+            "expected a collective, a count and a Dtype",
+        )
         cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))
         for buffer, count, told in cases:
             with pytest.raises(UsageError, match=told):
@@ -325,7 +328,7 @@ def test_ranks_that_do_not_agree_over_pairs_are_told(transport):
 
     got = on_ranks(3, body, timeout_s=2.0)
     assert all(isinstance(one, RunError) for one in got), got
-    told = r"ranks part at operation #1: .*rank 1 called alltoall of 3 float.*: counts differ"
+    told = r"ranks diverge at operation #1: .*rank 1 called alltoall of 3 float.*: counts differ"
     assert all(re.search(told, str(one)) for one in got), got
 
 
@@ -336,7 +339,7 @@ def test_boards_name_what_each_rank_is_in():
 
     first, second = "rank 0 called all_reduce of 8 float, max", "rank 1 called broadcast of 9 float, root 0"
     for told in on_ranks(2, body):
-        assert f"ranks part at operation #1: {first}; {second}: collectives differ" in str(told)
+        assert f"ranks diverge at operation #1: {first}; {second}: collectives differ" in str(told)
 
 
 @settings(deadline=None)

@@ -105,13 +105,13 @@ def test_one_rank_alone():
 def rank_main(rank: int, ranks: int, path: str, transport: str, results) -> None:
     try:
         os.environ["NCCL_SOCKET_IFNAME"] = "lo"
-        meeting = meet_on(FileStore(path, ranks, timedelta(seconds=40)), rank, ranks, timeout_s=40)
-        bootstrap = meeting.join(rank)
+        rendezvous = meet_on(FileStore(path, ranks, timedelta(seconds=40)), rank, ranks, timeout_s=40)
+        bootstrap = rendezvous.join(rank)
         comm = connected(bootstrap, transport, None)
         run_cases(comm, [*NUMBERS, oracle.ALL_TO_ALL_V], seed=77)
         comm.close()
         bootstrap.close()
-        meeting.close()
+        rendezvous.close()
         results.put((rank, None))
     except BaseException as error:
         results.put((rank, repr(error)))

@@ -167,7 +167,7 @@ def test_a_communicator_that_is_closed_has_no_connection_open():
 
 def test_an_interface_of_the_plan_that_is_not_here_is_named_with_those_that_are():
     def body(bootstrap):
-        with pytest.raises(UnavailableError, match=r"the plan names NET/Socket/9, but this process may use lo:"):
+        with pytest.raises(UnavailableError, match=r"the plan names NET/Socket/9, but this process can use only lo:"):
             Communicator(bootstrap, everybody(bootstrap), [[0, 1]], [[[9, 9], [9, 9]]])
         return True
 

@@ -44,10 +44,10 @@ def readings(monkeypatch):
     return be
 
 
-def passages(ends, shown=0):
+def link_traffic(ends, shown=0):
     made = Counters(Alone(), [this_peer(0)])
     made._interfaces = ["eth0", "eth1"]
-    return made.passages(ends, shown)
+    return made.link_traffic(ends, shown)
 
 
 def moved(size):
@@ -56,7 +56,7 @@ def moved(size):
 
 def test_a_connection_is_planned_on_the_interface_of_its_end_here(readings):
     readings((link("eth1", 1, 1, 1),), (link("eth1", 5 * MB, 9 * MB, 1),))
-    sent, received, shared = passages({OUT: moved(4 * MB), INTO: moved(8 * MB), Wire(1, 0, 1, None): moved(7)}, 5)
+    sent, received, shared = link_traffic({OUT: moved(4 * MB), INTO: moved(8 * MB), Wire(1, 0, 1, None): moved(7)}, 5)
     assert (sent.link, sent.way, sent.planned_bytes, sent.level) == ("eth1", "sent", 4 * MB, Level.PASS)
     assert (received.link, received.way, received.planned_bytes) == ("eth1", "received", 8 * MB)
     assert (shared.link, shared.planned_bytes, shared.level) == ("shared memory", 12, Level.UNKNOWN)
@@ -65,10 +65,10 @@ def test_a_connection_is_planned_on_the_interface_of_its_end_here(readings):
 def test_counters_that_come_late_are_read_again(readings):
     late = (link("eth1", 2 * MB, 1, 1),)
     left = readings((link("eth1", 1, 1, 1),), late, late, (link("eth1", 5 * MB, 1, 1),))
-    assert [one.level for one in passages({OUT: moved(4 * MB)})] == [Level.PASS]
+    assert [one.level for one in link_traffic({OUT: moved(4 * MB)})] == [Level.PASS]
     assert len(left) == 1
 
 
 def test_bytes_that_never_come_are_not_waited_for_without_end(readings):
     readings((link("eth1", 1, 1, 1),), (link("eth1", 2 * MB, 1, 1),))
-    assert [one.level for one in passages({OUT: moved(4 * MB)})] == [Level.UNKNOWN]
+    assert [one.level for one in link_traffic({OUT: moved(4 * MB)})] == [Level.UNKNOWN]

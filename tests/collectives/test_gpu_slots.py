@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots of boxes between nodes: in GPU memory where NCCL would use it and the NIC takes it, else on the host."""
+"""Slots of staging buffers between nodes: in GPU memory if NCCL would use it and the NIC accepts it, else on the
+host."""
 
 from types import SimpleNamespace
 
@@ -30,14 +31,14 @@ class Engine:
 
 
 class Nics:
-    """What is registered with the NICs of a lane; `refuses` GPU memory where it is told to."""
+    """What is registered with the NICs of a proxy; `refuses` GPU memory where it is told to."""
 
     def __init__(self, refuses=False):
         self.known, self.refuses = [], refuses
         self.proxy = SimpleNamespace(register=self.register, deregister=self.deregister)
 
-    def register(self, address, size, window=False):
-        self.known.append((address, size, window))
+    def register(self, address, size, remote_write=False):
+        self.known.append((address, size, remote_write))
 
     def deregister(self, address, size):
         self.known = [one for one in self.known if one[:2] != (address, size)]
@@ -45,18 +46,18 @@ class Nics:
 
 @pytest.fixture
 def placed(monkeypatch):
-    """`placed(direct, lanes)`: slots that are placed, and their engine."""
+    """`placed(direct, proxies)`: slots that are placed, and their engine."""
 
-    def register(proxy, device, address, size, *, window, dma_buf):
+    def register(proxy, device, address, size, *, remote_write, dma_buf):
         nics = proxy.register.__self__
         if nics.refuses:
             return [SimpleNamespace(how=how, error=f"{how} failed") for how in ("DMA-BUF", "peer memory")]
-        proxy.register(address, size, window)
+        proxy.register(address, size, remote_write)
         return [SimpleNamespace(how="DMA-BUF", error="")]
 
-    def place(direct, *lanes):
+    def place(direct, *proxies):
         engine = Engine()
-        slots = Slots(engine, 0, 0, [(SimpleNamespace(ib=nics), {OUT: None, IN: None}) for nics in lanes], direct)
+        slots = Slots(engine, 0, 0, [(SimpleNamespace(ib=nics), {OUT: None, IN: None}) for nics in proxies], direct)
         slots.place()
         return slots, engine
 
@@ -65,13 +66,13 @@ def placed(monkeypatch):
 
 
 def test_both_ways_lie_in_the_gpu_and_are_registered_on_all_lanes(placed):
-    lanes = Nics(), Nics()
-    slots, _ = placed([Direct(2, True, True, False)], *lanes)
+    proxies = Nics(), Nics()
+    slots, _ = placed([Direct(2, True, True, False)], *proxies)
     assert slots.by_gdr(OUT)
     assert slots.by_gdr(IN)
-    assert [nics.known for nics in lanes] == [[(GPU, BYTES, False), (GPU + 1, BYTES, True)]] * 2
+    assert [nics.known for nics in proxies] == [[(GPU, BYTES, False), (GPU + 1, BYTES, True)]] * 2
     slots.close()
-    assert [nics.known for nics in lanes] == [[], []]
+    assert [nics.known for nics in proxies] == [[], []]
 
 
 def test_each_way_is_decided_by_itself(placed):
@@ -88,12 +89,12 @@ def test_a_nic_that_nccl_would_not_use_it_with_goes_by_the_host(placed):
 
 
 def test_a_nic_that_refuses_goes_by_the_host_and_is_named_once(placed, capsys):
-    lanes = Nics(), Nics(refuses=True)
-    slots, engine = placed([Direct(2, True, True, False)], *lanes)
+    proxies = Nics(), Nics(refuses=True)
+    slots, engine = placed([Direct(2, True, True, False)], *proxies)
     assert not slots.by_gdr(OUT)
     assert not slots.by_gdr(IN)
     assert not any(engine.in_gpu.values())
-    assert [nics.known for nics in lanes] == [[(HOST, BYTES, False), (HOST + 1, BYTES, True)]] * 2
+    assert [nics.known for nics in proxies] == [[(HOST, BYTES, False), (HOST + 1, BYTES, True)]] * 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
         "railgauge: rank 0: NET/IB/2 does not take GPU memory, which goes through the host: DMA-BUF: "

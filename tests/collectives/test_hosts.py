@@ -67,7 +67,7 @@ def test_against_numpy(name, algorithm):
 
 @pytest.mark.parametrize("algorithm", ACROSS)
 def test_what_is_longer_than_slots_and_places(algorithm):
-    """3 ranks on 2 hosts, 5 MB each: several slots of a connection and several rounds of a board."""
+    """3 ranks on 2 hosts, 5 MB each: several slots of a connection and several rounds of a shared segment."""
     count = 1_234_567
 
     def body(bootstrap):
@@ -94,7 +94,7 @@ def test_real_numbers_come_out_equal_on_all_ranks(name, algorithm):
 
 
 def test_a_part_of_a_communicator_has_its_own_hosts():
-    """The split by host has boards alone; the one across has one rank of each."""
+    """The split by host has only shared segments; the one across has one rank of each."""
 
     def body(bootstrap):
         comm = over_hosts(bootstrap, HOSTS["2x2"], Algorithm.HIERARCHICAL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that do not do the same, over boards, rings and hosts: named to all within the timeout, never wrong data.
+"""Ranks that do not do the same, over shared segments, rings and hosts: reported to all in time, never wrong data.
 
 A mismatch ends a run as soon as two ranks meet it, so that the others may not have called yet. Where ranks call other
 collectives, none may send to one that would see it: then the timeout tells.
@@ -20,13 +20,13 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm
 TIMEOUT_S = 2.0
 
 
-def over_boards(bootstrap):
-    """A communicator whose operations go over boards."""
+def over_shared_segments(bootstrap):
+    """A communicator whose operations go over shared segments."""
     return Communicator(bootstrap, everybody(bootstrap), [list(range(bootstrap.world_size))])
 
 
 MAKERS = {
-    "boards": over_boards,
+    "segments": over_shared_segments,
     "rings": lambda bootstrap: over_rings(bootstrap, [list(range(bootstrap.world_size))], "SHM"),
 }
 over_both = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
@@ -80,7 +80,7 @@ def test_different_counts_are_named(make, ranks):
 
     kind, message = told_at_once(ranks, make, body)
     assert kind is MismatchError
-    assert "ranks part at operation #2: " in message
+    assert "ranks diverge at operation #2: " in message
     assert f"rank {ranks - 1} called all_reduce of 32 float, sum" in message
     assert "called all_reduce of 64 float, sum" in message
     assert "counts differ" in message
@@ -148,7 +148,7 @@ def test_ranks_that_each_take_themselves_for_the_root_are_told_by_the_next_opera
 
     kind, message = told_to_all(2, make, body)
     assert kind is MismatchError
-    assert "ranks part at operation #1: " in message
+    assert "ranks diverge at operation #1: " in message
     assert "roots differ" in message
 
 
@@ -157,7 +157,7 @@ def test_alltoallv_of_which_a_part_is_not_expected_is_a_mismatch():
         give, take = ([0, 5], [0, 0]) if comm.rank == 0 else ([0, 0], [0, 0])
         comm.alltoallv(np.ones(sum(give), np.float32), give, np.ones(0, np.float32), take)
 
-    kind, message = told_to_all(2, over_boards, body)
+    kind, message = told_to_all(2, over_shared_segments, body)
     assert kind is MismatchError
     assert "sent 20 bytes where 0 were due" in message
 
@@ -172,7 +172,7 @@ def test_the_same_operations_in_another_order_are_named_by_the_first(make):
             call(buffer)
 
     message = told_to_all(2, make, body)[1]
-    assert "ranks part at operation #2: rank 0 called all_reduce of 8 float, sum; rank 1 called broadcast" in message
+    assert "ranks diverge at operation #2: rank 0 called all_reduce of 8 float, sum; rank 1 called broadcast" in message
 
 
 @over_both
@@ -185,7 +185,7 @@ def test_one_call_too_many_is_told_with_where_the_others_stand(make):
     kind, message = told_to_all(3, make, body)
     assert kind is PeerLostError
     assert "rank 1 did not take part: ranks 0 and 2 wait in all_reduce #4 for rank 1, " in message
-    assert "which has called none since all_reduce #3" in message
+    assert "which has called no collective since all_reduce #3" in message
 
 
 @over_hosts_too
@@ -195,7 +195,7 @@ def test_a_rank_that_never_calls_is_told(make):
             comm.all_reduce(np.ones(8, np.float32))
 
     message = told_to_all(3, make, body)[1]
-    assert "ranks 1 and 2 wait in all_reduce #1 for rank 0, which has called no collective yet" in message
+    assert "ranks 1 and 2 wait in all_reduce #1 for rank 0, which has not called a collective yet" in message
 
 
 def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():
@@ -204,7 +204,7 @@ def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():
         take = [0, 8] if comm.rank == 0 else [4, 0]
         comm.alltoallv(np.ones(4, np.float32), give, np.ones(sum(take), np.float32), take)
 
-    kind, message = told_at_once(2, over_boards, body)
+    kind, message = told_at_once(2, over_shared_segments, body)
     assert kind is MismatchError
     assert "sent 16 bytes where 32 were due" in message
 
@@ -216,6 +216,6 @@ def test_two_communicators_in_opposite_orders_are_told_as_a_circle():
         for each in [comm, part] if comm.rank == 0 else [part, comm]:
             each.all_reduce(buffer)
 
-    message = told_to_all(2, over_boards, body)[1]
+    message = told_to_all(2, over_shared_segments, body)[1]
     assert "in all_reduce #1 for rank" in message
     assert "in all_reduce #1 among ranks 0 and 1 for rank" in message

@@ -54,6 +54,6 @@ def test_a_rank_with_another_release_is_named_beside_rank_0(versions, other, mon
     told = [{"version": version, "id": "00"} for version in versions]
     group = SimpleNamespace(rank=0, world_size=len(versions), all_gather=lambda _own: told)
     with pytest.raises(
-        MismatchError, match=f"^rank {other} has NCCL {versions[other]}, rank 0 2.28.9: install the same$"
+        MismatchError, match=f"^rank {other} has NCCL {versions[other]}, rank 0 2.28.9: install one version$"
     ):
         NcclCommunicator(group, 0)

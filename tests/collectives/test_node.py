@@ -7,7 +7,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.collectives.made_up_machines import node
+from tests.collectives.fake_machines import node
 
 from railgauge.collectives.node import MOST_BYTES, Node
 from railgauge.topo.errors import RunError

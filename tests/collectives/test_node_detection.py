@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from tests.collectives.made_up_machines import QUIET, node, over_ib
+from tests.collectives.fake_machines import QUIET, node, over_ib
 
 from railgauge.collectives.node_detection import detect_node, dump_path
 from railgauge.topo.errors import InputError, UnavailableError
@@ -36,14 +36,14 @@ def test_a_topology_without_a_nic_gets_this_hosts_interface_and_it_is_said(tmp_p
     got = node(tmp_path, "a", 2, 2, {}, log=log)
     assert nets_of(got) == {(0, 0)}
     assert 'name="lo"' in got.topology
-    assert "The topology has no NIC: lo:127.0.0.1<0> stands for one" in text()
+    assert "The topology has no NIC: using lo:127.0.0.1<0>" in text()
 
 
 def test_nics_that_are_no_interfaces_here_are_replaced_and_it_is_said(tmp_path, said):
     log, text = said
     got = node(tmp_path, "a", 2, 2, {"mlx5_0": 400_000, "lo": 10_000}, log=log)
     assert [got.device(dev) for dev in (0, 1)] == [0, 0]
-    assert "NET/0-0 (mlx5_0) is no interface of this host: lo:127.0.0.1<0> stands for it" in text()
+    assert "NET/0-0 (mlx5_0) is not an interface of this host: using lo:127.0.0.1<0> instead" in text()
     assert "(lo) is no interface" not in text()
 
 
@@ -52,7 +52,7 @@ def test_nics_of_rdma_are_those_of_the_topology_by_name(tmp_path, said):
     nics = {"mlx5_0": 400_000, "mlx5_1": 400_000, "eth0": 10_000}
     got = node(tmp_path, "a", 2, 2, nics, log=log, network=over_ib((1,), (0,)))
     assert [got.device(dev) for dev in (0, 1)] == [0, 1]
-    assert "NET/0-2 (eth0) is no NIC of NET/IB of this host: mlx5_1:1/RoCE stands for it" in text()
+    assert "NET/0-2 (eth0) is not a NIC of NET/IB of this host: using mlx5_1:1/RoCE instead" in text()
 
 
 def test_ports_that_are_one_nic_are_one_in_the_plan(tmp_path):
@@ -67,7 +67,7 @@ def test_a_topology_without_a_nic_gets_the_first_of_rdma(tmp_path, said):
     got = node(tmp_path, "a", 2, 2, {}, log=log, network=over_ib((0, 1)))
     assert 'name="mlx5_0+mlx5_1"' in got.topology
     assert got.device(0) == 2
-    assert "The topology has no NIC: mlx5_0:1/RoCE+mlx5_1:1/RoCE stands for one" in text()
+    assert "The topology has no NIC: using mlx5_0:1/RoCE+mlx5_1:1/RoCE" in text()
 
 
 def test_the_live_machine_is_described_by_the_interfaces_that_may_be_used():
@@ -78,7 +78,7 @@ def test_the_live_machine_is_described_by_the_interfaces_that_may_be_used():
 
 
 def test_no_interface_at_all_is_an_error_that_lists_them():
-    with pytest.raises(UnavailableError, match=r"NCCL_SOCKET_IFNAME=nosuch matches none.*lo"):
+    with pytest.raises(UnavailableError, match=r"NCCL_SOCKET_IFNAME=nosuch matches no interface.*lo"):
         detect_node("here", 2, 2, None, QUIET, {"NCCL_SOCKET_IFNAME": "nosuch"})
 
 

@@ -177,7 +177,7 @@ def test_exact_short_floats_use_their_whole_mantissa(dtype):
 def test_bad_arguments_are_refused():
     with pytest.raises(UsageError, match="1 rank or more"):
         native.Pattern(0, Dtype.FLOAT, Redop.SUM, 1)
-    with pytest.raises(UsageError, match="no such dtype"):
+    with pytest.raises(UsageError, match="unknown dtype"):
         native.Pattern(1, len(Dtype), Redop.SUM, 1)
     with pytest.raises(UsageError, match="shorter"):
         native.fill_pattern(native.Pattern(1, Dtype.FLOAT, Redop.SUM, 1), 0, np.zeros(7, np.uint8), 2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.collectives.made_up_machines import QUIET, node, over_ib
+from tests.collectives.fake_machines import QUIET, node, over_ib
 from tests.collectives.wiring import everybody
 from tests.gpu.fake_gpus import bus_ids, topology
 from tests.transports.ranks import on_ranks

@@ -112,7 +112,7 @@ def test_the_address_may_carry_rank_and_size():
 
 
 def test_processes_meet_in_a_file(tmp_path):
-    url = f"file://{tmp_path}/meeting"
+    url = f"file://{tmp_path}/rendezvous"
     assert finish([start(url, rank, 3) for rank in range(3)]) == ["0 3", "1 3", "2 3"]
 
 
@@ -176,7 +176,7 @@ with railgauge.init_process_group(url, int(rank), int(size), timedelta(seconds=2
 @pytest.mark.parametrize("what", ["drops", "uses", "closes", "raises", "ends"])
 def test_a_fork_has_no_part_in_the_run_and_ends_nothing(tmp_path, what, shm):
     env = {"WHAT": what, "NCCL_SHM_DISABLE": shm, "NCCL_SOCKET_IFNAME": "lo"}
-    ranks = [start(f"file://{tmp_path}/meeting", rank, 2, FORKS, **env) for rank in range(2)]
+    ranks = [start(f"file://{tmp_path}/rendezvous", rank, 2, FORKS, **env) for rank in range(2)]
     told = [rank.communicate(timeout=50) for rank in ranks]
     assert told == [("right\n", "")] * 2
 
@@ -202,7 +202,7 @@ except PeerLostError as error:
     assert error.rank == 1, error
     os._exit(0)
 """
-    ranks = [start(f"file://{tmp_path}/meeting", rank, 2, program) for rank in range(2)]
+    ranks = [start(f"file://{tmp_path}/rendezvous", rank, 2, program) for rank in range(2)]
     child, _ = ranks[1].communicate(timeout=50)
     try:
         assert ranks[0].communicate(timeout=40) == ("", "")
@@ -212,7 +212,7 @@ except PeerLostError as error:
 
 
 def test_a_second_run_meets_in_the_same_file(tmp_path):
-    url = f"file://{tmp_path}/meeting"
+    url = f"file://{tmp_path}/rendezvous"
     for _ in range(2):
         assert finish([start(url, rank, 2) for rank in range(2)]) == ["0 2", "1 2"]
 
@@ -272,8 +272,8 @@ def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_thi
         ({}, "not given"),
         ({"rank": 0}, "belong together"),
         ({"init_method": "tcp://h:1?rank=0", "rank": 1, "world_size": 2}, "the init method says 0"),
-        ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "no init method"),
-        ({"rank": 2, "world_size": 2}, "not in a world of 2"),
+        ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "not an init method"),
+        ({"rank": 2, "world_size": 2}, "out of range for world size 2"),
     ],
 )
 def test_half_a_place_is_refused(arguments, words, monkeypatch):
@@ -288,11 +288,11 @@ def test_half_a_place_is_refused(arguments, words, monkeypatch):
     [
         ({"init_method": "hash://", "store": HashStore()}, "give a store or an init method, not both"),
         ({"store": HashStore(), "rank": None}, "rank and world_size"),
-        ({"store": "tcp://h:1"}, "store is 'tcp://h:1': it has to be one of railgauge"),
-        ({"timeout": 30}, "timeout is 30: it has to be a datetime.timedelta"),
+        ({"store": "tcp://h:1"}, "store is 'tcp://h:1': expected one of railgauge"),
+        ({"timeout": 30}, "timeout is 30: expected a datetime.timedelta"),
         ({"init_method": "hash://", "timeout": timedelta.max}, "timeout .* seconds"),
-        ({"init_method": b"hash://"}, "init_method is b'hash://': it has to be a text"),
-        ({"init_method": "hash://", "rank": "0"}, "rank is '0': it has to be a whole number"),
+        ({"init_method": b"hash://"}, "init_method is b'hash://': expected a text"),
+        ({"init_method": "hash://", "rank": "0"}, "rank is '0': expected a whole number"),
         ({"init_method": "hash://", "rank": 0.0}, "rank is 0.0"),
         ({"init_method": "hash://", "world_size": True}, "world_size is True"),
     ],
@@ -363,7 +363,7 @@ def test_a_group_that_is_dropped_ends_the_run_at_once():
     assert in_threads(2, process_main) == [None, None]
 
 
-def test_a_meeting_that_is_dropped_ends_at_once():
+def test_a_rendezvous_that_is_dropped_ends_at_once():
     place = Place(process=0, processes=2, init_method="hash://", launcher="a test")
     arrived = arrive(place, ranks_per_process=1, timeout_s=FAR_S, store=HashStore())
     arrived.__enter__()

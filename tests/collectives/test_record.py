@@ -118,9 +118,12 @@ def test_a_record_is_as_its_schema_says(record):
 def test_the_text_says_who_waits_for_whom_and_what_came_before():
     text = record_text(make_record(LATE, 4, "rank 2 did not take part", "gpu-01", ["run", "all_reduce"]))
     assert "ended: rank 2 did not take part" in text
-    assert "stood: ranks 0 and 1 wait in all_reduce #41 for rank 2, which has called none since broadcast #40" in text
+    assert (
+        "stood: ranks 0 and 1 wait in all_reduce #41 for rank 2, which has called no collective since broadcast #40"
+        in text
+    )
     assert "rank 0  in all_reduce #41 of 1024 float, sum, by ring, begun 01:46:40.000: waits on channel 0" in text
-    assert "rank 2  in no collective; the last: broadcast #40" in text
+    assert "rank 2  in no collective; last: broadcast #40" in text
     assert "rank 3  could not be reached" in text
     assert "#40  01:46:40.000  broadcast of 64 float, root 0, by ring: rank 2 done in 12.5 us" in text
     assert "#41  01:46:40.000  all_reduce of 1024 float, sum, by ring: ranks 0 and 1 not" in text

@@ -131,7 +131,7 @@ def test_bad_arguments_are_refused():
     data = np.zeros(8, np.uint8)
     with pytest.raises(UsageError, match="no input"):
         native.combine(data, [], Dtype.INT8, Redop.SUM)
-    with pytest.raises(UsageError, match="no such dtype"):
+    with pytest.raises(UsageError, match="unknown dtype"):
         native.combine(data, [data], len(Dtype), Redop.SUM)
     with pytest.raises(UsageError, match="not as long"):
         native.combine(data, [data[:4]], Dtype.INT8, Redop.SUM)

@@ -45,8 +45,8 @@ def test_fields_that_are_not_known_are_passed_over(written):
     [
         ("", "no JSON"),
         ("[" * 100_000, "no JSON"),
-        ("[]", "no result of a run"),
-        ('{"schema": "railgauge/diff/1"}', "no result of a run"),
+        ("[]", "not a result of a run"),
+        ('{"schema": "railgauge/diff/1"}', "not a result of a run"),
         ('{"schema": "railgauge/run/1"}', "collective is not a text"),
     ],
 )
@@ -66,13 +66,13 @@ def test_a_file_that_is_not_there(tmp_path):
     ("place", "value", "words"),
     [
         (("rows",), {}, "rows is no list"),
-        (("rows", 1), 3, r"rows\[1\] is no object"),
+        (("rows", 1), 3, r"rows\[1\] is not an object"),
         (("rows", 0, "bytes"), "8", r"rows\[0\]\.bytes is not an integer"),
         (("rows", 0, "bytes"), True, r"rows\[0\]\.bytes is not an integer"),
         (("rows", 0, "bytes"), 10**400, "out of range"),
         (("rows", 0, "in_place", "time_us"), float("nan"), r"rows\[0\]\.in_place\.time_us is out of range"),
         (("rows", 0, "in_place", "time_us"), 1e300, "out of range"),
-        (("rows", 0, "in_place", "time_us"), 10**400, "no result of a run"),
+        (("rows", 0, "in_place", "time_us"), 10**400, "not a result of a run"),
         (("rows", 0, "in_place", "wrong"), "x", "not an integer or null"),
         (("connections", 0, "from"), None, r"connections\[0\]\.from is not an integer"),
         (("command", 0), 1, r"command\[0\] is not a text"),

@@ -118,7 +118,7 @@ def test_another_file_is_an_error_that_says_why_and_what_to_do(tmp_path, content
     path = tmp_path / "t.json"
     data = content if isinstance(content, bytes) else json.dumps({"schema": "railgauge/tuning/1", "entries": content})
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    with pytest.raises(InputError, match=r"t\.json: no tuning file .*--tune") as caught:
+    with pytest.raises(InputError, match=r"t\.json: not a tuning file .*--tune") as caught:
         read_tuning(str(path))
     assert says in str(caught.value)
 

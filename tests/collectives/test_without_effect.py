@@ -9,7 +9,7 @@ from railgauge.collectives.without_effect import without_effect
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"NCCL_PROTOS": "LL"}, "NCCL_PROTO is meant"),
+        ({"NCCL_PROTOS": "LL"}, "use NCCL_PROTO"),
         ({"NCCL_NTHREADS": "512"}, "NCCL_NTHREADS=512 has no effect"),
         ({"NCCL_PROTO": "LL,LL128"}, "leaves out simple"),
         ({"NCCL_PROTO": "broadcast:LL"}, "leaves out simple"),

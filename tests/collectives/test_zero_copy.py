@@ -18,7 +18,7 @@ from railgauge.collectives import communicator
 from railgauge.collectives.communicator import STREAM_BYTES, Communicator
 from railgauge.collectives.dtype import Dtype
 from railgauge.collectives.operation import NUMBERS
-from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, IN_WINDOWS_FROM, Sizes
+from railgauge.collectives.zero_copy import CROSS_MEMORY_FROM, REGISTERED_FROM, Sizes
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 from railgauge.transports.store.file_store import FileStore
@@ -59,23 +59,23 @@ class Arena:
 
 @pytest.mark.usefixtures("_at_any_size")
 @pytest.mark.parametrize("ranks", [2, 3, 5, 8])
-@pytest.mark.parametrize("lies", ["in windows", "anywhere", "mixed"])
+@pytest.mark.parametrize("lies", ["registered", "anywhere", "mixed"])
 def test_against_numpy(lies, ranks):
     def body(bootstrap):
         comm = whole(bootstrap)
         arena = Arena(comm)
         ways = set()
         for number, case in enumerate(oracle.cases(NUMBERS, seed=ranks)):
-            in_window = lies == "in windows" or (lies == "mixed" and (number + comm.rank) % 2)
-            oracle.run(comm, case, ranks * 10000 + number, arena.lay if in_window else oracle.where_it_is)
+            in_registered = lies == "registered" or (lies == "mixed" and (number + comm.rank) % 2)
+            oracle.run(comm, case, ranks * 10000 + number, arena.lay if in_registered else oracle.where_it_is)
             if case.count:
                 ways.add(comm.ran_zero_copy)
         comm.close()
         return ways
 
-    can_read = all(on_ranks(2, lambda bootstrap: whole(bootstrap)._board.cross_memory))
+    can_read = all(on_ranks(2, lambda bootstrap: whole(bootstrap)._segment.cross_memory))
     always, never, sometimes = {True}, {False}, {True, False}
-    expected = {"in windows": always, "anywhere": always if can_read else never}
+    expected = {"registered": always, "anywhere": always if can_read else never}
     for ways in on_ranks(ranks, body):
         assert ways == expected.get(lies, always if can_read else sometimes)
 
@@ -83,21 +83,21 @@ def test_against_numpy(lies, ranks):
 def rank_main(rank: int, ranks: int, path: str, results) -> None:
     try:
         os.environ["NCCL_SOCKET_IFNAME"] = "lo"
-        meeting = meet_on(FileStore(path, ranks, timedelta(seconds=40)), rank, ranks, timeout_s=40)
-        bootstrap = meeting.join(rank)
+        rendezvous = meet_on(FileStore(path, ranks, timedelta(seconds=40)), rank, ranks, timeout_s=40)
+        bootstrap = rendezvous.join(rank)
         comm = whole(bootstrap)
         arena = Arena(comm, 4 * ARENA_BYTES)
         ran = {}
         for number, collective in enumerate(NUMBERS):
-            for place, lay in {"windows": arena.lay, "anywhere": oracle.where_it_is}.items():
+            for place, lay in {"registered_memory": arena.lay, "anywhere": oracle.where_it_is}.items():
                 for in_place in (False, True):
                     case = oracle.Case(collective, "float32", oracle.Redop.SUM, 1_100_003, in_place, "last")
                     oracle.run(comm, case, number, lay)
                     ran[collective, place] = comm.ran_zero_copy
-        results.put((rank, (ran, comm._board.cross_memory)))
+        results.put((rank, (ran, comm._segment.cross_memory)))
         comm.close()
         bootstrap.close()
-        meeting.close()
+        rendezvous.close()
     except BaseException as error:
         results.put((rank, repr(error)))
 
@@ -116,7 +116,7 @@ def test_ranks_that_are_processes_read_each_others_memory_where_it_is_quicker(tm
     assert all(isinstance(told, tuple) for told in got.values()), got
     for ran, cross_memory in got.values():
         quicker = {c for c in NUMBERS if c not in oracle.REDUCING and c is not Collective.GATHER}
-        assert {c for c in NUMBERS if ran[c, "windows"]} == set(NUMBERS)
+        assert {c for c in NUMBERS if ran[c, "registered_memory"]} == set(NUMBERS)
         assert {c for c in NUMBERS if ran[c, "anywhere"]} == (quicker if cross_memory else set())
 
 
@@ -130,15 +130,15 @@ def all_gather(comm, count, lay=oracle.where_it_is):
 def test_small_operations_and_those_that_pass_the_caches_are_not_run_so():
     def body(bootstrap):
         comm = whole(bootstrap)
-        if not comm._board.cross_memory:
+        if not comm._segment.cross_memory:
             pytest.skip("the kernel lets no process read another's memory here")
-        anywhere = [all_gather(comm, size // 4) for size in (IN_WINDOWS_FROM, CROSS_MEMORY_FROM - 8, CROSS_MEMORY_FROM)]
+        anywhere = [all_gather(comm, size // 4) for size in (REGISTERED_FROM, CROSS_MEMORY_FROM - 8, CROSS_MEMORY_FROM)]
         large = bytearray(STREAM_BYTES)
         comm.repeat(Collective.BROADCAST, large, large, len(large), Dtype.UINT8)
         streamed = comm.ran_zero_copy
         arena = Arena(comm)
-        in_windows = [all_gather(comm, size // 4, arena.lay) for size in (IN_WINDOWS_FROM - 8, IN_WINDOWS_FROM)]
-        return anywhere, streamed, in_windows
+        in_registered = [all_gather(comm, size // 4, arena.lay) for size in (REGISTERED_FROM - 8, REGISTERED_FROM)]
+        return anywhere, streamed, in_registered
 
     assert on_ranks(2, body) == [([False, False, True], False, [False, True])] * 2
 
@@ -200,7 +200,7 @@ def test_parts_of_a_communicator_have_memory_of_their_own():
         comm = whole(bootstrap)
         part = comm.split(comm.rank % 2)
         ours, theirs = Arena(part), Arena(comm)
-        size = IN_WINDOWS_FROM
+        size = REGISTERED_FROM
         return all_gather(part, size, ours.lay), all_gather(part, size, theirs.lay), all_gather(comm, size, theirs.lay)
 
     assert on_ranks(4, body) == [(True, False, True)] * 4
@@ -237,7 +237,7 @@ def test_too_much_is_refused_on_all_ranks_and_leaves_all_as_it_was():
         comm = whole(bootstrap)
         with pytest.raises(UnavailableError, match=f"{(1 << 50) + 8} bytes of shared memory for 2 ranks.*has .* left"):
             comm.empty(1 << 50 if comm.rank else 8, np.uint8)
-        return all_gather(comm, IN_WINDOWS_FROM, Arena(comm).lay)
+        return all_gather(comm, REGISTERED_FROM, Arena(comm).lay)
 
     assert on_ranks(2, body) == [True] * 2
 
@@ -245,33 +245,33 @@ def test_too_much_is_refused_on_all_ranks_and_leaves_all_as_it_was():
 def test_one_rank_that_cannot_make_or_map_it_is_named():
     def body(bootstrap):
         comm = whole(bootstrap)
-        windows = comm._board.windows
+        memory = comm._segment.registered_memory
         before = mappings()
         for broken in ("make", "open"):
             if comm.rank == 1:
-                comm._board = BrokenBoard(windows, broken)
+                comm._segment = BrokenSegment(memory, broken)
             with pytest.raises(UnavailableError, match=f"rank 1: no {broken}"):
                 comm.empty(1 << 20, np.uint8)
-            assert windows.bytes == 0
-        comm._board = BrokenBoard(windows, None)
+            assert memory.bytes == 0
+        comm._segment = BrokenSegment(memory, None)
         bootstrap.barrier()
         assert mappings() <= before
-        return all_gather(comm, IN_WINDOWS_FROM, Arena(comm).lay)
+        return all_gather(comm, REGISTERED_FROM, Arena(comm).lay)
 
     assert on_ranks(2, body) == [True] * 2
 
 
-class BrokenBoard:
-    """A board on one rank of which one step of making memory fails."""
+class BrokenSegment:
+    """A shared segment on one rank of which one step of making memory fails."""
 
-    def __init__(self, windows, broken) -> None:
-        self.windows = self
-        self._windows, self._broken = windows, broken
+    def __init__(self, memory, broken) -> None:
+        self.registered_memory = self
+        self._memory, self._broken = memory, broken
 
     def __getattr__(self, name):
         if name == self._broken:
             return self._fail
-        return getattr(self._windows, name)
+        return getattr(self._memory, name)
 
     def _fail(self, _argument):
         raise UnavailableError(f"no {self._broken}")
@@ -300,7 +300,7 @@ def test_memory_that_nobody_holds_goes_back():
         bootstrap.barrier()
         after = mappings(), len(os.listdir("/proc/self/fd"))
         bootstrap.barrier()
-        held = comm._board.windows.bytes
+        held = comm._segment.registered_memory.bytes
         del last
         return before[0] + 2 * 2 >= after[0], abs(after[1] - before[1]) < 4, held, int(kept.sum())
 

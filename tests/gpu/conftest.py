@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs for every test of this folder that asks for them: made up, or there."""
+"""GPUs for every test of this folder that asks for them: fake or real."""
 
 import shutil
 from collections.abc import Callable
 
 import pytest
-from tests.gpu import fake_gpus as made_up
+from tests.gpu.fake_gpus import COMPILER, environment
 
 from railgauge._native import collectives as native
 from railgauge.topo.errors import UnavailableError
@@ -15,11 +15,11 @@ from railgauge.topo.errors import UnavailableError
 def fake_gpus(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, str]]:
     """`fake_gpus(3, faults="cuInit=803", memory=1 << 30)`: an environment for processes, with so many GPUs."""
     if not native.has_gpu_kernels():
-        pytest.skip("this build has no GPU kernels: it was made without nvcc")
-    if shutil.which(made_up.COMPILER[0]) is None:
-        pytest.skip(f"no {made_up.COMPILER[0]} to build a made-up libcuda with")
+        pytest.skip("this build has no GPU kernels: it was built without nvcc")
+    if shutil.which(COMPILER[0]) is None:
+        pytest.skip(f"no {COMPILER[0]} to build a fake libcuda with")
     folder = tmp_path_factory.mktemp("gpus")
-    return lambda count, **more: made_up.environment(folder, count, **more)
+    return lambda count, **more: environment(folder, count, **more)
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ NIC = """<nic>
 
 
 def bus_ids(count: int) -> list[str]:
-    """Those of the made-up GPUs, as CUDA writes them."""
+    """Those of the fake GPUs, as CUDA writes them."""
     return [f"0000:{0x10 + 0x10 * (number // 4) + number % 4:02x}:00.0" for number in range(count)]
 
 

@@ -86,7 +86,7 @@ int moved(const char* function, Comm* comm, const void* from, void* to, std::siz
   return fault(function, comm);
 }
 
-// A function of the made-up libcuda, which is open already.
+// A function of the fake libcuda, which is open already.
 template <class Function>
 Function of_cuda(const char* name) {
   return reinterpret_cast<Function>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
@@ -100,7 +100,7 @@ int ncclGetVersion(int* version) {
   *version = FAKE_NCCL_VERSION;
   return 0;
 }
-const char* ncclGetErrorString(int) { return "made up"; }
+const char* ncclGetErrorString(int) { return "fake error"; }
 int ncclGetUniqueId(UniqueId* id) {
   std::memset(id, 7, sizeof *id);
   return 0;

@@ -69,11 +69,11 @@ def run_cases(bootstrap: Bootstrap, asked: Asked) -> str:
 def process_main(rank: int, asked: Asked, path: str, results) -> None:
     try:
         store = FileStore(path, asked.ranks, timedelta(seconds=TIMEOUT_S))
-        meeting = meet_on(store, rank, asked.ranks, timeout_s=TIMEOUT_S)
-        bootstrap = meeting.join(rank)
+        rendezvous = meet_on(store, rank, asked.ranks, timeout_s=TIMEOUT_S)
+        bootstrap = rendezvous.join(rank)
         told = run_cases(bootstrap, asked)
         bootstrap.close()
-        meeting.close()
+        rendezvous.close()
         results.put(told)
     except BaseException as error:
         results.put(error)

@@ -30,7 +30,7 @@ COPIED = (Collective.ALL_GATHER, Collective.ALL_TO_ALL, Collective.SEND_RECV, Co
 def connected(bootstrap: Bootstrap, hosts: int = 1, *, shared: bool = False) -> GpuCommunicator:
     """One rank's end; the ranks are dealt out to so many hosts, which share no memory.
 
-    `shared`: processes take turns on GPU 0, under bus ids that are made up.
+    `shared`: processes take turns on GPU 0, under bus ids that are invented.
     """
     rank = bootstrap.rank
     log = NcclLog(rank)

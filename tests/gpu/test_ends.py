@@ -196,7 +196,7 @@ def test_a_place_beyond_what_is_lent_is_refused(fake_gpus):
             print(connect(PLACE, struct.pack("=Q", place)))
         print(connect(PLACE, bytes(8)))
         """)
-    refused = "rank 1 lends a place that its shared memory does not have\n"
+    refused = "rank 1 sent an offset outside its shared memory\n"
     assert told(fake_gpus, program) == 4 * refused + "None\n"
 
 

@@ -95,7 +95,7 @@ def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
     """GPU 1 takes launches and never starts them: rank 0's kernels and exchanges give up by themselves."""
     result = run(*PROCESSES, "--timeout", "2", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
     assert result.returncode == 4
-    words = "rank 1 did not (take part|come to an exchange)|running fill_\\w+: a GPU was not done within 2"
+    words = "rank 1 did not (take part|enter an exchange)|running fill_\\w+: a GPU was not done within 2"
     assert re.search(words, result.stderr), result.stderr
 
 

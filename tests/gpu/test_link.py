@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge link --device cuda on made-up GPUs, as a user runs it: exit status, text and documents."""
+"""railgauge link --device cuda on fake GPUs, as a user runs it: exit status, text and documents."""
 
 import json
 import re
@@ -42,18 +42,22 @@ def test_gpus_are_measured_where_there_are_some_by_all_that_moves_bytes(fake_gpu
 
 def test_matrices_of_one_way_of_both_and_of_latency(fake_gpus):
     out = link(fake_gpus(3), *SMALL, "--device", "cuda").stdout
-    for title in ("P2P by stores: GB/s, one way", "P2P by stores: GB/s each way, both", "P2P by stores: us"):
+    for title in (
+        "P2P by stores: GB/s, one direction",
+        "P2P by stores: GB/s each direction, both",
+        "P2P by stores: us",
+    ):
         matrix = out[out.index(title) :].splitlines()[1:5]
         assert matrix[0].split() == ["0", "1", "2"]
         assert [line.split()[:2] for line in matrix[1:]] == [["GPU", "0"], ["GPU", "1"], ["GPU", "2"]]
-    assert re.search(r"P2P by copy engine over NV18: 3 pairs; medians\n +one way .* of the predicted 371", out)
+    assert re.search(r"P2P by copy engine over NV18: 3 pairs; medians\n +one direction .* of the predicted 371", out)
 
 
 @pytest.mark.parametrize(
     ("setting", "why"),
     [
-        ({"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the way is NVL"),
-        ({"FAKE_CUDA_FAULTS": "cuCtxEnablePeerAccess=217"}, "CUDA gives them no access to each other's memory"),
+        ({"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the path is NVL"),
+        ({"FAKE_CUDA_FAULTS": "cuCtxEnablePeerAccess=217"}, "CUDA does not let them access each other's memory"),
     ],
 )
 def test_without_p2p_it_goes_through_the_host_and_says_why(fake_gpus, setting, why):
@@ -86,8 +90,8 @@ def test_messages_are_shorter_where_memory_is_short(fake_gpus):
     ("gpus", "args", "status", "words"),
     [
         (0, (), 3, "no GPU|no NVIDIA|cuInit|NO_DEVICE"),
-        (1, (), 3, "between two GPUs, and CUDA shows 1"),
-        (2, ("0", "2"), 2, "GPU 2: CUDA shows GPUs 0 to 1"),
+        (1, (), 3, "at least two GPUs are needed, and CUDA finds 1"),
+        (2, ("0", "2"), 2, "GPU 2 does not exist: CUDA finds GPUs 0 to 1"),
         (2, ("--ranks", "2"), 2, "leave --ranks"),
         (2, ("--bisect",), 2, "--bisect: for ranks on the host"),
     ],

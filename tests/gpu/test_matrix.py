@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every collective on made-up GPUs against NumPy, over each way that GPUs reach each other."""
+"""Every collective on fake GPUs against NumPy, over each way that GPUs reach each other."""
 
 import subprocess
 import sys

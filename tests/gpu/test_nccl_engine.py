@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`run --engine nccl` on made-up GPUs, by a made-up libnccl that writes down how it is called (fake_nccl.cc)."""
+"""`run --engine nccl` on fake GPUs, by a fake libnccl that writes down how it is called (fake_nccl.cc)."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 
 class Nccl:
-    """Runs the command with made-up libraries, two ranks as threads of one process."""
+    """Runs the command with fake libraries, two ranks as threads of one process."""
 
     def __init__(self, libcuda: Path, built: Path, folder: Path) -> None:
         self._libcuda, self._built = libcuda, built
@@ -79,9 +79,9 @@ class Nccl:
 @pytest.fixture(scope="session")
 def libcuda() -> Path:
     if not native.has_gpu_kernels():  # those that make and check the data
-        pytest.skip("this build has no GPU kernels: it was made without nvcc")
+        pytest.skip("this build has no GPU kernels: it was built without nvcc")
     if shutil.which(fake_gpus.COMPILER[0]) is None:
-        pytest.skip(f"no {fake_gpus.COMPILER[0]} to build made-up libraries with")
+        pytest.skip(f"no {fake_gpus.COMPILER[0]} to build fake libraries with")
     return fake_gpus.libraries()
 
 
@@ -267,7 +267,7 @@ def test_what_hangs_ends_by_the_timeout(nccl, function):
 
 def test_an_error_of_nccl_is_told(nccl):
     ran = nccl.run(NEW, "all_reduce", FAKE_NCCL_FAULT="ncclAllReduce=5")
-    assert (ran.returncode, "starting all_reduce: NCCL: made up" in ran.stderr) == (3, True)
+    assert (ran.returncode, "starting all_reduce: NCCL: fake error" in ran.stderr) == (3, True)
 
 
 @pytest.mark.parametrize("flags", ["--device cpu", "--tune"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same as on made-up GPUs, on real ones: `pytest tests/gpu/test_on_gpus.py`, under 90 s on two."""
+"""The same as on fake GPUs, on real ones: `pytest tests/gpu/test_on_gpus.py`, under 90 s on two."""
 
 import importlib.util
 import json

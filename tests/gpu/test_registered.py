@@ -153,7 +153,7 @@ def test_an_array_that_goes_beyond_what_is_registered_is_not(fake_gpus, register
 
         on_two(part)
         """
-    refused = ["these arrays are not registered memory", "the copy engine takes moves within symmetric memory"]
+    refused = ["these arrays are not registered memory", "the copy engine copies only within symmetric memory"]
     assert told(fake_gpus, program) == 2 * f"{refused if beyond else []}\n"
 
 
@@ -186,7 +186,7 @@ def test_memory_that_cannot_be_lent_is_named(fake_gpus):
         on_two(part)
         """
     said = told(fake_gpus, program, "cuMemGetAddressRange_v2=1")
-    assert said.count("rank 0: registering memory that is to be in this GPU") == 2
+    assert said.count("rank 0: registering memory on this GPU") == 2
 
 
 @pytest.mark.parametrize("register", ["1", "2"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`run` on made-up GPUs: ranks as threads, as processes, and under launchers; what it verifies and what it tells."""
+"""`run` on fake GPUs: ranks as threads, as processes, and under launchers; what it verifies and what it tells."""
 
 import json
 import re
@@ -47,7 +47,9 @@ def test_the_host_waits_for_each_operation(fake_gpus, tmp_path):
 
 def test_the_host_cannot_wait_within_a_graph(fake_gpus):
     result = railgauge("run", "all_reduce", *SMALL, "-g", "2", "-z", "1", "-G", "2", **fake_gpus(2))
-    assert (result.returncode, "-z and -G: the host cannot wait" in result.stderr) == (2, True), result.stderr
+    assert (result.returncode, "-z and -G exclude each other: the host cannot wait" in result.stderr) == (2, True), (
+        result.stderr
+    )
 
 
 def test_every_type_is_verified(fake_gpus):
@@ -84,7 +86,7 @@ def test_processes_reach_each_other_by_ipc(fake_gpus):
 
 def test_the_table_names_the_gpus(fake_gpus):
     shown = railgauge("run", "all_reduce", *SMALL, "-g", "2", **fake_gpus(2)).stdout
-    assert re.search(r"#  Rank  1 Group  0 Pid +\d+ on +\S+ device  1 \[0000:11:00\.0\] made-up GPU", shown)
+    assert re.search(r"#  Rank  1 Group  0 Pid +\d+ on +\S+ device  1 \[0000:11:00\.0\] fake GPU", shown)
     assert "# Out of bounds values : 0 OK" in shown
 
 

@@ -68,7 +68,7 @@ class Hosts:
         return _pids(self.namespaces[host])
 
     def cut(self, host: int) -> None:
-        """Pull that host's cable: packets vanish, no one is told."""
+        """Disconnect that host's cable: packets are lost without notice."""
         _ip("-n", self._switch, "link", "set", f"port{host}", "nomaster")
 
     def ip(self, host: int, *arguments: str) -> str:
@@ -128,7 +128,7 @@ def make_hosts(count: int) -> Iterator[Hosts]:
         if shutil.which(program) is None:
             pytest.skip(f"no hosts: {program} is not installed")
     if os.geteuid():
-        pytest.skip("no hosts: making network namespaces takes root")
+        pytest.skip("no hosts: creating network namespaces needs root")
     _remove_left_behind()
     try:
         hosts = Hosts(count)

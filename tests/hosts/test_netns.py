@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts that other tests stand on are what they say."""
+"""The hosts that other tests use are as described."""
 
 import subprocess
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for what other processes do."""
+"""Waiting for other processes."""
 
 import os
 import time
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def until(condition: Callable[[], T]) -> T:
-    """What the condition gives once that is true; it fails a test that waits for HANGS_AFTER_S."""
+    """The condition's value once it is true; it fails a test that waits for HANGS_AFTER_S."""
     deadline = time.monotonic() + HANGS_AFTER_S
     while not (found := condition()):
         assert time.monotonic() < deadline, "waited too long"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libibverbs.so.1 with one made-up device, fake0, of two ports, which ib_test loads in place of
+// A libibverbs.so.1 with one fake device, fake0, of two ports, which ib_test loads in place of
 // the system's. What is sent is done at once; what seldom befalls a device befalls it when told to.
 #pragma once
 

@@ -58,14 +58,14 @@ struct alignas(128) Bytes {
   char bytes[128];
 };
 
-// Some GPUs with boxes for each other, and a channel.
+// Some GPUs with staging buffers for each other, and a channel.
 class World {
  public:
   World(int ranks, unsigned seed)
       : ranks_(ranks),
         random_(seed),
         grid_(ranks, seed),
-        boxes_(ranks * ranks, std::vector<Bytes>(kLayout.box_bytes() / sizeof(Bytes))),
+        buffers_(ranks * ranks, std::vector<Bytes>(kLayout.buffer_bytes() / sizeof(Bytes))),
         memory_(ranks),
         status_(ranks),
         channels_(ranks),
@@ -105,8 +105,8 @@ class World {
   int draw(int below) { return static_cast<int>(random_() % below); }
 
  private:
-  Box box(int owner, int writer) {
-    char* const begin = boxes_[owner * ranks_ + writer].data()->bytes;
+  StagingBuffer buffer(int owner, int writer) {
+    char* const begin = buffers_[owner * ranks_ + writer].data()->bytes;
     return {begin, begin + kLayout.slots_at()};
   }
   Base base(int rank) {
@@ -117,9 +117,9 @@ class World {
   void place(int position, const std::vector<int>& parents) {
     const int rank = order_[position];
     Channel& channel = channels_[rank];
-    const auto meet = [&](int& whom, Box& from, Box& to, int peer) {
+    const auto meet = [&](int& whom, StagingBuffer& from, StagingBuffer& to, int peer) {
       whom = peer;
-      if (peer >= 0) from = box(rank, peer), to = box(peer, rank);
+      if (peer >= 0) from = buffer(rank, peer), to = buffer(peer, rank);
     };
     channel.position = position;
     channel.order = order_.data();
@@ -135,16 +135,16 @@ class World {
     }
   }
 
-  // Windows of all ranks' sources and destinations.
+  // Registered memory of all ranks' sources and destinations.
   void open(const std::vector<Rank>& there) {
-    Window sources{}, destinations{};
+    Registration sources{}, destinations{};
     for (int rank = 0; rank < ranks_; ++rank) {
       const Operation& o = there[rank].operation;
       sources.begin[rank] = reinterpret_cast<char*>(const_cast<std::byte*>(o.source));
       destinations.begin[rank] = reinterpret_cast<char*>(o.destination);
     }
-    windows_.push_back(std::make_unique<Window[]>(2));
-    windows_.back()[0] = sources, windows_.back()[1] = destinations;
+    registrations_.push_back(std::make_unique<Registration[]>(2));
+    registrations_.back()[0] = sources, registrations_.back()[1] = destinations;
   }
 
   void start(Way way, const Operation& o, int rank, unsigned blocks) {
@@ -172,9 +172,9 @@ class World {
         a.rank = rank;
         a.ranks = ranks_;
         for (int peer = 0; peer < ranks_; ++peer)
-          a.in[peer] = box(rank, peer).words, a.out[peer] = box(peer, rank).words;
-        a.windows = windows_.back().get();
-        a.destination.window = 1;
+          a.in[peer] = buffer(rank, peer).words, a.out[peer] = buffer(peer, rank).words;
+        a.registrations = registrations_.back().get();
+        a.destination.registration = 1;
         on_registered(o, rank, ranks_, a);
         return grid_.launch<RegisteredShared>(
             rank, blocks, kRegisteredThreads,
@@ -194,7 +194,7 @@ class World {
     a.ranks = ranks_;
     for (int peer = 0; peer < ranks_; ++peer) {
       a.number[peer] = peer;
-      if (peer != rank) a.in[peer] = box(rank, peer), a.out[peer] = box(peer, rank);
+      if (peer != rank) a.in[peer] = buffer(rank, peer), a.out[peer] = buffer(peer, rank);
     }
     struct Nothing {};
     if (way == Way::kLowLatency) {
@@ -210,12 +210,12 @@ class World {
   const int ranks_;
   std::mt19937 random_;
   Grid grid_;
-  std::vector<std::vector<Bytes>> boxes_;  // by owner and writer
+  std::vector<std::vector<Bytes>> buffers_;  // by owner and writer
   std::vector<Memory> memory_;
   std::vector<Status> status_;
   std::vector<Channel> channels_;
   std::vector<int> order_;
-  std::vector<std::unique_ptr<Window[]>> windows_;  // of each operation
+  std::vector<std::unique_ptr<Registration[]>> registrations_;  // of each operation
   std::vector<std::vector<Rank>> operations_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the verbs transport computes: how messages are cut over queue pairs, where they lie in
-// slots, where packets go; and, on a made-up device (fake_verbs.h), what real ones seldom do. What
+// slots, where packets go; and, on a fake device (fake_verbs.h), what real ones seldom do. What
 // moves data is in tests/vm/test_ib.py.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #include "transports/native/ib/link.h"
 #include "transports/native/ib/loopback.h"
 #include "transports/native/ib/memory.h"
+#include "transports/native/ib/remote_memory.h"
 #include "transports/native/ib/striping.h"
-#include "transports/native/ib/window.h"
 
 namespace railgauge::ib {
 namespace {
@@ -112,17 +112,17 @@ void queue_pairs_take_the_ways_of_a_port_in_turn() {
   }
 }
 
-void a_window_is_told_whole() {
-  const Window window{1ull << 40, 4096, {7, 8}};
-  const Window told = Window::from(window.facts(), 2);
-  REQUIRE(told.address == window.address && told.bytes == 4096 && told.rkeys == window.rkeys);
+void remote_memory_facts_are_complete() {
+  const RemoteMemory remote{1ull << 40, 4096, {7, 8}};
+  const RemoteMemory told = RemoteMemory::from(remote.facts(), 2);
+  REQUIRE(told.address == remote.address && told.bytes == 4096 && told.rkeys == remote.rkeys);
   try {
-    Window::from(window.facts(), 3);
+    RemoteMemory::from(remote.facts(), 3);
   } catch (const Error& error) {
     REQUIRE(error.code() == ErrorCode::kMismatch);
     return;
   }
-  REQUIRE(!"a window of another connection is taken");
+  REQUIRE(!"a remote of another connection is taken");
 }
 
 void the_first_failure_of_a_device_is_told() {
@@ -213,7 +213,7 @@ std::shared_ptr<Rail> rail(int port = 1, const RailSettings& settings = {}) {
   return std::make_shared<Rail>("fake0", port, -1, settings);
 }
 
-// A rank's device events come by a descriptor: a made-up one by this.
+// A rank's device events come by a descriptor: a fake one by this.
 class Events {
  public:
   Events() {
@@ -371,7 +371,7 @@ void what_is_found_allows_what_is_wanted() {
   REQUIRE(found != nullptr && found->allows(abi::kRemoteWrite));
 }
 
-void a_window_has_to_be_registered_as_one() {
+void remote_memory_has_to_be_registered_for_writing() {
   Events events;
   Ends ends({rail()});
   std::vector<std::byte> memory(4096);
@@ -483,7 +483,7 @@ int main() {
   slots_and_cells_lie_side_by_side();
   an_immediate_says_what_a_piece_is();
   queue_pairs_take_the_ways_of_a_port_in_turn();
-  a_window_is_told_whole();
+  remote_memory_facts_are_complete();
   the_first_failure_of_a_device_is_told();
   within_a_subnet_packets_go_by_lid();
   a_port_may_want_gids_in_its_subnet();
@@ -498,7 +498,7 @@ int main() {
   ends_of_unlike_partitions_do_not_connect();
   an_exported_range_is_registered_by_itself();
   what_is_found_allows_what_is_wanted();
-  a_window_has_to_be_registered_as_one();
+  remote_memory_has_to_be_registered_for_writing();
   a_device_that_refuses_at_the_end_keeps_nothing_from_ending();
   nothing_is_posted_once_something_was_flushed();
   a_device_that_goes_is_told_once_and_not_looked_at_again();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as threads of a test, wired in this process: rings, trees, boards and pairs.
+// Ranks as threads of a test, wired in this process: rings, trees, shared segments and pairs.
 #pragma once
 
 #include <sys/socket.h>
@@ -80,15 +80,15 @@ class World {
 
   void add_boards(std::size_t place_bytes) { add_boards(place_bytes, {iota(ranks(), 0)}); }
 
-  // Hosts of these ranks, each with its boards, joined by position.
+  // Hosts of these ranks, each with its shared segments, joined by position.
   void add_hosts(std::size_t place_bytes, const std::vector<std::vector<int>>& hosts) {
     add_boards(place_bytes, hosts);
     for (int own = 0; own < static_cast<int>(hosts.size()); ++own) {
       for (int rank : hosts[own]) wirings[rank].hosts = {hosts, own};
     }
-    for (int lane = 0; lane < wirings[0].hosts.lanes(); ++lane) {
+    for (int rail = 0; rail < wirings[0].hosts.rails(); ++rail) {
       std::vector<int> order;
-      for (const auto& host : hosts) order.push_back(host[lane]);
+      for (const auto& host : hosts) order.push_back(host[rail]);
       add_cube(order, &Wiring::across);
     }
   }
@@ -141,16 +141,17 @@ class World {
 
  private:
   void add_boards(std::size_t place_bytes, const std::vector<std::vector<int>>& hosts) {
-    for (Wiring& wiring : wirings) wiring.board = std::make_shared<shm::Board>(place_bytes);
+    for (Wiring& wiring : wirings)
+      wiring.segment = std::make_shared<shm::SharedSegment>(place_bytes);
     for (const auto& host : hosts) {
       for (int rank : host) {
-        std::vector<shm::Board::Peer> peers;
+        std::vector<shm::SharedSegment::Peer> peers;
         for (int peer : host) {
           bool own = peer == rank;
-          peers.push_back({peer, peer, own ? "" : wirings[peer].board->descriptor(),
+          peers.push_back({peer, peer, own ? "" : wirings[peer].segment->descriptor(),
                            own ? nullptr : doorbells[peer]});
         }
-        wirings[rank].board->open(peers);
+        wirings[rank].segment->open(peers);
       }
     }
   }

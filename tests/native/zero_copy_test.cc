@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every collective on the ranks' own memory: in windows, elsewhere, and on some ranks so and on
-// others so; a thread per rank, which reads the others' memory as if they were processes.
+// Every collective on the ranks' own memory: in registered memory, elsewhere, and on some ranks so
+// and on others so; a thread per rank, which reads the others' memory as if they were processes.
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -20,45 +20,47 @@ namespace {
 
 constexpr std::size_t kMost = 1 << 16;  // values of one array
 
-// Who has its arrays in windows.
-enum class Lies { kInWindows, kElsewhere, kMixed };
+// Who has its arrays in registered memory.
+enum class Lies { kRegistered, kElsewhere, kMixed };
 
-bool in_window(Lies lies, int rank, bool source) {
+bool is_registered(Lies lies, int rank, bool source) {
   if (lies == Lies::kMixed) return (rank + source) % 3 != 0;
-  return lies == Lies::kInWindows;
+  return lies == Lies::kRegistered;
 }
 
-// Makes a window on every rank, as transports/windows.py does.
-std::vector<std::shared_ptr<shm::Segment>> make_window(World& world, std::size_t bytes) {
+// Makes a registration on every rank, as transports/registered memory.py does.
+std::vector<std::shared_ptr<shm::Segment>> make_registered(World& world, std::size_t bytes) {
   std::vector<std::string> descriptors;
   for (Wiring& wiring : world.wirings) {
-    descriptors.push_back(wiring.board->windows().make(bytes));
+    descriptors.push_back(wiring.segment->registered_memory().make(bytes));
   }
   std::vector<std::shared_ptr<shm::Segment>> own;
   for (int rank = 0; rank < world.ranks(); ++rank) {
     auto others = descriptors;
     others[rank].clear();
-    own.push_back(world.wirings[rank].board->windows().open(others));
+    own.push_back(world.wirings[rank].segment->registered_memory().open(others));
   }
-  for (Wiring& wiring : world.wirings) wiring.board->windows().settle();
+  for (Wiring& wiring : world.wirings) wiring.segment->registered_memory().settle();
   return own;
 }
 
 void every_collective(int ranks, Lies lies, bool cross_memory) {
   World world(Transport::kShm, ranks, 2, 128);
   world.add_boards(512);
-  const auto sources = make_window(world, kMost * sizeof(std::int32_t));
-  const auto outputs = make_window(world, kMost * sizeof(std::int32_t));
+  const auto sources = make_registered(world, kMost * sizeof(std::int32_t));
+  const auto outputs = make_registered(world, kMost * sizeof(std::int32_t));
   on_every_rank(ranks, [&](int rank) {
-    shm::Board& board = *world.wirings[rank].board;
-    REQUIRE(board.reads_peers());
-    if (cross_memory) board.allow_cross_memory();
+    shm::SharedSegment& segment = *world.wirings[rank].segment;
+    REQUIRE(segment.reads_peers());
+    if (cross_memory) segment.allow_cross_memory();
     auto comm = world.communicator(rank, Algorithm::kOneShot);
     Values source(kMost), output(kMost);
     std::int32_t* from = source.data();
     std::int32_t* to = output.data();
-    if (in_window(lies, rank, true)) from = reinterpret_cast<std::int32_t*>(sources[rank]->data());
-    if (in_window(lies, rank, false)) to = reinterpret_cast<std::int32_t*>(outputs[rank]->data());
+    if (is_registered(lies, rank, true))
+      from = reinterpret_cast<std::int32_t*>(sources[rank]->data());
+    if (is_registered(lies, rank, false))
+      to = reinterpret_cast<std::int32_t*>(outputs[rank]->data());
     int zero_copies = 0, others = 0;
     for (int collective = 0; collective < kCollectives; ++collective) {
       const auto kind = static_cast<Collective>(collective);
@@ -66,7 +68,7 @@ void every_collective(int ranks, Lies lies, bool cross_memory) {
       for (std::size_t count : {0, 1, 17, 33, 1000, 6007}) {
         for (int root = 0; root < ranks; root += std::max(1, ranks - 1)) {
           const Case one{kind, ranks, rank, root, count};
-          const std::size_t skew = count % 3;  // arrays need not begin where windows do
+          const std::size_t skew = count % 3;  // arrays need not begin where registered memory do
           one.run(*comm, false, from + skew, to + skew, one.output_count() + 16);
           if (one.may_be_in_place()) {
             const std::size_t size =
@@ -80,7 +82,7 @@ void every_collective(int ranks, Lies lies, bool cross_memory) {
       }
     }
     if (ranks == 1) return;
-    if (lies == Lies::kInWindows || cross_memory) REQUIRE(others == 0);
+    if (lies == Lies::kRegistered || cross_memory) REQUIRE(others == 0);
     if (lies == Lies::kElsewhere && !cross_memory) REQUIRE(zero_copies == 0);
   });
 }
@@ -89,11 +91,11 @@ void every_collective(int ranks, Lies lies, bool cross_memory) {
 void sizes_count() {
   World world(Transport::kShm, 2, 2, 128);
   world.add_boards(512);
-  const auto own = make_window(world, 1 << 20);
+  const auto own = make_registered(world, 1 << 20);
   on_every_rank(2, [&](int rank) {
     auto comm = world.communicator(rank, Algorithm::kOneShot);
     comm->zero_copy(Collective::kAllReduce, {4096, 2048, 4096});
-    world.wirings[rank].board->allow_cross_memory();
+    world.wirings[rank].segment->allow_cross_memory();
     auto* data = reinterpret_cast<float*>(own[rank]->data());
     auto ran = [&](std::size_t count, float* on) {
       comm->run(all_reduce_of(on, on, count, Dtype::kFloat32, Redop::kSum));
@@ -112,13 +114,13 @@ void sizes_count() {
   });
 }
 
-// What no rank holds is unmapped on all, and no window's number comes twice.
-void windows_come_and_go() {
+// What no rank holds is unmapped on all, and no registration's number comes twice.
+void registrations_come_and_go() {
   World world(Transport::kShm, 2, 2, 128);
   world.add_boards(512);
-  auto& first = world.wirings[0].board->windows();
-  auto& second = world.wirings[1].board->windows();
-  auto one = make_window(world, 100), two = make_window(world, 1 << 21);
+  auto& first = world.wirings[0].segment->registered_memory();
+  auto& second = world.wirings[1].segment->registered_memory();
+  auto one = make_registered(world, 100), two = make_registered(world, 1 << 21);
   REQUIRE(first.bytes() >= 100 + (1 << 21) && first.unused().empty());
   one[0].reset();
   REQUIRE(first.unused() == std::vector<std::int64_t>{0} && second.unused().empty());
@@ -129,9 +131,9 @@ void windows_come_and_go() {
   first.drop();
   second.drop();
   REQUIRE(first.bytes() == 1 << 21);
-  auto three = make_window(world, 1);
-  REQUIRE(first.refer(three[0]->data(), 1).window == 2);
-  REQUIRE(first.refer(three[0]->data() - 1, 2).window == shm::Reference::kNoWindow);
+  auto three = make_registered(world, 1);
+  REQUIRE(first.refer(three[0]->data(), 1).registration == 2);
+  REQUIRE(first.refer(three[0]->data() - 1, 2).registration == shm::Reference::kNotRegistered);
   REQUIRE(code_of([&] { second.find({2, 1 << 20}, 0, 1); }) == ErrorCode::kInvalid);
   REQUIRE(code_of([&] { second.find({0, 0}, 0, 1); }) == ErrorCode::kInvalid);
 }
@@ -142,7 +144,8 @@ void memory_that_cannot_be_read() {
   world.add_boards(512);
   std::byte room[8];
   REQUIRE(code_of([&] {
-            world.wirings[0].board->fetch(1, {shm::Reference::kNoWindow, 8}, room, sizeof room);
+            world.wirings[0].segment->fetch(1, {shm::Reference::kNotRegistered, 8}, room,
+                                            sizeof room);
           }) == ErrorCode::kPeerLost);
   REQUIRE(!shm::read_cross_memory(1 << 30, room, 0, sizeof room) && errno == ESRCH);
 }
@@ -227,12 +230,12 @@ void limits_are_named() {
 int main() {
   using namespace railgauge;
   for (int ranks : {1, 2, 3, 5, 8}) {
-    for (Lies lies : {Lies::kInWindows, Lies::kElsewhere, Lies::kMixed}) {
+    for (Lies lies : {Lies::kRegistered, Lies::kElsewhere, Lies::kMixed}) {
       for (bool cross_memory : {false, true}) every_collective(ranks, lies, cross_memory);
     }
   }
   sizes_count();
-  windows_come_and_go();
+  registrations_come_and_go();
   memory_that_cannot_be_read();
   std::string name = std::filesystem::temp_directory_path() / "railgauge-zero-copy-XXXXXX";
   const std::filesystem::path scratch = mkdtemp(name.data());

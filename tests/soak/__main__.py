@@ -19,7 +19,7 @@ DEFAULT = "shm,hosts"
 
 
 def main() -> int:
-    """Run it; 0 when all was right, else 4."""
+    """Run it; 0 when all results were correct, else 4."""
     options = arguments()
     until = time.monotonic() + options.minutes * 60
     print(f"seed {options.seed}, {options.ranks} ranks", flush=True)
@@ -35,14 +35,14 @@ def main() -> int:
         )
         if wrong := [f"rank {rank}: {one.wrong}" for rank, one in enumerate(found) if one.wrong]:
             print(f"{name}: FAILED, {time.monotonic() - began:.0f} s", *wrong, sep="\n  ")
-            print(f'again: make soak ARGS="{again(name, options, found)}"')
+            print(f'to repeat: make soak ARGS="{again(name, options, found)}"')
             return 4
         print(f"{name}: {words(found)}, {time.monotonic() - began:.0f} s", flush=True)
     return 0
 
 
 def again(name: str, options: argparse.Namespace, found: list[Report]) -> str:
-    """What to ask for to see it again: the step that failed alone, or everything where none did."""
+    """The arguments that repeat it: only the failed step, or everything if none failed."""
     failed = [one.at for one in found if one.at is not None]
     rest = f"--only {min(failed)}" if failed else f"--count {options.count}"
     return f"--seed {options.seed} --ranks {options.ranks} --worlds {name} {rest}"
@@ -52,25 +52,25 @@ def words(found: list[Report]) -> str:
     """What was done, and the most that a rank has grown by."""
     grown = [one.after.resident_bytes - one.before.resident_bytes for one in found if one.after and one.before]
     memory = f", {max(grown) / 2**20:+.1f} MiB" if grown else ""
-    return f"{found[0].collectives} collectives right in {found[0].steps} steps{memory}"
+    return f"{found[0].collectives} collectives correct in {found[0].steps} steps{memory}"
 
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="soak", description="random collectives, verified against NumPy")
     add = parser.add_argument
-    add("--seed", type=int, default=random.randrange(10**6), help="of everything that is drawn (a random one)")
-    add("--count", type=int, default=COLLECTIVES, help="so many collectives in each world (%(default)s)")
+    add("--seed", type=int, default=random.randrange(10**6), help="seed of all random choices (a random one)")
+    add("--count", type=int, default=COLLECTIVES, help="number of collectives in each world (%(default)s)")
     add("--ranks", type=int, default=RANKS, help="processes (%(default)s)")
-    add("--minutes", type=float, default=MINUTES, help="more than these for all is a failure (%(default)g)")
+    add("--minutes", type=float, default=MINUTES, help="time limit for all, in minutes (%(default)g)")
     add("--worlds", default=DEFAULT, help=f"of {', '.join(WORLDS)} (%(default)s)")
-    add("--only", type=int, help="do this step alone, as it was with the same seed and ranks")
+    add("--only", type=int, help="run only this step, as with the same seed and ranks")
     options = parser.parse_args()
     options.worlds = options.worlds.split(",")
     if unknown := {*options.worlds} - {*WORLDS}:
-        parser.error(f"--worlds: there is no {', '.join(sorted(unknown))}; there are {', '.join(WORLDS)}")
+        parser.error(f"--worlds: unknown: {', '.join(sorted(unknown))}; worlds are {', '.join(WORLDS)}")
     if options.ranks < 1 or options.count < 1 or options.minutes <= 0:
-        parser.error("--ranks and --count are at least 1, --minutes more than 0")
+        parser.error("--ranks and --count must be at least 1, --minutes more than 0")
     return options
 
 

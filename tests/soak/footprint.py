@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process holds: compared at two times, it shows what is never given back."""
+"""The resources of a process: compared at two times, they show leaks."""
 
 import ctypes
 import gc
@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 SLACK = {"resident_bytes": 4 << 20, "files": 0, "mappings": 16, "threads": 0}
-"""How much more is no growth: the allocator keeps pieces, and does so for each thread that there was."""
+"""The tolerated growth: the allocator keeps memory, for each thread that existed."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Footprint:
 
     @classmethod
     def now(cls) -> "Footprint":
-        """This process's, after what is free was given back."""
+        """This process's, after free memory was returned."""
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a soak: it does the steps, checks each against NumPy, and watches what it holds meanwhile."""
+"""One rank of a soak: it runs the steps, verifies each with NumPy, and watches its resources meanwhile."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ of the second, so that what comes and goes is no growth."""
 
 @dataclass(frozen=True)
 class Task:
-    """What all ranks are told."""
+    """The request to all ranks."""
 
     store: str
     ranks: int
@@ -43,7 +43,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Report:
-    """How it went on one rank: `wrong` is None where all was right; before and after in a long soak."""
+    """The result of one rank: `wrong` is None if all was correct; before and after in a long soak."""
 
     steps: int = 0
     collectives: int = 0
@@ -80,7 +80,7 @@ class Soak:
         """What it is doing."""
 
     def run(self) -> None:
-        """Do it all.
+        """Run all steps.
 
         Raises:
             RunError: an operation failed. AssertionError: data was wrong.
@@ -106,13 +106,13 @@ class Soak:
             self.at = None
 
     def report(self) -> Report:
-        """How it went; growth is wrong too."""
+        """The result; growth is an error too."""
         _, second, _, last = self._looks
         if not second or not last:
             return Report(self._done, self._collectives)
         before, after = Footprint.folded(max, second), Footprint.folded(min, last)
         grown = after.growth_since(before)
-        wrong = f"it has grown: {grown}" if grown else None
+        wrong = f"resources have grown: {grown}" if grown else None
         return Report(self._done, self._collectives, wrong, before=before, after=after)
 
     def _look(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a soak as processes: started, waited for, and gone at the end, whatever happens."""
+"""The ranks of a soak as processes: started, waited for, and ended in any case."""
 
 import multiprocessing
 import tempfile
@@ -27,7 +27,7 @@ WORLDS = {
     "hosts": World(3),
     "helpers": World(2, {"NCCL_SOCKET_NTHREADS": "2", "NCCL_NSOCKS_PERTHREAD": "2"}),
 }
-"""One host, over boards and over rings in shared memory; made-up hosts, over sockets in between."""
+"""One host, over shared segments and over rings in shared memory; synthetic hosts, over sockets in between."""
 TIMEOUT_S = 60.0
 """Of a single wait."""
 
@@ -56,7 +56,7 @@ def soak(
 
 
 def reports(started: Sequence[tuple[BaseProcess, Connection]], until: float) -> list[Report]:
-    """What they say before that time (time.monotonic())."""
+    """Their reports before that time (time.monotonic())."""
     waiting = {process.sentinel for process, _ in started}
     while waiting and (left := until - time.monotonic()) > 0:
         waiting -= {one for one in wait(list(waiting), left) if isinstance(one, int)}
@@ -64,7 +64,7 @@ def reports(started: Sequence[tuple[BaseProcess, Connection]], until: float) -> 
 
 
 def report(process: BaseProcess, ours: Connection) -> Report:
-    """What one process said, or why it said nothing."""
+    """One process's report, or why there is none."""
     try:
         if ours.poll():
             said: Report = ours.recv()
@@ -72,5 +72,5 @@ def report(process: BaseProcess, ours: Connection) -> Report:
     except EOFError:
         pass
     if process.exitcode is None:
-        return Report(wrong="it was at work when the time was over")
-    return Report(wrong=f"it ended with status {process.exitcode} and said nothing")
+        return Report(wrong="it was still running when the time was over")
+    return Report(wrong=f"it ended with status {process.exitcode} without a report")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.meeting import Meeting, Share, meet
+from railgauge.transports.rendezvous import Rendezvous, Share, meet
 from railgauge.transports.store.hash_store import HashStore
 from railgauge.transports.store.store import Store
 
@@ -15,10 +15,10 @@ LOOPBACK = {"NCCL_SOCKET_IFNAME": "lo"}
 
 def on_ranks(count: int, body: Callable[[Bootstrap], Any], timeout_s: float = 20.0) -> list[Any]:
     """Run `body(bootstrap)` on each of `count` ranks of one process; what it returns or raises, by rank."""
-    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=count, timeout_s=timeout_s)
+    rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=count, timeout_s=timeout_s)
 
     def rank_main(rank: int) -> Any:
-        bootstrap = meeting.join(rank)
+        bootstrap = rendezvous.join(rank)
         try:
             return body(bootstrap)
         finally:
@@ -27,27 +27,27 @@ def on_ranks(count: int, body: Callable[[Bootstrap], Any], timeout_s: float = 20
     try:
         return in_threads(count, rank_main)
     finally:
-        meeting.close()
+        rendezvous.close()
 
 
 def on_processes(count: int, body: Callable[[Bootstrap], Any], store: Store, **others: Any) -> list[Any]:
-    """The same, each rank a process of its own as far as the meeting knows."""
+    """The same, each rank a process of its own as far as the rendezvous knows."""
 
     def process_main(process: int) -> Any:
-        meeting = meet_on(store, process, count, **others)
+        rendezvous = meet_on(store, process, count, **others)
         try:
-            bootstrap = meeting.join(process)
+            bootstrap = rendezvous.join(process)
             try:
                 return body(bootstrap)
             finally:
                 bootstrap.close()
         finally:
-            meeting.close()
+            rendezvous.close()
 
     return in_threads(count, process_main)
 
 
-def meet_on(store: Store, process: int, processes: int, **others: Any) -> Meeting:
+def meet_on(store: Store, process: int, processes: int, **others: Any) -> Rendezvous:
     """meet() with what most tests do not care for."""
     settings = {"timeout_s": 20.0, "secret": b"s", "version": "1", "environ": LOOPBACK} | others
     share = Share(process=process, processes=processes, ranks_per_process=settings.pop("ranks_per_process", 1))

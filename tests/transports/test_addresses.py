@@ -45,6 +45,6 @@ def test_a_sandbox_that_shows_no_interfaces_is_an_error(monkeypatch):
     libc = SimpleNamespace(getifaddrs=refused, freeifaddrs=lambda _first: None)
     monkeypatch.setattr(addresses.ctypes, "CDLL", lambda *_names, **_how: libc)
     with pytest.raises(
-        UnavailableError, match=f"interfaces of this host cannot be listed: {os.strerror(errno.EACCES)}"
+        UnavailableError, match=f"cannot list the network interfaces of this host: {os.strerror(errno.EACCES)}"
     ):
         local_addresses()

@@ -29,7 +29,7 @@ def test_shared_memory_and_the_interface_work_here():
 def test_what_the_settings_leave_out_is_missing():
     off = found({"NCCL_SHM_DISABLE": "1", "NCCL_SOCKET_IFNAME": "nothing7"})
     assert "NCCL_SHM_DISABLE" in off["SHM"].why_not
-    assert "NCCL_SOCKET_IFNAME=nothing7 matches none" in off["NET/Socket"].why_not
+    assert "NCCL_SOCKET_IFNAME=nothing7 matches no interface" in off["NET/Socket"].why_not
 
 
 def test_memory_that_another_process_cannot_open_is_missing(monkeypatch):

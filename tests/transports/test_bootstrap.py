@@ -20,7 +20,7 @@ from tests.transports.ranks import in_threads, meet_on, on_processes, on_ranks
 from tests.transports.standings import at, idle
 
 from railgauge.topo.errors import MismatchError, PeerLostError, RunError
-from railgauge.transports import hub, meeting, vain_waits
+from railgauge.transports import hub, rendezvous, vain_waits
 from railgauge.transports.blame import blame
 from railgauge.transports.bootstrap import Bootstrap, Watch
 from railgauge.transports.frame import (
@@ -52,7 +52,7 @@ def test_all_gather_of_bytes_of_any_length():
 
 def test_an_exchange_that_does_not_fit_a_frame_ends_the_run():
     def body(bootstrap):
-        with pytest.raises(RunError, match=f"at most {MAX_PAYLOAD} fit"):
+        with pytest.raises(RunError, match=f"the limit is {MAX_PAYLOAD}"):
             bootstrap.all_gather_bytes(bytes(MAX_PAYLOAD // 2))
         return "told"
 
@@ -73,7 +73,7 @@ def test_the_session_key_depends_on_the_job_secret_and_on_a_new_salt(monkeypatch
     def key(secret):
         return on_processes(1, lambda b: b.session, HashStore(), secret=secret)[0]
 
-    monkeypatch.setattr(meeting, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
+    monkeypatch.setattr(rendezvous, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
     assert len({key(b"a"), key(b"a"), key(b"a")}) == 3  # the salt is the hub's
     monkeypatch.setattr(hub, "secrets", types.SimpleNamespace(token_hex=lambda size: "00" * size))
     assert key(b"a") == key(b"a") != key(b"b")
@@ -120,7 +120,7 @@ def test_a_rank_says_hello_once():
             bootstrap._send(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 2, "version": "1", "host": "elsewhere"}))
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
-    assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
+    assert re.search("rank 1 on .* sent invalid data", on_ranks(2, body)[0])
 
 
 def test_a_rank_that_vanishes_is_named_to_all():
@@ -234,8 +234,8 @@ def test_ranks_of_different_timeouts_know_that_the_others_live(timeouts):
     store = HashStore()
 
     def process_main(process):
-        with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as meeting:
-            bootstrap = meeting.join(process)
+        with contextlib.closing(meet_on(store, process, 2, timeout_s=timeouts[process])) as rendezvous:
+            bootstrap = rendezvous.join(process)
             time.sleep(2.5)
             failure = bootstrap.failure
             bootstrap.close()
@@ -262,10 +262,10 @@ def test_a_lost_rank_is_told_with_who_waits_for_it():
 
 
 def test_after_a_failure_process_0_has_where_everybody_stood():
-    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+    rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=2)
 
     def body(rank):
-        bootstrap = meeting.join(rank)
+        bootstrap = rendezvous.join(rank)
         bootstrap.attend(Watch(standing=lambda: at("all_reduce", rank + 1, -1), abort=lambda: None))
         bootstrap.barrier()
         if rank == 0:
@@ -275,8 +275,8 @@ def test_after_a_failure_process_0_has_where_everybody_stood():
         return told
 
     assert in_threads(2, body) == ["rank 0: the dog ate it"] * 2
-    meeting.close()
-    assert {rank: standing.running.number for rank, [standing] in meeting.standings.items()} == {0: 1, 1: 2}
+    rendezvous.close()
+    assert {rank: standing.running.number for rank, [standing] in rendezvous.standings.items()} == {0: 1, 1: 2}
 
 
 def test_ranks_that_do_different_things_all_hear_what_differs():
@@ -293,7 +293,7 @@ def test_ranks_that_do_different_things_all_hear_what_differs():
     assert (
         on_ranks(3, body)
         == [
-            "ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
+            "ranks diverge at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; "
             "rank 2 called all_reduce of 32 float, sum: counts differ"
         ]
         * 3
@@ -325,7 +325,7 @@ def test_a_rank_that_does_not_come_to_an_exchange_is_named():
         bootstrap.barrier()
         if bootstrap.rank == 1:
             return bootstrap.wait_for_failure(RunError("nobody told"), limit_s=HANGS_AFTER_S).rank
-        with pytest.raises(PeerLostError, match="rank 1 did not come to an exchange") as caught:
+        with pytest.raises(PeerLostError, match="rank 1 did not enter an exchange") as caught:
             bootstrap.barrier()
         return caught.value.rank
 
@@ -357,7 +357,7 @@ def test_one_that_leaves_while_others_wait_is_named():
 
 
 @pytest.mark.parametrize(
-    ("numbers", "problem"), [((1, 2), f"at most {MAX_PAYLOAD} fit"), ((1, 1), "rank 1 on .* sent what no rank sends")]
+    ("numbers", "problem"), [((1, 2), f"the limit is {MAX_PAYLOAD}"), ((1, 1), "rank 1 on .* sent invalid data")]
 )
 def test_a_rank_cannot_make_the_hub_hold_more_than_one_exchange(numbers, problem):
     def body(bootstrap):
@@ -380,7 +380,7 @@ def test_a_rank_cannot_leave_any_number_of_exchanges_open(monkeypatch):
             bootstrap.all_gather(21)
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=10))
 
-    assert re.search("rank 1 on .* sent what no rank sends", on_ranks(2, body)[0])
+    assert re.search("rank 1 on .* sent invalid data", on_ranks(2, body)[0])
 
 
 @pytest.mark.parametrize("junk", [b"\xff", b"{", b"", b"[" * 100_000])
@@ -389,7 +389,7 @@ def test_who_sends_no_value_to_an_exchange_is_named(take, junk):
     found = on_ranks(3, lambda b: b.all_gather_bytes(junk) if b.rank == 1 else take(b))
     for rank in (0, 2):
         assert isinstance(found[rank], MismatchError)
-        assert "rank 1 sent to an exchange what no rank sends there" in str(found[rank])
+        assert "rank 1 sent an unexpected value to an exchange" in str(found[rank])
 
 
 @pytest.mark.parametrize("mine", [[1], (1,), {"a": 1}, 1, "text", None])
@@ -413,21 +413,21 @@ def test_each_wait_on_the_connection_may_take_the_timeout():
 def test_a_rank_that_takes_nothing_does_not_delay_the_others():
     """Rank 2 proves the secret, says hello, contributes, and reads nothing while the others exchange megabytes."""
     store = HashStore()
-    meetings = [meet_on(store, process, 3) for process in range(2)]
+    rendezvous = [meet_on(store, process, 3) for process in range(2)]
     hello = {"rank": 2, "world_size": 3, "version": "1", "host": "slow"}
-    with socket.create_connection((meetings[0].place.address, meetings[0].place.port)) as slow:
-        authenticate(slow, meetings[0].place.secret(b"s"), HUB, deadline=meetings[0].deadline)
+    with socket.create_connection((rendezvous[0].place.address, rendezvous[0].place.port)) as slow:
+        authenticate(slow, rendezvous[0].place.secret(b"s"), HUB, deadline=rendezvous[0].deadline)
         slow.sendall(pack(Kind.HELLO, 0, hello))
         slow.sendall(b"".join(pack_contribution(number, Contribution(20.0, 0, (), b"")) for number in range(1, 6)))
 
         def body(process):
-            bootstrap = meetings[process].join(process)
+            bootstrap = rendezvous[process].join(process)
             for _ in range(5):
                 bootstrap.all_gather_bytes(bytes(2_000_000))
             return bootstrap
 
         members = in_threads(2, body)
-    for each in members + meetings:
+    for each in members + rendezvous:
         each.close()
 
 
@@ -459,7 +459,7 @@ def test_who_does_not_come_to_a_groups_exchange_is_named_by_its_number_in_the_jo
         got = on_ranks(4, body, timeout_s=1.5)
     except PeerLostError as error:
         got = [str(error)]
-    assert all("rank 1 did not come to an exchange" in str(one) for one in got)
+    assert all("rank 1 did not enter an exchange" in str(one) for one in got)
 
 
 @pytest.mark.parametrize("members", [(0, 2), (1, 1), (1, 7)])
@@ -470,4 +470,4 @@ def test_a_rank_cannot_send_to_a_group_that_it_is_not_in(members):
         return str(bootstrap.wait_for_failure(RunError("nobody told"), limit_s=HANGS_AFTER_S))
 
     assert "rank 1 on" in (told := on_ranks(3, body)[0])
-    assert "sent what no rank sends" in told
+    assert "sent invalid data" in told

@@ -130,15 +130,15 @@ def unexpected(address):
         assert sock.recv(1) == b""
 
 
-@pytest.mark.parametrize("stranger", [http, scanner, other_secret, other_purpose, unexpected])
-def test_strangers_are_dropped_logged_and_harm_nothing(stranger, caplog):
+@pytest.mark.parametrize("outsider", [http, scanner, other_secret, other_purpose, unexpected])
+def test_outsiders_are_dropped_logged_and_harm_nothing(outsider, caplog):
     with listening() as (listener, address):
         with listener.accepting({WANTED}, soon(), never):
-            stranger(address)
+            outsider(address)
             sender = dial(address)
         with sender, taken(listener) as receiver:
             assert receiver.getpeername() == sender.getsockname()
-    assert "data connection refused of 127.0.0.1:" in caplog.text
+    assert "data connection rejected from 127.0.0.1:" in caplog.text
 
 
 def test_one_that_says_nothing_holds_up_nobody():
@@ -158,7 +158,7 @@ def test_a_connection_that_comes_twice_is_refused_the_second_time(caplog):
             third = dial(address, other)
         for sock in (first, second, third):
             sock.close()
-    assert "not expected here, or twice" in caplog.text
+    assert "not expected here, or is a duplicate" in caplog.text
 
 
 @settings(deadline=None, max_examples=30)
@@ -173,8 +173,8 @@ def test_any_bytes_on_the_port_leave_it_working(pieces):
         taken(listener).close()
 
 
-def test_strangers_that_are_too_many_make_room_the_oldest_first(monkeypatch):
-    monkeypatch.setattr(data_listener, "MOST_STRANGERS", 2)
+def test_outsiders_that_are_too_many_make_room_the_oldest_first(monkeypatch):
+    monkeypatch.setattr(data_listener, "MOST_PENDING", 2)
     with listening() as (listener, address), listener.accepting({WANTED}, soon(), never):
         silent = [socket.create_connection(address, 5) for _ in range(4)]  # the third takes the place of the expected
         assert silent[0].recv(1) == b""

@@ -62,7 +62,7 @@ def test_equal_secrets_pass(secret):
 def test_both_sides_learn_that_secrets_differ(client, server):
     here, there = both(client, server)
     assert isinstance(here, AuthenticationError)
-    assert "the job secret here and that of" in str(here)
+    assert "the job secret here differs from that of" in str(here)
     assert isinstance(there, AuthenticationError)
     assert "its job secret differs" in str(there)
 
@@ -127,7 +127,7 @@ def test_the_handshake_survives_any_cutting_and_keeps_what_follows(secret, purpo
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.booleans())
-def test_strangers_never_get_through(pieces, opens_well):
+def test_outsiders_never_get_through(pieces, opens_well):
     server = ServerHandshake(b"secret", HUB)
     with contextlib.suppress(AuthenticationError):
         if opens_well:
@@ -139,7 +139,7 @@ def test_strangers_never_get_through(pieces, opens_well):
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\x02", b"SSH-2.0-x", b"R\n", b"RGAUTH2\n"])
 def test_other_protocols_are_refused_at_their_first_bytes(data):
-    with pytest.raises(AuthenticationError, match="no railgauge"):
+    with pytest.raises(AuthenticationError, match="not speak railgauge"):
         ServerHandshake(b"", HUB).feed(data)
 
 
@@ -159,7 +159,7 @@ def test_replayed_proofs_are_worth_nothing():
 
 
 def test_the_servers_own_proof_sent_back_lets_nobody_in():
-    """A stranger who knows nothing can still echo what the server sends."""
+    """A outsider who knows nothing can still echo what the server sends."""
     for answered in (slice(16, None), slice(None)):
         server = ServerHandshake(b"secret", HUB)
         answer = server.feed(MAGIC + bytes(OPENING - len(MAGIC)))

@@ -97,22 +97,22 @@ def test_the_launchers_socket_is_taken_over():
 @pytest.mark.parametrize(
     ("init_method", "message"),
     [
-        ("http://host:1", r"'http://host:1' is no init method: there are env://, tcp://, file://"),
-        ("", "'' is no init method"),
-        ("10.0.0.1:29500", "is no init method"),
-        ("tcp://10.0.0.1", "has to be tcp://HOST:PORT"),
-        ("tcp://:29500", "has to be tcp://HOST:PORT"),
-        ("tcp://10.0.0.1:99999", "has to be tcp://HOST:PORT"),
-        ("tcp://10.0.0.1:0", "has to be tcp://HOST:PORT"),
-        ("tcp://fd00::1:29500", "has to be tcp://HOST:PORT"),
-        ("tcp://user@10.0.0.1:1", "has to be tcp://HOST:PORT"),
-        ("tcp://10.0.0.1:1/path", "has to be tcp://HOST:PORT"),
-        ("tcp://[::1:29500", "is no init method"),
-        ("tcp://10.0.0.1:1?rank=0", "nothing may stand behind the place"),
-        ("file://relative/path", "has to be file:///PATH"),
-        ("file://", "has to be file:///PATH"),
-        ("file:///folder/", "has to be file:///PATH"),
-        ("env://host", "takes its place from MASTER_ADDR"),
+        ("http://host:1", r"'http://host:1' is not an init method: use env://, tcp://, file://"),
+        ("", "'' is not an init method"),
+        ("10.0.0.1:29500", "is not an init method"),
+        ("tcp://10.0.0.1", "expected tcp://HOST:PORT"),
+        ("tcp://:29500", "expected tcp://HOST:PORT"),
+        ("tcp://10.0.0.1:99999", "expected tcp://HOST:PORT"),
+        ("tcp://10.0.0.1:0", "expected tcp://HOST:PORT"),
+        ("tcp://fd00::1:29500", "expected tcp://HOST:PORT"),
+        ("tcp://user@10.0.0.1:1", "expected tcp://HOST:PORT"),
+        ("tcp://10.0.0.1:1/path", "expected tcp://HOST:PORT"),
+        ("tcp://[::1:29500", "is not an init method"),
+        ("tcp://10.0.0.1:1?rank=0", "only a location is allowed"),
+        ("file://relative/path", "expected file:///PATH"),
+        ("file://", "expected file:///PATH"),
+        ("file:///folder/", "expected file:///PATH"),
+        ("env://host", "takes no address; it reads MASTER_ADDR"),
     ],
 )
 def test_a_wrong_init_method_is_told_what_it_has_to_be(init_method, message):
@@ -130,7 +130,10 @@ def test_a_wrong_init_method_is_told_what_it_has_to_be(init_method, message):
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "65536"}, "MASTER_PORT is 65536: .*65535"),
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}, "MASTER_PORT is 0: .*between 1"),
         ({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RAILGAUGE_LISTEN_FD": "x"}, "RAILGAUGE_LISTEN_FD is 'x'"),
-        ({"MASTER_ADDR": "192.0.2.9", "MASTER_PORT": "29500"}, r"^MASTER_ADDR 192.0.2.9 is no address of this host"),
+        (
+            {"MASTER_ADDR": "192.0.2.9", "MASTER_PORT": "29500"},
+            r"^MASTER_ADDR 192.0.2.9 is not an address of rank 0's host",
+        ),
     ],
 )
 def test_a_wrong_environment_is_told(environ, message):
@@ -158,7 +161,8 @@ def test_torchs_query_is_taken_off(init_method, parts):
 
 
 @pytest.mark.parametrize(
-    ("init_method", "message"), [("tcp://h:1?rank=one", "rank is 'one'"), ("tcp://h:1?host=a", "host is unknown")]
+    ("init_method", "message"),
+    [("tcp://h:1?rank=one", "rank is 'one'"), ("tcp://h:1?host=a", "unknown parameter host")],
 )
 def test_a_wrong_query_is_told(init_method, message):
     with pytest.raises(UsageError, match=message):
@@ -209,15 +213,15 @@ def test_two_hosts_meet(hosts, where, tmp_path):
 def test_an_address_of_the_other_host_is_refused_at_once(hosts):
     done = hosts.run(0, command("tcp://10.77.0.2:29500", 0, 600))
     assert re.search(
-        r"10.77.0.2 is no address of this host \(rg-node1\), where rank 0 runs; it has .*eth0 10.77.0.1", done.stderr
+        r"10.77.0.2 is not an address of rank 0's host \(rg-node1\); its addresses: .*eth0 10.77.0.1", done.stderr
     )
 
 
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("10.77.0.1", "connection refused: what does rank 0 say"),
-        ("10.88.0.1", "is that the address of rank 0 (MASTER_ADDR)"),
+        ("10.77.0.1", "connection refused: does rank 0 run at this"),
+        ("10.88.0.1", "is that rank 0's address (MASTER_ADDR)"),
     ],
 )
 def test_what_is_between_two_hosts_is_told(hosts, address, reason):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which interface is chosen, and why, on made-up hosts; and that this host's own addresses are read right."""
+"""Which interface is chosen, and why, on synthetic hosts; and that this host's own addresses are read right."""
 
 import socket
 
@@ -31,7 +31,7 @@ NODE = [
     address("eth0", "fe80::1/64"),
     address("eth2", "fe80::2/64"),
 ]
-UNSET = "since NCCL_SOCKET_IFNAME is not set"
+UNSET = "(NCCL_SOCKET_IFNAME is not set)"
 IB = address("ib0", "10.1.0.1/24")
 
 
@@ -71,7 +71,7 @@ def test_the_default_order_of_names(host):
 
     lo, docker, _, eth, _, virbr, *_ = NODE
     assert first(*NODE, IB).name == "ib0"
-    assert first(lo, eth).reason == f"the first that is not named docker*, lo* or virbr*, {UNSET}"
+    assert first(lo, eth).reason == f"the first interface not named docker*, lo* or virbr* {UNSET}"
     assert first(lo, virbr, docker).name == "docker0"
     assert first(virbr, lo).name == "lo"
     assert first(virbr).name == "virbr0"
@@ -82,8 +82,8 @@ def test_what_would_have_come_first_but_cannot_be_used_is_said(host):
     lo, _, eno1, eth, *_ = NODE
     unplugged = address("eth0", "10.0.0.1/24", obstacle="no carrier")
     host([lo, eno1, unplugged])
-    passed = "passed over: eno1 (down), eth0 (no carrier)"
-    assert bootstrap_interface({}).reason == f"there is none but lo* and virbr*, {UNSET}; {passed}"
+    passed = "skipped: eno1 (down), eth0 (no carrier)"
+    assert bootstrap_interface({}).reason == f"only lo* and virbr* interfaces exist {UNSET}; {passed}"
     host([lo, address("docker0", "172.17.0.1/16", obstacle="no carrier"), eth])
     assert "passed over" not in bootstrap_interface({}).reason
 
@@ -113,13 +113,13 @@ def test_a_setting_that_matches_nothing_names_what_there_is(host, environ):
 
 
 def test_an_exact_name_is_said_as_one_would_type_it(host):
-    with pytest.raises(UnavailableError, match="to use: NCCL_SOCKET_IFNAME='=nope' matches none"):
+    with pytest.raises(UnavailableError, match="to use: NCCL_SOCKET_IFNAME='=nope' matches no interface"):
         bootstrap_interface({"NCCL_SOCKET_IFNAME": "=nope"})
 
 
 def test_a_host_without_addresses(host):
     host([])
-    with pytest.raises(UnavailableError, match="none is up and has an address; there are: none"):
+    with pytest.raises(UnavailableError, match="no interface is up and has an address; interfaces: none"):
         bootstrap_interface({})
 
 
@@ -127,7 +127,7 @@ def test_gloos_list_is_exact_and_in_its_order_and_gives_way(host):
     gloo = {"GLOO_SOCKET_IFNAME": "eth1, docker0"}
     assert names(gloo) == ["eth1:10.0.1.1", "docker0:172.17.0.1"]
     assert names(gloo | {"NCCL_SOCKET_IFNAME": "eth0"}) == ["eth0:10.0.0.1"]
-    with pytest.raises(UnavailableError, match="eth is not there"):
+    with pytest.raises(UnavailableError, match="no interface eth"):
         usable_interfaces({"GLOO_SOCKET_IFNAME": "eth"})
 
 

@@ -17,7 +17,7 @@ PORTS = [IbPort(f"mlx5_{n}", 1, "Ethernet", 3, f"10.77.{n}.1") for n in range(2)
 ONE = Found(devices=(IbDevice(0, (PORTS[0],)),))
 MERGED = Found(devices=(IbDevice(2, tuple(PORTS)),))
 DOWN = Found(why_not="mlx5_0:1: it is DOWN")
-NONE = Found(why_not="it has no RDMA device", expected=False)
+NONE = Found(why_not="no RDMA device", expected=False)
 
 
 def chosen(monkeypatch, *found: Found, settings=None, same_host: bool = False, log=None, **facts):
@@ -80,14 +80,14 @@ def test_ports_that_the_kernel_knows_no_way_between_take_all_to_sockets(monkeypa
 def test_ports_of_one_rail_that_are_of_two_kinds_take_all_to_sockets(monkeypatch):
     infiniband = Found(devices=(IbDevice(0, (IbPort("mlx5_0", 1, "InfiniBand", -1, "LID 7"),)),))
     (why, _) = [one.why_not_ib for one in chosen(monkeypatch, ONE, infiniband)]
-    assert why.startswith("rank 0 on host0: mlx5_0:1 is Ethernet, mlx5_0:1 (LID 7) of its rail InfiniBand: NCCL_IB_HCA")
+    assert why.startswith("rank 0 on host0: mlx5_0:1 is Ethernet, mlx5_0:1 (LID 7) of its rail InfiniBand: exclude")
 
 
 def test_hosts_without_devices_are_nothing_to_speak_of(monkeypatch, capsys):
-    assert chosen(monkeypatch, NONE, NONE)[0].why_not_ib == "rank 0 on host0: it has no RDMA device"
+    assert chosen(monkeypatch, NONE, NONE)[0].why_not_ib == "rank 0 on host0: no RDMA device"
     assert capsys.readouterr().err == ""
     chosen(monkeypatch, ONE, NONE)
-    assert "rank 1 on host1: it has no RDMA device" in capsys.readouterr().err
+    assert "rank 1 on host1: no RDMA device" in capsys.readouterr().err
 
 
 def test_a_network_that_was_asked_for_and_is_not_there_ends_the_run(monkeypatch):

@@ -28,7 +28,7 @@ def test_a_peer_survives_the_exchange():
     "change", [{"rank": "0"}, {"more": 1}, {"cpus": ["0"]}, {"bus_id": 7}, {"settings": {"A": 1}}, {"flags": {"A": 1}}]
 )
 def test_another_form_is_a_mismatch(change):
-    with pytest.raises(MismatchError, match="another form"):
+    with pytest.raises(MismatchError, match="unexpected form"):
         Peer.from_dict(json.loads(json.dumps(OWN.to_dict() | change)))
 
 
@@ -55,7 +55,7 @@ def test_two_ranks_on_one_gpu_are_named():
 
 
 def test_gpus_and_host_memory_in_one_run_are_named():
-    with pytest.raises(MismatchError, match="rank 1 on gpu-1 uses host memory, rank 0 does not: say --device cpu"):
+    with pytest.raises(MismatchError, match="rank 1 on gpu-1 uses host memory, rank 0 does not: use --device cpu"):
         check(peers({"bus_id": "0000:1b:00.0"}, {}))
 
 

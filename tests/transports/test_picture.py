@@ -24,9 +24,9 @@ def test_all_that_wait_for_one_rank_in_the_end_are_told_in_one_clause():
 @pytest.mark.parametrize(
     ("late", "words"),
     [
-        ([], "has called no collective yet"),
-        ([idle()], "has called no collective yet"),
-        ([called("broadcast", 40)], "has called none since broadcast #40"),
+        ([], "has not called a collective yet"),
+        ([idle()], "has not called a collective yet"),
+        ([called("broadcast", 40)], "has called no collective since broadcast #40"),
         ([at("broadcast", 40, 0)], "waits in broadcast #40 for rank 0"),
         ([at("broadcast", 40, 0, frees_slot=True)], "waits in broadcast #40 for a free slot of rank 0"),
         (None, "does not answer"),
@@ -46,7 +46,7 @@ def test_a_rank_that_waits_for_another_thing_than_an_operation_says_so():
 def test_without_one_that_is_late_each_chain_is_told_to_its_end():
     standings = {rank: [at("all_reduce", 5, rank + 1)] for rank in (0, 1, 3)} | {2: [called("all_reduce", 4)]}
     assert draw(Scene(standings)) == (
-        "ranks 0 and 1 wait in all_reduce #5 for rank 2, which has called none since all_reduce #4; "
+        "ranks 0 and 1 wait in all_reduce #5 for rank 2, which has called no collective since all_reduce #4; "
         "rank 3 waits in all_reduce #5 for rank 4, which does not answer"
     )
 
@@ -88,7 +88,7 @@ def test_what_differs_is_named(other, words):
         2: [at(**{"collective": "all_reduce"} | other, number=3, waits_for=0)]
     }
     told = parting(standings)
-    assert told.startswith("ranks part at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; ")
+    assert told.startswith("ranks diverge at operation #3: ranks 0 and 1 called all_reduce of 64 float, sum; ")
     assert words in told
 
 
@@ -99,7 +99,7 @@ def test_the_first_operation_that_differs_is_named_though_ranks_have_gone_on():
     other = Standing(
         0, [0, 1], [*called("broadcast", 1, op="", root=0).operations, *at("all_reduce", 2, 0).operations], BlockedOn()
     )
-    assert parting({0: [mine], 1: [other]}).startswith("ranks part at operation #1: rank 0 called all_reduce of 64")
+    assert parting({0: [mine], 1: [other]}).startswith("ranks diverge at operation #1: rank 0 called all_reduce of 64")
 
 
 def test_ranks_that_are_only_behind_do_not_part():

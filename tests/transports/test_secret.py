@@ -78,7 +78,7 @@ def test_a_secret_is_no_longer_than_the_ssh_launcher_sends():
 def test_a_file_of_another_user_is_refused(tmp_path):
     given = secret_file(tmp_path)
     os.chown(given["RAILGAUGE_SECRET_FILE"], 12345, -1)
-    with pytest.raises(UsageError, match="belongs to user 12345"):
+    with pytest.raises(UsageError, match="belongs to uid 12345"):
         job_secret(given)
 
 

@@ -16,7 +16,7 @@ def test_ranks_of_one_host_share_memory():
 @pytest.mark.parametrize(
     ("there", "why"),
     [
-        ({"host": "gpu-02", "host_id": "b/1/2"}, "two hosts, gpu-01 and gpu-02"),
+        ({"host": "gpu-02", "host_id": "b/1/2"}, "different hosts, gpu-01 and gpu-02"),
         ({"host_id": "a/1/3"}, "network namespaces"),
         ({"host_id": "b/1/2"}, "NCCL_HOSTID"),
         ({"shm_device": 8}, "different /dev/shm"),

@@ -3,19 +3,19 @@
 
 from dataclasses import replace
 
-from tests.vm.lab.board import Board, Identity, Link, MadeUp, Nic, NumaNode, RootPort, Switch, layout
+from tests.vm.lab.board import Board, FakeDevice, Identity, Link, Nic, NumaNode, RootPort, Switch, layout
 
 H100 = Identity(
     pci_class="0x030200", vendor="0x10de", device="0x2330", subsystem_vendor="0x10de", subsystem_device="0x16c1"
 )
 NVSWITCH = Identity(pci_class="0x068000", vendor="0x10de", device="0x22a3")
 GEN5_X16 = Link(gt_per_s=32, width=16, max_gt_per_s=32, max_width=16)
-GPU = MadeUp(identity=H100, link=GEN5_X16)
-DEGRADED_GPU = MadeUp(identity=H100, link=replace(GEN5_X16, gt_per_s=16, width=8))
+GPU = FakeDevice(identity=H100, link=GEN5_X16)
+DEGRADED_GPU = FakeDevice(identity=H100, link=replace(GEN5_X16, gt_per_s=16, width=8))
 NO_LINK = Link(
     gt_per_s=None, width=0, max_gt_per_s=None, max_width=255
 )  # in the chipset: 255 is the kernel's "unknown"
-NVSWITCH_CHIP = MadeUp(identity=NVSWITCH, link=Link(gt_per_s=32, width=2, max_gt_per_s=32, max_width=2))
+NVSWITCH_CHIP = FakeDevice(identity=NVSWITCH, link=Link(gt_per_s=32, width=2, max_gt_per_s=32, max_width=2))
 
 # Two sockets. On the first a switch with a NIC and two GPUs, one of them degraded, and a GPU behind a slower root port;
 # on the second a GPU behind two switches, a NIC that is a plain PCI device, and an NVSwitch.
@@ -60,15 +60,15 @@ def _of(board: Board, identity: Identity) -> tuple[str, ...]:
     return tuple(placed.bus_id for placed in layout(board) if placed.part.identity == identity)
 
 
-def small(gpu: MadeUp) -> Board:
+def small(gpu: FakeDevice) -> Board:
     """One socket with a switch, a NIC and that GPU."""
     return Board(nodes=(NumaNode(bus=0x20, ports=(RootPort(below=Switch(below=(Nic(rail=0), gpu))),)),))
 
 
 RAILED = Board(nodes=(NumaNode(bus=0x20, ports=(RootPort(below=Nic(rail=0)), RootPort(below=Nic(rail=1)))),))
 ROOMY = replace(RAILED, node_mib=1024)
-"""For the memory of made-up GPUs, and what is lent of it to NICs."""
-PAIR = (small(GPU), small(MadeUp(identity=H100, link=replace(GEN5_X16, width=8, max_width=8))))
+"""For the memory of fake GPUs, and what is lent of it to NICs."""
+PAIR = (small(GPU), small(FakeDevice(identity=H100, link=replace(GEN5_X16, width=8, max_width=8))))
 
 # As little as two ranks over RDMA need: NICs on the chipset's bus.
 ONE_RAIL = Board(nodes=(), on_root=(Nic(rail=0),))

@@ -56,7 +56,7 @@ extern "C" {
 
 int nvmlInitWithFlags(unsigned) { return kSuccess; }
 
-const char* nvmlErrorString(int) { return "made up"; }
+const char* nvmlErrorString(int) { return "fake error"; }
 
 int nvmlSystemGetDriverVersion(char* text, unsigned size) { return print(text, size, "580.0", 0); }
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tests.cli.command import railgauge
-from tests.vm.lab.board import MadeUp, layout
+from tests.vm.lab.board import FakeDevice, layout
 
 from railgauge.topo.facts.inventory import take_inventory
 from railgauge.topo.machine import load_machine
@@ -53,5 +53,5 @@ def test_links_are_in_the_inventory_as_they_are_and_could_be(node, functions):
         found, link = functions[placed.bus_id].link, placed.part.link
         assert found.max_gt_per_s == link.max_gt_per_s
         assert found.max_lanes == (link.max_width if 0 < link.max_width < 255 else None)
-        if isinstance(placed.part, MadeUp):  # QEMU's own tell nothing steady about the present
+        if isinstance(placed.part, FakeDevice):  # QEMU's own tell nothing steady about the present
             assert (found.gt_per_s, found.lanes) == (link.gt_per_s, link.width)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gdr check` moves bytes between a made-up GPU, whose memory is the host's, and Soft-RoCE: PASS only where they are
+"""`gdr check` moves bytes between a fake GPU, whose memory is the host's, and Soft-RoCE: PASS only where they are
 right. What it proves here is the trial, not GPUDirect RDMA.
 """
 

@@ -120,16 +120,16 @@ def test_ranks_of_one_guest_that_share_no_memory_go_through_its_device(rails):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("one_without", "rank 1 on guest1: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out; rxe1:1: "),
-        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
-        ("default_route", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
-        ("other_gid", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no way to 10.91.0.1 by rail0: "),
-        ("little_memory", "rank 1 on guest1: this process may lock 64 KiB of memory"),
+        ("one_without", "rank 1 on guest1: rxe0:1: NCCL_IB_HCA=mlx5 excludes it; rxe1:1: "),
+        ("other_network", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no route to 10.91.0.1 through rail0: "),
+        ("default_route", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no route to 10.91.0.1 through rail0: "),
+        ("other_gid", "rank 0 on guest0: rxe0:1 (10.90.0.1) has no route to 10.91.0.1 through rail0: "),
+        ("little_memory", "rank 1 on guest1: this process can lock 64 KiB of memory"),
         ("no_library", "rank 1 on guest1: rxe0, rxe1: no RDMA library "),
-        ("no_nodes", "rank 1 on guest1: rxe0:1: /dev/infiniband/uverbs0 is not there (docker run --device"),
-        ("no_device", "rank 1 on guest1: it has no RDMA device (/sys/class/infiniband)"),
-        ("port_down", "rank 1 on guest1: rxe0:1: it is DOWN (is the cable in, and rail0 up?)"),
-        ("empty_gid", "rank 0 on guest0: rxe0:1: nothing stands at GID 7"),
+        ("no_nodes", "rank 1 on guest1: rxe0:1: /dev/infiniband/uverbs0 does not exist (docker run --device"),
+        ("no_device", "rank 1 on guest1: no RDMA device (/sys/class/infiniband)"),
+        ("port_down", "rank 1 on guest1: rxe0:1: it is DOWN (is the cable connected, and rail0 up?)"),
+        ("empty_gid", "rank 0 on guest0: rxe0:1: GID index 7 is empty"),
     ],
 )
 def test_without_a_device_ranks_take_sockets_and_say_why(rails, name, why):
@@ -159,7 +159,7 @@ def test_a_transport_that_was_asked_for_and_not_taken_fails_the_run(rails):
 
 def test_a_network_that_was_forced_and_is_not_there_ends_the_run(rails):
     assert rails[0].status("forced") == 3
-    assert "NCCL_NET=IB, but rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5 leaves it out" in rails[0].err("forced")
+    assert "NCCL_NET=IB, but rank 0 on guest0: rxe0:1: NCCL_IB_HCA=mlx5 excludes it" in rails[0].err("forced")
 
 
 def test_a_gid_behind_a_hole_is_found(rails):

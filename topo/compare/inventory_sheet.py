@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from railgauge.topo.compare.sheet import Facts, Item, kind_of, numa_item, nvlink_peers, pci_label, yes_or_no
 from railgauge.topo.facts.inventory import Inventory
-from railgauge.topo.facts.pci_class import DISPLAY
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_infiniband import Gid, RdmaDevice, RdmaPort
 from railgauge.topo.facts.sources.sysfs_interfaces import Interface
+from railgauge.topo.nccl.graph.link_facts import ends_at_rest
 from railgauge.topo.values.numa_node import NumaNode
 from railgauge.topo.values.spans import listed
 
@@ -28,7 +28,7 @@ def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, 
     """The attributes of all devices of an inventory, and of the host's NUMA nodes."""
     functions = [function for function in inventory.pci if function.physfn is None]
     virtual = Counter(function.physfn for function in inventory.pci)
-    resting = {bus_id for f in functions if (f.pci_class or "").startswith(DISPLAY) for bus_id in f.path[-2:]}
+    resting = ends_at_rest(inventory)
     items = [_host(inventory), *(numa_item(node.id, {"cores": listed(node.cpus)}) for node in numa)]
     items += [_function(inventory, function, virtual[function.bus_id], resting) for function in functions]
     known = {function.bus_id for function in functions}

@@ -5,7 +5,7 @@ Format: docs/reference/capture.md.
 
 manifest.json      schema railgauge/capture/1, host, time, version of the tool
 root/...           files and links under their own paths, as they were read
-facts/NAME.json    answers that are no file: nvml, cuda, interfaces, affinity, ...
+facts/NAME.json    answers that are not files: nvml, cuda, interfaces, affinity, ...
 """
 
 import io
@@ -188,7 +188,7 @@ def loads(data: bytes, path: str) -> Capture:
         return _foreign(files, links, path)
     manifest = _document(files, MANIFEST, path)
     if manifest.get("schema") != SCHEMA:
-        raise InputError(f"schema is {manifest.get('schema')!r}, wanted {SCHEMA!r}", path)
+        raise InputError(f"schema is {manifest.get('schema')!r}, expected {SCHEMA!r}", path)
     facts = {name: _document(files, f"facts/{name}.json", path) for name in FACTS if f"facts/{name}.json" in files}
     return Capture(
         manifest=manifest, texts=_texts(files, "root/", "/"), links=_below(links, "root/", "/"), facts=dict(facts)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a machine that railgauge did not record: archives of hwloc-gather-topology, tarballs and folders of sysfs.
+"""Files of a machine recorded by other tools: archives of hwloc-gather-topology, tarballs and folders of sysfs.
 
-They hold files alone, so what only a library or a system call tells (NVML, CUDA, addresses) is unknown there.
+They have files only, so facts from libraries and system calls (NVML, CUDA, addresses) are unknown there.
 """
 
 import os
@@ -17,7 +17,7 @@ from railgauge.topo.facts.sources.sysfs_pci import DEVICES, gpu_bus_ids
 RDMA_CLASS = re.compile(r"((?:[^/]+/)*?)[^/]+/ports/[0-9]+/(?:state|link_layer|gids)(?:/|$)")
 MARKS = ("sys/bus", "sys/class", "sys/devices", "sys/module", "proc/cpuinfo")
 ROOT = re.compile(rf"((?:[^/]+/)*?)(?:{'|'.join(MARKS)})(?:/|$)")
-WHY = "a tree of files has no answer"
+WHY = "a tree of files does not have it"
 
 
 def place(names: Iterable[str], path: str) -> tuple[str, str]:
@@ -29,7 +29,7 @@ def place(names: Iterable[str], path: str) -> tuple[str, str]:
     for shape, where in ((ROOT, "/"), (RDMA_CLASS, "/sys/class/infiniband/")):
         if prefixes := {found[1] for name in names if (found := shape.match(name))}:
             return min(prefixes, key=lambda prefix: (len(prefix), prefix)), where
-    raise InputError("holds neither manifest.json, sys/ or proc/, nor RDMA devices: not a capture", path)
+    raise InputError("not a capture: no manifest.json, sys/ or proc/, and no RDMA devices", path)
 
 
 def tree_reader(folder: str) -> LiveReader:

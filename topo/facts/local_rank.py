@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank of its node a process is, by what launchers put into the environment."""
+"""The local rank of a process, from the environment variables of launchers."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,10 @@ VARIABLES = (
 
 
 def local_rank(environment: Mapping[str, str]) -> int:
-    """The rank on this node; UsageError where no launcher says."""
+    """The rank on this node; UsageError without a launcher's variable."""
     found = next((environment[name] for name in VARIABLES if environment.get(name, "").isdecimal()), None)
     if found is None:
-        raise UsageError(f"which rank is this? give --rank R, or start it by what sets one of {', '.join(VARIABLES)}")
+        raise UsageError(
+            f"local rank unknown: give --rank R, or start it by a launcher that sets one of {', '.join(VARIABLES)}"
+        )
     return int(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way sources read a machine: text files, links and listings below a root, and facts that no file holds.
+"""How sources read a machine: text files, links and listings below a root, and facts that are not files.
 
 `Reader` is the contract, `LiveReader` the machine itself (or a tree unpacked below another root); capture.py has the
 other. A reader is a snapshot: it reads each file, folder, link and fact once, so that all parts of an answer are of one
@@ -25,7 +25,7 @@ SLOW_S = 1.0  # a sick device answers late: then the reason says how late
 NO_VALUE = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA)
 """How drivers say that an attribute has no value now, such as the speed of an interface that is down or an unused GID
 (kernel: ABI/testing/sysfs-class-net, ABI/testing/sysfs-class-infiniband)."""
-GONE = "it went away while it was read"
+GONE = "it disappeared while being read"
 Facts = Mapping[str, Any]
 Answer = TypeVar("Answer")
 Kept = tuple[Answer, str | None]

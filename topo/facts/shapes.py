@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the JSON documents of a capture look like: checks that say where one differs.
+"""The schema of the JSON documents of a capture: checks that say where one differs.
 
-A check takes a value and its name and answers what is wrong, None when nothing is. Keys that no check names are free.
+A check takes a value and its name and returns the error, None if it is valid. Other keys are allowed.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ MOST_PATHS = 100_000  # as an archive may have members (tar_members.py)
 def _kind(one: type) -> Check:
     def check(value: Any, name: str) -> str | None:
         good = isinstance(value, one) and (not isinstance(value, int) or -LARGEST <= value < LARGEST)
-        return None if good else f"{name} is {str(value)[:40]!r}, wanted {one.__name__}"
+        return None if good else f"{name} is {str(value)[:40]!r}, expected {one.__name__}"
 
     return check
 
@@ -24,7 +24,7 @@ def _kind(one: type) -> Check:
 def _list(item: Check, length: int | None = None, most: int = LONGEST) -> Check:
     def check(value: Any, name: str) -> str | None:
         if not isinstance(value, list) or length not in (None, len(value)):
-            return f"{name} is {str(value)[:40]!r}, wanted a list{f' of {length}' if length is not None else ''}"
+            return f"{name} is {str(value)[:40]!r}, expected a list{f' of {length}' if length is not None else ''}"
         if len(value) > most:
             return f"{name} has {len(value)} entries, at most {most} are read"
         return _first(item(one, f"{name}[{i}]") for i, one in enumerate(value))
@@ -35,7 +35,7 @@ def _list(item: Check, length: int | None = None, most: int = LONGEST) -> Check:
 def _map(item: Check) -> Check:
     def check(value: Any, name: str) -> str | None:
         if not isinstance(value, dict):
-            return f"{name} is {str(value)[:40]!r}, wanted an object"
+            return f"{name} is {str(value)[:40]!r}, expected an object"
         return _first(item(one, f"{name}.{key}") for key, one in value.items())
 
     return check
@@ -44,10 +44,10 @@ def _map(item: Check) -> Check:
 def _object(needed: tuple[str, ...] = (), **fields: Check) -> Check:
     def check(value: Any, name: str) -> str | None:
         if not isinstance(value, dict):
-            return f"{name} is {str(value)[:40]!r}, wanted an object"
+            return f"{name} is {str(value)[:40]!r}, expected an object"
         lacking = next((key for key in needed if key not in value), None)
         if lacking is not None:
-            return f"{name} lacks {lacking!r}"
+            return f"{name} has no {lacking!r}"
         return _first(item(value[key], f"{name}.{key}") for key, item in fields.items() if key in value)
 
     return check
@@ -119,5 +119,5 @@ FACTS = tuple(name[len("facts/") : -len(".json")] for name in DOCUMENTS if name.
 
 
 def misfit(document: dict[str, Any], name: str) -> str | None:
-    """What is wrong with a document of a capture, None when nothing is."""
+    """The error in a document of a capture, None if it is valid."""
     return DOCUMENTS[name](document, name)

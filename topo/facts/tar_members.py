@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The members of a tar archive in memory: files, links and folders, and nothing else.
 
-What could mislead (hard links, devices, sparse files, names that lead out or come twice) or is damaged is refused here
-with its name. Read are ustar and pax (POSIX.1-2017, pax, "ustar Interchange Format") and GNU tar's long names. Nodes of
+Misleading members (hard links, devices, sparse files, names that lead out or repeat) and damaged ones are refused by
+name. Read are ustar and pax (POSIX.1-2017, pax, "ustar Interchange Format") and GNU tar's long names. Nodes of
 a cluster have nearly all headers in common, so what was read is kept: tarfile takes 50 ms for a capture, this 5 and
 then 2.
 """
@@ -163,5 +163,5 @@ def _plain(name: str) -> str:
     if name.startswith("/") or ".." in parts:
         raise ValueError("leads outside the archive")
     if len(name) > MAX_NAME or "\0" in name:
-        raise ValueError("has no possible name")
+        raise ValueError("has an invalid name")
     return "/".join(parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measured results add to NCCL's model: few constants.
+"""Constants that calibrate NCCL's model with measured results.
 
 They are fitted to the lines of benchmarks/predict/measured.jsonl marked "calibration" (4 x H200, 8 x A100, and 2 x H200
 with few channels, each on one node) by least squares of the logarithm of the time. NCCL chooses by its own figures;

@@ -50,14 +50,13 @@ class Forecast:
 
 
 Model: TypeAlias = Callable[[Limits, Collective, Allowed], Callable[[int], Row]]
-"""What predicts: of a plan's limits, a collective and what the settings allow, the row of each size in bytes."""
+"""A model: from a plan's limits, a collective and the allowed algorithms, the row of each size in bytes."""
 
 
 def forecast(plan: Plan, collective: Collective, sizes: Iterable[int], allowed: Allowed, model: Model) -> Forecast:
     """Predict each size by a model.
 
-    UnavailableError for one rank alone, and for ranks on host memory by NCCL's model; UsageError where the settings
-    allow nothing.
+    UnavailableError for one rank alone, and for host ranks with NCCL's model; UsageError if the settings allow nothing.
     """
     if plan.ranks < 2:
         raise UnavailableError("one rank alone exchanges nothing: use --nodes 2, or a machine with more ranks")
@@ -70,7 +69,7 @@ def nccl_rows(limits: Limits, collective: Collective, allowed: Allowed) -> Calla
     passing = limits.passing
     plan = passing.plan
     if plan.on_host:
-        raise UnavailableError("NCCL has no ranks on host memory: nothing to predict by its model")
+        raise UnavailableError("NCCL's model has no ranks in host memory")
 
     def row(size: int) -> Row:
         algorithm, protocol = _chosen(plan, collective, size, allowed)

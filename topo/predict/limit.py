@@ -32,7 +32,7 @@ class Limit:
 
 
 class Limits:
-    """What limits a collective, found once for all sizes."""
+    """The bottleneck of a collective, computed once for all sizes."""
 
     def __init__(self, passing: Passing, collective: Collective) -> None:
         self.passing = passing
@@ -51,7 +51,7 @@ class Limits:
         return self._bandwidth[key]
 
     def of_channels(self, algorithm: Algorithm, protocol: Protocol) -> Limit:
-        """What limits the bandwidth of rings and trees."""
+        """The bottleneck of rings and trees."""
         plan, passing = self._plan, self.passing
         links, found = passing.channels(algorithm), passing.gb_per_s(algorithm, protocol)
         full = passing.fullest(algorithm)
@@ -66,7 +66,7 @@ class Limits:
         return _link(plan.system, full)
 
     def of_pairs(self) -> Limit:
-        """What limits the bandwidth of messages between pairs."""
+        """The bottleneck of messages between pairs."""
         plan, collective = self._plan, self._collective
         within, between = pairs.within(plan, collective), pairs.between(plan, collective)
         spines = pairs.spine_share(plan, collective)
@@ -130,5 +130,5 @@ def _steps(plan: Plan, collective: Collective, algorithm: Algorithm) -> str:
 
 
 def in_turn(steps: int) -> str:
-    """So many steps, as what limits."""
+    """The number of steps, as a bottleneck."""
     return f"{steps} sequential steps" if steps > 1 else "one step"

@@ -2,13 +2,14 @@
 """The links of the nodes of a System as they were judged (topo/link_state.py), and their faults in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.link_state import Kind, NvlinkState, PciState, Reason
 from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
-from railgauge.topo.nccl.graph.model import Node, NodeKind, System
+from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import numbered_cpus
+from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.values.busid import to_number
 from railgauge.topo.xml.topology import Topology, host_of
 
@@ -26,11 +27,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLinks:
-    """The states of the links by place; `merged`: of switches that NCCL counts as part of the switch at that place."""
+    """The states of the links by place; `merged`: of switches that NCCL counts as part of the switch at that place;
+    `depth`: how many <pci> are above it.
+    """
 
-    pci: dict[Place, PciState]
-    merged: dict[Place, list[PciState]]
-    nvlinks: dict[Place, NvlinkState]
+    pci: dict[Place, PciState] = field(default_factory=dict)
+    merged: dict[Place, list[PciState]] = field(default_factory=dict)
+    nvlinks: dict[Place, NvlinkState] = field(default_factory=dict)
+    depth: dict[Place, int] = field(default_factory=dict)
 
     def pci_of(self, node: Node) -> PciState | None:
         """The PCIe link above a node, None without one."""
@@ -55,6 +59,20 @@ class NodeLinks:
         """All that is wrong with the links of a node."""
         return self.pci_faults(node) + self.nvlink_faults(node)
 
+    def between(self, one: Node, other: Node, kind: LinkKind) -> list[Fault]:
+        """What is wrong with a link between two nodes. Of NVLinks what is surely of these: where all of a GPU end at
+        NVSwitches, or where the GPU at the other end has more.
+        """
+        if kind is LinkKind.PCI:
+            return self.pci_faults(max(one, other, key=lambda node: self.depth.get(_place(node), -1)))
+        found = []
+        for node, peer in ((one, other), (other, one)) if kind is LinkKind.NVL else ():
+            state = self.nvlinks_of(node)
+            uneven = {number for _, number in state.uneven} if state else set()
+            is_known = peer.kind is NodeKind.NVS or _place(peer)[1] in uneven
+            found += self.nvlink_faults(node) if is_known else []
+        return found
+
 
 def node_links(system: System, topology: Topology, inventory: Inventory | None = None) -> NodeLinks:
     """Judge the links of a topology; `inventory`: of the machine that it is of."""
@@ -67,15 +85,31 @@ def node_links(system: System, topology: Topology, inventory: Inventory | None =
         if state.is_fault and state.link.kind is Kind.SWITCH and place not in switches:
             merged.setdefault((place[0], _switch_above(state, states, switches, place[0])), []).append(state)
     nvlinks = nvlink_states(topology, inventory).items()
+    pci = {(hosts.get(state.link.key[0], 0), state.link.key[1]): state for state in states}
     return NodeLinks(
-        pci={(hosts.get(state.link.key[0], 0), state.link.key[1]): state for state in states},
+        pci=pci,
         merged=merged,
         nvlinks={(hosts.get(host, 0), number): state for (host, number), state in nvlinks},
+        depth={place: _depth(state, states) for place, state in pci.items()},
     )
+
+
+def path_faults(links: NodeLinks, system: System, path: Path) -> dict[Link, list[str]]:
+    """What is wrong with the links of a path, by link, of those with a fault."""
+    ends = {link: (system.node(link.source), system.node(link.target)) for link in path.links}
+    found = {link: [fault.full for fault in links.between(*pair, link.kind)] for link, pair in ends.items()}
+    return {link: texts for link, texts in found.items() if texts}
 
 
 def _place(node: Node) -> Place:
     return node.system, to_number(node.bus_id or "")
+
+
+def _depth(state: PciState, states: Sequence[PciState]) -> int:
+    above, depth = state.link.above, 0
+    while above is not None:
+        above, depth = states[above].link.above, depth + 1
+    return depth
 
 
 def _switch_above(state: PciState, states: Sequence[PciState], switches: set[Place], host: int) -> int:

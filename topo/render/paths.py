@@ -3,6 +3,8 @@
 decides on P2P and GPUDirect RDMA, with the rule or setting that says so.
 """
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
@@ -13,12 +15,14 @@ from railgauge.topo.nccl.paths.paths import Path
 from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 from railgauge.topo.render.names import net_name, speed_text
 
+NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
 
-def describe(explanation: Explanation) -> str:
-    """Lines of text about one path; the first is the answer, a line a hop follows."""
+
+def describe(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> str:
+    """Lines of text about one path; the first is the answer, a line a hop follows; `faults`: of its links."""
     path = explanation.path
     ends = f"{node_text(explanation.source)} -> {node_text(explanation.target)}"
-    hops = [_hop(link, link in explanation.limits) for link in path.links]
+    hops = [_hop(link, link in explanation.limits, faults.get(link, ())) for link in path.links]
     notes = [f"{key}: {text}" for key, text in notes_of(explanation)]
     return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
 
@@ -81,9 +85,10 @@ def node_text(node: Node) -> str:
     return f"{node.id} ({name})" if name else node.id
 
 
-def _hop(link: Link, limits: bool) -> str:
+def _hop(link: Link, limits: bool, faults: Sequence[str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
     marks += ["<- limits"] if limits else []
+    marks += [f"<- {fault}" for fault in faults]
     wire = f"{link.source} -> {link.target}"
     return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
 
@@ -143,14 +148,20 @@ def entry(source: str, target: str, path: Path) -> dict[str, Any]:
     return {"from": source, "to": target, **_figures(path), "via": list(path.via)}
 
 
-def explained(explanation: Explanation) -> dict[str, Any]:
-    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply."""
+def explained(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> dict[str, Any]:
+    """One path with why it is so and what NCCL does with it; p2p and gdr are null where they do not apply.
+
+    faults: what is wrong with links of the path.
+    """
     both = (("send", explanation.sending), ("receive", explanation.receiving))
     return {
         **entry(explanation.source.id, explanation.target.id, explanation.path),
         "why": why(explanation),
         "wired": _figures(explanation.wired),
         "limit": [_limit_record(link) for link in explanation.limits],
+        "faults": [
+            {"from": link.source, "to": link.target, "fault": text} for link, texts in faults.items() for text in texts
+        ],
         "p2p": _peer_record(explanation.peer, asked=explanation.asked) if explanation.peer else None,
         "gdr": {way: _gdr_record(one) for way, one in both if one} or None,
     }

@@ -18,7 +18,7 @@ DOWN = (LinkKind.PCI, LinkKind.LOC, LinkKind.NET, LinkKind.MEM)
 class Known:
     """Facts beyond the System: its links as they were judged, and the model of a GPU by bus id."""
 
-    links: NodeLinks = field(default_factory=lambda: NodeLinks(pci={}, merged={}, nvlinks={}))
+    links: NodeLinks = field(default_factory=NodeLinks)
     models: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers in texts: whole ones, as sysfs and procfs have them; at the head of a text, as C and so NCCL reads them in
-XML and in settings; and in names, which people expect in their order.
+"""Numbers in text: whole ones, as in sysfs and procfs; at the start of a text, as C and so NCCL reads them in XML and
+settings; and in names, for natural order.
 """
 
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the ranks of a job take NET/IB: every one has devices, and each reaches those of its rail."""
+"""Whether the ranks of a job use NET/IB: every rank has devices, and each reaches those of its rail."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ def _nic(device: IbDevice, queue_pairs: int) -> Nic:
 
 
 def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) -> str | None:
-    """A port of this rank's that has no way to one on its rail, and why."""
+    """A port of this rank's that has no route to one on its rail, and why."""
     for place, device in enumerate(devices):
         same_rail = [nics[place] for nics in everybody if place < len(nics)]
         for number, port in enumerate(device.ports):
@@ -65,19 +65,19 @@ def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) 
             for nic in others:
                 if (layer := nic.link_layers[number]) != port.link_layer:
                     kinds = f"{port.device}:{port.number} is {port.link_layer}, {nic.where} of its rail {layer}"
-                    return f"{kinds}: NCCL_IB_HCA can leave out those that others have not"
+                    return f"{kinds}: exclude ports that other ranks lack with NCCL_IB_HCA"
             if why := why_unreached(port, sorted({nic.addresses[number] for nic in others})):
                 return why
     return None
 
 
 def _is_unexpected(told: Sequence[Sequence[Any]]) -> bool:
-    """Whether some rank has NICs, or would have but for what is wrong with them."""
+    """Whether some rank has NICs, or would have if they worked."""
     return any(expected or nics for _, expected, nics, _ in told)
 
 
 def _log(found: Found, why_not: str | None, environ: Mapping[str, str], log: NcclLog) -> None:
-    """As `ncclIbInitDevices` and `ncclNetInit` do; a NIC that is merged stands for its ports."""
+    """As `ncclIbInitDevices` and `ncclNetInit` do; a merged NIC represents its ports."""
     for remark in found.remarks:
         log.info("NET", remark)
     if found.devices:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a rank's ends of connections over NET/IB: opens its NICs, and joins queue pairs with those of the other end.
 
-Both ends say what the other one needs (`facts`), which the bootstrap carries. They have as many queue pairs on each
-port as the one that wants more (`ncclIbConnect`); of a NIC with more ports than the other end's the first are used.
+Each end sends what the other one needs (`facts`) through the bootstrap. They use as many queue pairs on each port as
+the end that wants more (`ncclIbConnect`); of a NIC with more ports than the other end's, the first ones are used.
 """
 
 import os
@@ -22,10 +22,10 @@ IbEnd: TypeAlias = native.IbSender | native.IbReceiver
 
 
 class IbEnds:
-    """One rank's NICs, opened when something first goes by them, and what moves their connections."""
+    """One rank's NICs, opened on first use, and what moves their connections."""
 
     def __init__(self, network: Network, rank: int, doorbell: native.Doorbell, linger_s: float) -> None:
-        """`rank` is this one's number in the job; at the end the others are given `linger_s` to take what was sent."""
+        """`rank` is this one's number in the job; at the end the others have `linger_s` to receive what was sent."""
         self._network = network
         self._rank = rank
         self._settings = read_ib_connection(os.environ)
@@ -43,14 +43,14 @@ class IbEnds:
         return native.IbReceiver(*self._shape(wire.devices[1], wire.source, wire.devices[0]))
 
     def flush(self, numbers: Iterable[int], address: int, size: int, timeout_s: float) -> native.GdrFlush:
-        """What makes data there for a GPU that NICs of those numbers have written into its registered memory."""
+        """What makes data visible to a GPU after NICs of those numbers wrote it into the GPU's registered memory."""
         rails = [rail for number in numbers for rail in self._opened(number)]
         return native.GdrFlush(self.proxy, rails, address, size, timeout_s)
 
     def _shape(
         self, number: int, peer: int, peers_number: int
     ) -> tuple[native.IbProxy, list[native.IbRail], int, str, str, int, int, int, bool]:
-        """What both kinds of end are made of.
+        """The parts that both kinds of end need.
 
         Raises:
             UnavailableError: a device cannot be opened; it names the device.

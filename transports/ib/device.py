@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NICs that NET/IB uses on this host, numbered as NCCL numbers them, and why there are none.
+"""The NICs that NET/IB uses on this host, numbered as NCCL numbers them, or why there are none.
 
 Ports, their order and what is merged are topo's (ib_plugin.py), GIDs too (settings/gid.py). A port's number is its
 place among the ports; NICs that are merged of several have the numbers after them (`ncclIbMakeVDevice` of NCCL 2.30).
@@ -22,23 +22,23 @@ from railgauge.topo.nccl.settings.ib_connection import INFINIBAND
 from railgauge.transports.slots import slots_of
 
 BY_LID = -1
-"""In place of a GID's index: the port is addressed by its LID, as within a subnet of InfiniBand."""
+"""In place of a GID index: the port is addressed by its LID, as within an InfiniBand subnet."""
 
 
 @dataclass(frozen=True, slots=True)
 class IbPort:
-    """One port of a NIC, with the GID that NCCL takes; `gid_index` BY_LID without one."""
+    """One port of a NIC, with the GID that NCCL uses; `gid_index` is BY_LID without one."""
 
     device: str
     number: int
     link_layer: str
     gid_index: int
     address: str
-    """Of the GID, as IPv4 where it holds one; of a port by LID the LID."""
+    """The GID's address, as IPv4 where it holds one; the LID of a port that is addressed by LID."""
     gb_per_s: float | None = None
-    """None where the kernel tells no rate."""
+    """None if the kernel reports no rate."""
     netdev: str | None = None
-    """The interface of the GID, by which the port's packets leave."""
+    """The GID's network interface, which sends the port's packets."""
 
     def __str__(self) -> str:
         """As NCCL's log has it: `mlx5_0:1/RoCE`."""
@@ -69,7 +69,7 @@ class IbDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What there is: the NICs, none where `why_not` says what is missing; `remarks` on settings that name nothing."""
+    """The NICs, none where `why_not` says what is missing; `remarks` on settings that match nothing."""
 
     devices: tuple[IbDevice, ...] = ()
     why_not: str | None = None
@@ -81,10 +81,10 @@ class Found:
 def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
     """The NICs of this host for NET/IB, by NCCL's settings in `environment`."""
     if off := plugin_off(environment):
-        return Found(why_not=f"{off} turns it off", expected=wants_plugin(environment))
+        return Found(why_not=f"disabled by {off}", expected=wants_plugin(environment))
     rdma = read_rdma(reader)
     if not rdma:
-        return Found(why_not="it has no RDMA device (/sys/class/infiniband)", expected=False)
+        return Found(why_not="no RDMA device (/sys/class/infiniband)", expected=False)
     verbs = _asked()
     settings = read_ib_settings(environment)
     names = [(device.name, port.number) for device in rdma for port in device.ports]
@@ -109,7 +109,7 @@ def find_devices(reader: Reader, environment: Mapping[str, str]) -> Found:
 
 
 def _asked() -> Verbs:
-    """What libibverbs lists here, and what of it can be opened."""
+    """The devices that libibverbs lists here, and which of them can be opened."""
     try:
         listed = native.verbs_devices()
     except UnavailableError as error:
@@ -123,46 +123,51 @@ def _no_port(reader: Reader, rdma: Sequence[RdmaDevice], environment: Mapping[st
     whys = []
     for device in rdma:
         for port in device.ports:
-            why = passed_over(device, port, settings, verbs) or "NCCL takes no more ports"
+            why = passed_over(device, port, settings, verbs) or "NCCL uses no further ports"
             if device.name not in verbs.names and stack.lacks_node(device.name):
                 node = dict(stack.uverbs).get(device.name, "uverbs*")
-                why = f"/dev/infiniband/{node} is not there (docker run --device /dev/infiniband)"
+                why = f"/dev/infiniband/{node} does not exist (docker run --device /dev/infiniband)"
             elif verbs.device(device.name).error:
                 why += " (may this user read and write /dev/infiniband? is the device in this network namespace?)"
             elif not port.is_active:
-                why += f" (is the cable in, and {port.netdev or 'its interface'} up?)"
+                why += f" (is the cable connected, and {port.netdev or 'its interface'} up?)"
             elif not settings.hca.takes(device.name, port.number):
-                why = f"NCCL_IB_HCA={environment['NCCL_IB_HCA']} leaves it out"
+                why = f"NCCL_IB_HCA={environment['NCCL_IB_HCA']} excludes it"
             whys.append(f"{device.name}:{port.number}: {why}")
-    return "; ".join(whys) or f"{_listed(device.name for device in rdma)}: no port can be read"
+    return "; ".join(whys) or f"{_listed(device.name for device in rdma)}: cannot read any port"
 
 
 def _locked_too_little(reader: Reader, environment: Mapping[str, str], ports: int) -> str | None:
-    """Why the memory of a connection each way cannot be registered with all `ports` of a NIC, each of which counts."""
+    """Why the memory of one connection in each direction cannot be registered with all `ports` of a NIC; each port
+    counts.
+    """
     process = read_process(reader)
     soft = (process.memlock_bytes or (UNLIMITED, UNLIMITED))[0]
     needed = 2 * ports * native.ib_memory_bytes(*slots_of(environment))
     if soft == UNLIMITED or process.locks_freely or soft >= needed:
         return None
     return (
-        f"this process may lock {soft >> 10} KiB of memory, and a rank's connections take {needed >> 10} KiB or more: "
+        f"this process can lock {soft >> 10} KiB of memory, but a rank's connections need at least {needed >> 10} KiB: "
         f"ulimit -l unlimited (LimitMEMLOCK=infinity of the service that starts it, --ulimit memlock=-1 of docker)"
     )
 
 
 def _unusable(port: NcclPort, settings: GidSettings) -> str | None:
-    """Why a port that NCCL takes would not connect."""
+    """Why a port that NCCL selects would not connect."""
     if port_protocol(port.device, port.rdma_port) == "iwarp":
-        return f"iWARP connects by rdma_cm only, which NCCL does not use: NCCL_IB_HCA=^{port.name}"
+        return f"iWARP needs rdma_cm, which NCCL does not use: exclude it with NCCL_IB_HCA=^{port.name}"
     if port.rdma_port.link_layer == INFINIBAND or port.gid.gid is not None:
         return None
     remedy = "unset NCCL_IB_GID_INDEX" if settings.index >= 0 else f"give {port.rdma_port.netdev} an IPv4 address"
-    return f"nothing stands at GID {port.gid.index} ({port.gid.why}); there are {_table(port)}: {remedy}"
+    return f"GID index {port.gid.index} is empty ({port.gid.why}); valid GIDs: {_table(port)}: {remedy}"
 
 
 def _unsuited(port: NcclPort) -> str:
-    """What a user should know of a GID that is not what the settings want."""
-    return f"{port.name}:{port.rdma_port.number}: {port.gid.why}, with GID {port.gid.index}; there are {_table(port)}"
+    """A remark on a GID that is not the one the settings ask for."""
+    choice = port.gid
+    return (
+        f"{port.name}:{port.rdma_port.number}: {choice.why}, using GID index {choice.index}; valid GIDs: {_table(port)}"
+    )
 
 
 def _table(port: NcclPort) -> str:
@@ -171,7 +176,7 @@ def _table(port: NcclPort) -> str:
 
 def _port(port: NcclPort) -> IbPort:
     told, choice = port.rdma_port, port.gid
-    by_lid = told.link_layer == INFINIBAND and not choice.index  # another GID than 0 is one that routers know
+    by_lid = told.link_layer == INFINIBAND and not choice.index  # a GID other than index 0 is routable
     rate = port.speed_mbps / 8000 if port.speed_mbps else None
     if by_lid or choice.index is None or choice.gid is None:
         return IbPort(port.name, told.number, told.link_layer or "", BY_LID, f"LID {told.lid}", rate)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUDirect RDMA tried on this machine: each GPU with NICs, one after another, in a child process for each GPU.
 
-A driver that hangs or crashes takes only the child along. As `python -m railgauge.transports.ib.gdr_trial` this is that
+A driver that hangs or crashes affects only the child. As `python -m railgauge.transports.ib.gdr_trial` this is that
 child: it reads a request as JSON from its argument and prints {"transfers": {port: {...}}}, or {"error": reason}.
 """
 
@@ -27,11 +27,11 @@ BYTES = 1 << 20
 TRANSFER_S = 5.0
 """A transfer takes less than a millisecond."""
 START_S, PORT_S = 30.0, 10.0
-"""CUDA's start may take seconds on a large machine; and what a port may need beside its transfers."""
+"""Starting CUDA may take seconds on a large machine; and what a port may need beside its transfers."""
 
 
 def try_gdr(gpu: str, ports: Sequence[Port], environ: Mapping[str, str]) -> dict[Port, Transfer]:
-    """What came of it by port; `gpu` by its bus id. NCCL_IB_* and NCCL_DMABUF_ENABLE count."""
+    """The result by port; `gpu` is a bus id. NCCL_IB_* and NCCL_DMABUF_ENABLE apply."""
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
     usable = {(port.device, port.number): port for device in found.devices for port in device.ports}
     why_not = found.why_not or "NCCL does not use this port"
@@ -50,7 +50,7 @@ def try_gdr(gpu: str, ports: Sequence[Port], environ: Mapping[str, str]) -> dict
 
 
 def main(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Try it, port by port."""
+    """Try each port."""
     ports = [IbPort(device, number, layer, gid, "") for device, number, layer, gid in request["ports"]]
     return {"transfers": [_tried(port, request["gpu"], request["settings"]) for port in ports]}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the kernel knows a way from a RoCE port to the ports of other ranks, asked before anything is connected.
+"""Whether the kernel has a route from a RoCE port to the ports of other ranks, checked before connecting.
 
-A port's packets leave by its own interface, so that a route by another one, as a default route often is, is none. Asked
-is the routing table itself (rtnetlink(7), RTM_F_FIB_MATCH): a plain look-up by an interface answers that what no route
-leads to is on its link.
+A port's packets leave by its own interface, so a route through another one (often the default route) does not count.
+The check reads the routing table itself (rtnetlink(7), RTM_F_FIB_MATCH): a plain look-up by interface reports an
+address without a route as on-link.
 """
 
 import errno
@@ -26,23 +26,25 @@ WITHIN_S = 2.0
 
 
 def why_unreached(port: IbPort, addresses: Iterable[str]) -> str | None:
-    """The first of the addresses that the port has no way to, and why; None where it has, or nothing is known of it."""
+    """The first of the addresses that the port has no route to, and why; None if there are routes, or nothing is
+    known.
+    """
     for address in addresses:
         if "." not in port.address or "." not in address or not port.netdev:
-            continue  # a LID, or IPv6, whose link-local addresses are of every interface
+            continue  # a LID, or IPv6, whose link-local addresses are valid on every interface
         number = route_error(port.address, address, port.netdev)
         if number in NO_WAY:
             return (
-                f"{port.device}:{port.number} ({port.address}) has no way to {address} by {port.netdev}: "
-                f"{os.strerror(number)}: are their GIDs of one network (NCCL_IB_GID_INDEX, NCCL_IB_ADDR_RANGE)?"
+                f"{port.device}:{port.number} ({port.address}) has no route to {address} through {port.netdev}: "
+                f"{os.strerror(number)}: are their GIDs in the same network (NCCL_IB_GID_INDEX, NCCL_IB_ADDR_RANGE)?"
             )
     return None
 
 
 def route_error(source: str, destination: str, interface: str) -> int:
-    """The errno with which the kernel answers for a route from an address to another by an interface; 0: there is one.
+    """The errno of the kernel's look-up of a route between two addresses through an interface; 0: there is one.
 
-    0 also where it cannot be asked.
+    0 also where the look-up is not possible.
     """
     try:
         asked = _question(source, destination, socket.if_nametoindex(interface))

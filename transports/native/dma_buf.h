@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's memory as a DMA-BUF: a descriptor by which the drivers of other devices find it.
+// A device's memory as a DMA-BUF: a descriptor through which the drivers of other devices access
+// it.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,8 @@ std::shared_ptr<Doorbell> Doorbell::create() {
 std::shared_ptr<Doorbell> Doorbell::open(const std::string& descriptor) {
   auto segment = shm::Segment::open(descriptor);
   if (segment->size() < sizeof(Shared)) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's segment is too small: ranks of two versions?");
+    throw Error(ErrorCode::kInvalid,
+                "a doorbell's segment is too small: do the ranks run different versions?");
   }
   return std::shared_ptr<Doorbell>(new Doorbell(std::move(segment)));
 }
@@ -71,8 +72,7 @@ std::uint32_t Doorbell::prepare_to_sleep() {
 }
 
 void Doorbell::sleep(std::uint32_t ticket, std::chrono::nanoseconds limit) {
-  // abort() may have been called before the doorbell was known to be slept on, and so not have
-  // rung.
+  // abort() may have been called before the sleeper registered, and so not have rung.
   if (!aborted() && limit > std::chrono::nanoseconds::zero()) {
     futex_wait(&shared_->rings, ticket, limit);
   }

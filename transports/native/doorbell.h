@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A doorbell wakes one rank. Each rank has one, in shared memory, so that every peer that moved
-// something (data arrived, a slot became free) or wants it to stop can wake it, whatever the
+// something (data arrived, a slot became free) or asks it to stop can wake it, with every
 // transport. A rank polls for a while and then sleeps on its doorbell (futex(2)).
 #pragma once
 
@@ -16,17 +16,16 @@ namespace shm {
 class Segment;
 }
 
-// What a rank has to look after by itself while it waits: its sockets. A doorbell has at most one.
+// What a rank has to drive by itself while it waits: its sockets. A doorbell has at most one.
 class Attendant {
  public:
-  // Moves what can be moved, without blocking; whether a look at the connections is worth it.
+  // Moves what can be moved, without blocking; returns whether the connections should be polled.
   virtual bool attend() = 0;
-  // The rank is about to sleep: from now on the doorbell has to ring when there is something to
-  // attend to.
+  // The rank is about to sleep: from now on the doorbell must ring when there is work.
   virtual void arm() = 0;
-  // The peer that has not taken what was sent; -1 when all has left this rank's memory.
+  // The peer that has not received what was sent; -1 when all has left this rank's memory.
   virtual int unsettled() const = 0;
-  // An operation failed: what it lent and preferred is not touched any more.
+  // An operation failed: memory that it lent and preferred is not touched any more.
   virtual void give_up() = 0;
 
  protected:
@@ -44,14 +43,14 @@ class Doorbell {
   // What a peer on this host needs to open it.
   std::string descriptor() const;
 
-  // Wakes the owner if it sleeps. Whatever was stored before is seen by the owner after it wakes.
+  // Wakes the owner if it sleeps. The owner then sees everything that was stored before.
   void ring();
 
-  // Tells the owner to give up; it stays told.
+  // Makes the owner give up, permanently.
   void abort();
   bool aborted() const { return shared_->aborted.load(std::memory_order_relaxed) != 0; }
 
-  // Owner: what it looks after; null: nothing.
+  // Owner: what it drives; null: nothing.
   void attach(Attendant* attendant) { attendant_ = attendant; }
   Attendant* attendant() const { return attendant_; }
 

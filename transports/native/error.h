@@ -14,7 +14,7 @@ enum class ErrorCode {
   kSystem,    // a system call failed
   kInvalid,   // an argument is wrong
   kTimeout,   // a wait reached its deadline
-  kAborted,   // somebody asked this rank to stop
+  kAborted,   // this rank was asked to stop
   kMismatch,  // ranks disagree on what they are doing
   kPeerLost,  // the rank at the other end is gone: PeerLost
 };

@@ -24,9 +24,9 @@ struct Fault {
 class FaultySender final : public Sender {
  public:
   FaultySender(std::shared_ptr<Sender> sender, Fault fault);
-  // Counts messages from here on; before, all is well.
+  // Counts messages from here on.
   void arm() { armed_ = true; }
-  // Whether the fault has come.
+  // Whether the fault has occurred.
   bool fired() const { return fired_; }
   std::string via() const override { return sender_->via(); }
   std::byte* acquire() override;

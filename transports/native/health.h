@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a connection of the network stands.
+// The state of a network connection.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace railgauge {
 
-// For all that one connection is made of; several threads may say that it failed.
+// Shared by all parts of one connection; several threads may report that it failed.
 class Health {
  public:
   Health(int peer, std::string address) : peer_(peer), address_(std::move(address)) {}
@@ -17,12 +17,12 @@ class Health {
 
   int peer() const { return peer_; }
   State state() const { return state_.load(std::memory_order_acquire); }
-  // The first reason is the one that is told. kEnded: between two messages; those before it are
-  // still good.
+  // Only the first reason is reported. kEnded: between two messages; those before it are still
+  // valid.
   void fail(State state, const std::string& why);
   // Throws PeerLost with what ended the connection; for when it is not sound.
   [[noreturn]] void raise() const;
-  // This end closes it: what it is told from now on is no failure.
+  // This end closes it: later reports are not failures.
   void close() { closing_ = true; }
   bool closing() const { return closing_; }
 

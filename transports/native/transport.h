@@ -10,10 +10,10 @@
 //   post(n)   -> n bytes are on their way     pop()   -> its slot is free again
 //
 // A transport that copies by itself (a socket, an RDMA device) can do so from and to the caller's
-// memory, which spares a copy at either end: lend() in place of filling a slot, prefer() before
-// front(). Others ignore it. Lent memory is in use until the rank's Attendant (doorbell.h) has
-// settled. Where the receiver has a window, put() brings a message to a place of the sender's
-// choice in it: that is where front() finds it, and pop() leaves it there.
+// memory, which saves a copy at either end: lend() in place of filling a slot, prefer() before
+// front(). Others ignore these calls. Lent memory is in use until the rank's Attendant (doorbell.h)
+// has settled. If the receiver has registered memory for the sender, put() writes a message to an
+// offset in it that the sender chooses: front() finds it there, and pop() leaves it there.
 #pragma once
 
 #include <atomic>
@@ -68,13 +68,14 @@ class Sender : public Connection {
   virtual bool borrows(const std::byte* data, std::size_t bytes) const {
     return static_cast<void>(data), static_cast<void>(bytes), false;
   }
-  // Whether the receiver has a window.
+  // Whether the receiver has registered memory for the sender.
   virtual bool aims() const { return false; }
-  // Sends `bytes` into the window, at `at`, from memory that is registered; after acquire() gave a
-  // slot, which is not used then. The memory is lent.
+  // Sends `bytes` into that memory, to offset `at`, from memory that is registered; after acquire()
+  // returned a slot, which is not used then. The memory is lent.
   virtual void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) {
     static_cast<void>(data), static_cast<void>(bytes), static_cast<void>(at);
-    throw Error(ErrorCode::kInvalid, via() + " has no windows (tag " + std::to_string(tag) + ")");
+    throw Error(ErrorCode::kInvalid,
+                via() + " has no registered memory (tag " + std::to_string(tag) + ")");
   }
 };
 
@@ -90,8 +91,8 @@ class Receiver : public Connection {
   // The oldest message that was not popped; data stays valid until pop().
   virtual Message front() = 0;
   virtual void pop() = 0;
-  // Where the message that front() gives next could go, if it has `bytes`: it is there when front()
-  // gives this address, and elsewhere when not. `place` has to stay until then.
+  // Where the message that front() returns next may be put, if it has `bytes`: it is there if
+  // front() returns this address, and elsewhere if not. `place` must stay valid until then.
   virtual void prefer(std::byte* place, std::size_t bytes) {
     static_cast<void>(place), static_cast<void>(bytes);
   }

@@ -10,10 +10,9 @@ namespace railgauge {
 
 namespace {
 
-// How long a rank sleeps before it looks around by itself; peers ring when there is something to
-// do.
+// How long a rank sleeps before it polls by itself; peers ring when there is work.
 constexpr std::chrono::milliseconds kNap{20};
-// How often it looks up from what it does.
+// How often it checks for signals and the timeout.
 constexpr std::chrono::milliseconds kLookUp{20};
 
 }  // namespace
@@ -43,7 +42,7 @@ void Waiting::Patience::sleep(std::uint32_t ticket) {
 
 void Waiting::Patience::fail_aborted(const std::string& what) {
   failed_ = true;
-  throw Error(ErrorCode::kAborted, "told to stop: " + what);
+  throw Error(ErrorCode::kAborted, "asked to stop: " + what);
 }
 
 void Waiting::Patience::fail_timeout(const std::string& what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank waits: it polls for a while, since an answer often comes within a microsecond, and
-// then sleeps on its doorbell, so that more ranks than cores still make progress. Whatever it waits
-// for, it gives up when nothing has moved for the timeout, or when it is told to.
+// How a rank waits: it polls for a while, since an answer often arrives within a microsecond, and
+// then sleeps on its doorbell, so that more ranks than cores still make progress. Every wait ends
+// when nothing has moved for the timeout, or when it is aborted.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 
 namespace railgauge {
 
-// The rank that has to act before this one can go on, what it has to do, and where.
+// The rank that must act before this one can continue, its action, and where.
 struct BlockedOn {
-  static constexpr std::uint32_t kBoard = (1 << 11) - 1;  // the channel of what goes by no channel
+  static constexpr std::uint32_t kBoard = (1 << 11) - 1;  // for waits outside channels
   static constexpr std::uint32_t kMostSteps = (1 << 20) - 1;
 
   std::int32_t rank = -1;            // -1: nobody
   std::uint32_t frees_slot : 1 = 0;  // 1: free a slot; 0: send data
   std::uint32_t channel : 11 = kBoard;
-  std::uint32_t step : 20 = 0;  // moves that this operation has made there before
+  std::uint32_t step : 20 = 0;  // steps that this operation has done there before
   bool operator==(const BlockedOn&) const = default;
 
   BlockedOn at(std::uint32_t on_channel, std::uint64_t steps) const {
@@ -42,15 +42,15 @@ class Waiting {
   struct Policy {
     std::chrono::nanoseconds timeout;  // longest time without any movement
     std::chrono::nanoseconds spin;     // polling before sleeping
-    void (*look_up)() = nullptr;       // called now and then while it waits; may throw
+    void (*look_up)() = nullptr;       // called periodically while it waits; may throw
   };
 
   Waiting(std::shared_ptr<Doorbell> doorbell, Policy policy)
       : doorbell_(std::move(doorbell)), policy_(policy) {}
 
-  // Returns once `moved()` does something and says so. `blocked_on()` names whom it waits for: one
-  // that changes counts as movement. `describe()` is for messages. Throws Error(kTimeout),
-  // Error(kAborted), or what moved() or Policy::look_up throws.
+  // Returns once `moved()` returns true. `blocked_on()` names the awaited rank: a change of it
+  // counts as progress. `describe()` is for messages. Throws Error(kTimeout), Error(kAborted), or
+  // what moved() or Policy::look_up throws.
   template <class Moved, class On, class Describe>
   void until(Moved go_on, On blocked_on, Describe describe) {
     auto moved = [&] { return go_on() || (attends() && go_on()); };
@@ -74,13 +74,13 @@ class Waiting {
     } while (true);
   }
 
-  // Until what the rank sent has left its memory.
+  // Waits until sent data has left the rank's memory.
   void settle() {
     Attendant* attendant = doorbell_->attendant();
     if (attendant == nullptr) return;
     until([&] { return attendant->unsettled() < 0; },
           [&] { return BlockedOn{attendant->unsettled(), 1}; },
-          [&] { return "rank " + std::to_string(attendant->unsettled()) + " takes no data"; });
+          [&] { return "rank " + std::to_string(attendant->unsettled()) + " accepts no data"; });
   }
   // After a failure: nothing touches the operation's memory any more.
   void give_up() {
@@ -88,12 +88,12 @@ class Waiting {
   }
 
   using Clock = std::chrono::steady_clock;
-  // When the first wait began since `forget_waits()` that was longer than kFirstPolls; else zero.
+  // The start of the first wait since `forget_waits()` that was longer than kFirstPolls; else zero.
   Clock::time_point waited_since() const { return waited_since_; }
   void forget_waits() { waited_since_ = {}; }
 
-  // For other threads: whom this rank waits for now; after Error(kTimeout) and Error(kAborted),
-  // whom it waited for.
+  // For other threads: the rank that this one waits for now; after Error(kTimeout) and
+  // Error(kAborted), the one it waited for.
   BlockedOn blocked_on() const { return shown_.load(std::memory_order_relaxed); }
 
   static void relax() {
@@ -106,9 +106,9 @@ class Waiting {
 
  private:
   static constexpr int kFirstPolls = 64;     // before anything but polling is done
-  static constexpr int kPollsPerClock = 64;  // between two looks at the clock
+  static constexpr int kPollsPerClock = 64;  // between two reads of the clock
 
-  // One wait that takes longer: shows whom it is for, and counts the time since something moved.
+  // A longer wait: publishes the awaited rank, and counts the time since something moved.
   class Patience {
    public:
     explicit Patience(Waiting& waiting) : waiting_(waiting) {
@@ -143,7 +143,7 @@ class Waiting {
 
   std::shared_ptr<Doorbell> doorbell_;
   Policy policy_;
-  std::uint64_t attended_ = 0;  // how often the attendant moved something, or heard of something
+  std::uint64_t attended_ = 0;  // how often the attendant moved or received something
   std::atomic<BlockedOn> shown_{BlockedOn{}};
   Clock::time_point waited_since_{}, looked_up_{};
 };

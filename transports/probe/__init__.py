@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Active evidence as records: which nodes reach which, by connecting."""
+"""Which nodes reach which, measured by connecting."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's part in trying who reaches whom: told on its stdin what to try, it answers on its stdout, in lines of JSON.
+"""A node's part of the connectivity test: it reads what to try from stdin, and answers on stdout, in lines of JSON.
 
     <- {"secret", "nodes": {NAME: [[interface, address, [use, ...]], ...]}, "across": [[use, use], ...], "within_s"}
     -> {"ports": [port, or why it cannot listen there, ...]}                           it listens at its endpoints
-    <- {"ports": {NAME: [...], ...}}                                                   of all nodes that do
+    <- {"ports": {NAME: [...], ...}}                                                   of all nodes that listen
     -> {"failures": [...], "untried": [NAME, ...], "filtered": packets}
-    <- the end of stdin, when all have tried; then it listens no more
+    <- the end of stdin, when all have tried; then it stops listening
 
-stdin rather than a network, since the network is what is tried.
+It uses stdin rather than the network, since the network is what is tested.
 """
 
 import json
@@ -30,15 +30,15 @@ from railgauge.transports.shape import read_json
 
 MOST_BYTES = 256 << 20
 MOST_WAYS = 256
-"""Connections to one node that are tried at a time: NCCL has at most 16 interfaces (MAX_IFS), each to each."""
+"""Connections to one node that are tried at a time: NCCL uses at most 16 interfaces (MAX_IFS), each to each."""
 LINGER_S = 600.0
-"""So long a node that has tried all still answers others when nobody tells it to end."""
+"""How long a node that has tried all others still answers them when stdin stays open, in seconds."""
 TASK = {"secret": str, "nodes": dict, "across": [[str]], "within_s": float}
 Ports = Sequence[int | str]
 
 
 class Agent:
-    """What one node was told, and what it tries."""
+    """One node's request, and its attempts."""
 
     def __init__(self, name: str, told: Mapping[str, Any]) -> None:
         self.secret = str(told["secret"]).encode()
@@ -47,7 +47,7 @@ class Agent:
         self._across = frozenset((one, two) for one, two in told["across"])
         self._within_s = told["within_s"]
         if name not in self._nodes:
-            raise UsageError(f"{name} is none of the nodes that are to be tried: {', '.join(self._nodes)}")
+            raise UsageError(f"{name} is not one of the nodes to test: {', '.join(self._nodes)}")
 
     def listen(self, answering: Answering) -> Ports:
         """Listen at this node's endpoints: for each its port, or why not."""
@@ -55,7 +55,7 @@ class Agent:
         return self._ports
 
     def results(self, ports: Mapping[str, Ports], over: threading.Event) -> dict[str, Any]:
-        """Try all nodes that listen, one after the other, until the time is up or it is over."""
+        """Try all nodes that listen, one after the other, until the time is up or the test ends."""
         deadline, before = time.monotonic() + self._within_s - ATTEMPT_S, filtered_packets()
         names = list(self._nodes)
         failures: list[Failure] = []
@@ -80,7 +80,7 @@ class Agent:
 
 
 def serve(name: str, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Play node `name`'s part. UsageError: stdin says something else."""
+    """Play node `name`'s part. UsageError: stdin is not such a request."""
     agent = Agent(name, _read(stdin, TASK))
     answering = Answering(name, agent.secret)
     ports = agent.listen(answering)
@@ -113,7 +113,9 @@ def _read(stdin: BinaryIO, shape: Any) -> Any:
     try:
         return read_json(stdin.readline(MOST_BYTES), shape)
     except ValueError as error:
-        raise UsageError(f"this is asked by railgauge cluster check on another host, not by hand ({error})") from None
+        raise UsageError(
+            f"this command is for railgauge cluster check on another host, not for use by hand ({error})"
+        ) from None
 
 
 def _write(stdout: BinaryIO, answer: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The side of a tried connection that is connected to: a node listens at its endpoints and answers whoever proves the
-secret.
-"""
+"""The listening side of a tested connection: a node listens at its endpoints and answers peers that know the secret."""
 
 import contextlib
 import selectors
@@ -17,7 +15,7 @@ from railgauge.transports.handshake import OPENING, PROOF, ServerHandshake
 from railgauge.transports.probe.greeting import DATA, DATA_S, GREETING_S, LENGTH, PROBE, TAKEN, receive
 
 AT_ONCE = 256
-"""Connections that are answered at a time; others wait, as strangers that say nothing do not for long."""
+"""Connections that are answered at a time; others wait until idle ones time out."""
 TICK_S = 0.1
 
 
@@ -38,7 +36,7 @@ class Answering:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Answer while the block runs; afterwards nothing listens any more."""
+        """Answer while the block runs, then stop listening."""
         stop = threading.Event()
         thread = threading.Thread(target=self._serve, args=(stop,), daemon=True)
         thread.start()
@@ -52,14 +50,14 @@ class Answering:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while not stop.is_set():
                 for key, _ in self._selector.select(TICK_S):
-                    with contextlib.suppress(OSError):  # it has gone again
+                    with contextlib.suppress(OSError):  # the connection is already gone
                         pool.submit(self._answer, key.fileobj.accept()[0])  # type: ignore[union-attr]
             for key in list(self._selector.get_map().values()):
                 key.fileobj.close()  # type: ignore[union-attr]
             self._selector.close()
 
     def _answer(self, sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError, AuthenticationError):  # the node that tries tells of it
+        with sock, contextlib.suppress(OSError, AuthenticationError):  # the connecting node reports it
             self._prove(sock, time.monotonic() + GREETING_S)
             sock.sendall(LENGTH.pack(len(self._name)) + self._name)
             receive(sock, len(DATA), time.monotonic() + DATA_S)

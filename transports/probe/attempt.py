@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One connection to another node, tried from an interface of this one, and what came of it."""
+"""One connection to another node, tried from an interface of this one, and its result."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ class Attempt:
         self._address = from_here(there.address, self._here.interface)
 
     def run(self, secret: bytes) -> Failure | None:
-        """Connect, greet, and send data; None when all of it is well."""
+        """Connect, greet, and send data; None when all of it succeeds."""
         self._stage, self._began = Stage.CONNECT, time.monotonic()
         try:
             address = tcp.socket_address(self._address, self._port)

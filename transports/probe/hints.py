@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this host's kernel knows of a connection that failed: its routes, its neighbours, its reverse-path filters."""
+"""What this host's kernel knows about a failed connection: its routes, its neighbours, its reverse-path filters."""
 
 import contextlib
 import socket
@@ -14,14 +14,14 @@ DROPPED = "IPReversePathFilter"  # linux/snmp.h
 
 
 def hint(source: str, target: SocketAddress) -> Hint:
-    """Why nothing comes of connecting to `target` from this host's address `source`, as far as this host knows."""
+    """Why connecting to `target` from this host's address `source` fails, as far as this host knows."""
     if not _is_routed(source, target):
         return Hint.NO_ROUTE
     return Hint.NO_NEIGHBOUR if _is_incomplete(str(target[0])) else Hint.NONE
 
 
 def _is_routed(source: str, target: SocketAddress) -> bool:
-    """Whether the routes lead there; connecting a datagram socket asks them and sends nothing."""
+    """Whether there is a route; connecting a datagram socket looks it up and sends nothing."""
     with socket.socket(family_of(target), socket.SOCK_DGRAM) as sock:
         try:
             sock.bind(socket_address(source, 0))
@@ -38,7 +38,7 @@ def _is_incomplete(address: str) -> bool:
 
 
 def filtered_packets() -> int:
-    """How many packets the reverse-path filters of this network namespace have dropped; 0 where it is not told."""
+    """How many packets the reverse-path filters of this network namespace have dropped; 0 if not reported."""
     rows = [line.split() for line in _lines(COUNTERS)]
     for names, values in zip(rows[::2], rows[1::2], strict=False):
         if DROPPED in names:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 
 def opponents(count: int, me: int) -> Iterator[int]:
-    """Whom player `me` of `count` meets, round by round; a round without a partner is left out.
+    """The partners of player `me` of `count`, round by round; a round without a partner is left out.
 
-    One player sits still and the others go round: those meet whose numbers add up to the round's.
+    One player keeps its position and the others rotate: partners are those whose numbers add up to the round's.
     """
     circle = count - 1 if count % 2 == 0 else count
     for number in range(circle):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client's connection to a TCPStore's server: made with patience, then question and answer with a deadline each."""
+"""A client's connection to a TCPStore's server: connecting is retried, then each request has a deadline."""
 
 import socket
 import time
@@ -12,13 +12,13 @@ from railgauge.transports.store.store import MAX_VALUE
 from railgauge.transports.store.torch_wire import INT64, LENGTH, Query
 
 ATTEMPT_S = 5.0
-"""One attempt to connect takes no longer; a dropped first packet is then sent anew."""
+"""Limit of one attempt to connect; a dropped first packet is then sent again."""
 FIRST_PAUSE_S = 0.01
 LONGEST_PAUSE_S = 0.5
 
 
 class Connection:
-    """A connection that is proved, and known to lead to a store. Deadlines are those of time.monotonic()."""
+    """An authenticated connection that is known to lead to a store. Deadlines are those of time.monotonic()."""
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self._sock = sock
@@ -28,7 +28,7 @@ class Connection:
         """Send a request.
 
         Raises:
-            PeerLostError: the connection is lost. WaitTimeoutError: the server does not take it.
+            PeerLostError: the connection is lost. WaitTimeoutError: the server does not accept it.
         """
         self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
         try:
@@ -37,7 +37,7 @@ class Connection:
             raise self._trouble(error) from None
 
     def receive(self, size: int, deadline: float) -> bytes:
-        """Receive so many bytes; errors as for `send`."""
+        """Receive that many bytes; errors as for `send`."""
         data = bytearray()
         while len(data) < size:
             self._sock.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -46,7 +46,7 @@ class Connection:
             except OSError as error:
                 raise self._trouble(error) from None
             if not piece:
-                raise PeerLostError(f"{self._name} closed the connection: did the process that holds it end?")
+                raise PeerLostError(f"{self._name} closed the connection: did the process that runs the store end?")
             data += piece
         return bytes(data)
 
@@ -54,11 +54,11 @@ class Connection:
         """Receive a value with its length before it; errors as for `send`."""
         (length,) = LENGTH.unpack(self.receive(LENGTH.size, deadline))
         if length > MAX_VALUE:
-            raise PeerLostError(f"{self._name} answered with a value of {length} bytes: no store does")
+            raise PeerLostError(f"{self._name} sent an invalid length of {length} bytes: is it a store?")
         return self.receive(length, deadline)
 
     def interrupt(self) -> None:
-        """Make what waits on this connection, in whatever thread, end with PeerLostError."""
+        """End waits on this connection, in any thread, with PeerLostError."""
         try:
             self._sock.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -71,16 +71,16 @@ class Connection:
     def _trouble(self, error: OSError) -> RunError:
         if isinstance(error, TimeoutError):
             return WaitTimeoutError(f"{self._name} did not answer in time")
-        return PeerLostError(f"{self._name} is lost: {error.strerror}")
+        return PeerLostError(f"lost the connection to {self._name}: {error.strerror}")
 
 
 def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection:
-    """Connect to a store's server, which may still have to come.
+    """Connect to a store's server, which may not have started yet.
 
     Raises:
-        UsageError: that is no host name, or no port.
-        AuthenticationError: the server has another job secret, wants one where there is none, or has none.
-        WaitTimeoutError: nobody answered as a store does within the timeout; the message has the last reason.
+        UsageError: the host name or port is invalid.
+        AuthenticationError: the server has another job secret, requires one where this process has none, or has none.
+        WaitTimeoutError: no store answered within the timeout; the message has the last reason.
     """
     if not 0 < port < 65536:
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535")
@@ -92,7 +92,7 @@ def connect(host: str, port: int, secret: bytes, timeout_s: float) -> Connection
         except (OSError, PeerLostError, WaitTimeoutError) as error:
             problem = error
         except UnicodeError:
-            raise UsageError(f"{host!r} is no host name") from None
+            raise UsageError(f"{host!r} is not a host name") from None
         if (left := deadline - time.monotonic()) <= 0:
             raise WaitTimeoutError(
                 f"waited {timeout_s:g} s for the store of rank 0 at {host_and_port(host, port)}: {_reason(problem)}"
@@ -123,14 +123,14 @@ def _prove(sock: socket.socket, secret: bytes, host: str, port: int, deadline: f
     except (PeerLostError, WaitTimeoutError):
         if _is_open_to_all(host, port, deadline):
             raise AuthenticationError(
-                f"the store at {host_and_port(host, port)} has no job secret (PyTorch's have none), and here is one: "
+                f"the store at {host_and_port(host, port)} has no job secret (nor do PyTorch's), this process has one: "
                 f"start all processes with the same RAILGAUGE_SECRET, or all without"
             ) from None
         raise
 
 
 def _is_open_to_all(host: str, port: int, deadline: float) -> bool:
-    """Whether a store answers there that asks for no secret."""
+    """Whether a store without a secret answers there."""
     try:
         _attempt(host, port, b"", deadline).close()
     except (OSError, RunError, AuthenticationError):
@@ -139,7 +139,7 @@ def _is_open_to_all(host: str, port: int, deadline: float) -> bool:
 
 
 def _reach(host: str, port: int, deadline: float) -> socket.socket:
-    """A TCP connection to the first address that takes one; they share the time, since one may swallow all packets."""
+    """A TCP connection to the first address that accepts one; they share the time, since one may drop all packets."""
     problem: OSError = ConnectionRefusedError("refused")
     addresses = [address for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
@@ -155,23 +155,23 @@ def _check_greeting(answer: bytes, host: str, port: int) -> None:
     """Look at the answer to the first GETNUMKEYS."""
     if answer == handshake.MAGIC:
         raise AuthenticationError(
-            f"the store at {host_and_port(host, port)} wants the job secret, and there is none here: "
+            f"the store at {host_and_port(host, port)} requires the job secret, and this process has none: "
             f"set RAILGAUGE_SECRET (or RAILGAUGE_SECRET_FILE) to that of rank 0"
         )
     if not 0 <= INT64.unpack(answer)[0] < 2**32:
-        raise PeerLostError(f"what answers there is no store (it says {answer!r})")
+        raise PeerLostError(f"the server there is not a store (it answered {answer!r})")
 
 
 def _reason(problem: Exception) -> str:
-    """What the last attempt met, and what to look at."""
+    """Why the last attempt failed, and what to check."""
     match problem:
         case socket.gaierror():
-            return f"this host does not know that name ({problem.strerror}): is it that of rank 0 (MASTER_ADDR)?"
+            return f"this host cannot resolve that name ({problem.strerror}): is it rank 0's (MASTER_ADDR)?"
         case ConnectionRefusedError():
-            return "connection refused: what does rank 0 say? Does it run at this address and port?"
+            return "connection refused: does rank 0 run at this address and port? Check its output"
         case TimeoutError():
-            return "no answer: does a firewall drop the packets, is that host up, is it that of rank 0 (MASTER_ADDR)?"
+            return "no answer: does a firewall drop the packets, is that host up, is it rank 0's (MASTER_ADDR)?"
         case OSError():
-            return f"{problem.strerror or problem}: is that the address of rank 0 (MASTER_ADDR), is the network up?"
+            return f"{problem.strerror or problem}: is that rank 0's address (MASTER_ADDR), and is the network up?"
         case _:
             return f"{problem}; does another program listen there?"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Locks on bytes of a file, which NFS shares between hosts, and which end with the process that holds them.
 
-These are open file description locks (fcntl(2), F_OFD_SETLK): unlike F_SETLK's they tell two stores of one process
-apart, and are not lost when the process closes another descriptor of the file.
+These are open file description locks (fcntl(2), F_OFD_SETLK): unlike F_SETLK's they distinguish two stores of one
+process, and are not lost when the process closes another descriptor of the file.
 """
 
 import errno
@@ -23,10 +23,10 @@ LONGEST_PAUSE_S = 0.02
 
 
 def try_lock(fd: int, start: int) -> bool:
-    """Lock one byte for ourselves, unless somebody has it.
+    """Lock one byte, unless another process holds it.
 
     Raises:
-        UnavailableError: the filesystem keeps no locks. OSError: the file cannot be reached any more.
+        UnavailableError: the filesystem does not support locks. OSError: the file is no longer reachable.
     """
     try:
         _call(fd, fcntl.F_OFD_SETLK, fcntl.F_WRLCK, start, 1)
@@ -36,19 +36,19 @@ def try_lock(fd: int, start: int) -> bool:
         if error.errno not in NO_LOCKS:
             raise
         raise UnavailableError(
-            f"{_path(fd)} cannot be locked: {error.strerror}: this filesystem keeps no locks as it is mounted "
-            f"(Lustre: -o flock; NFS: lockd has to run); take a file elsewhere, or tcp://"
+            f"{_path(fd)} cannot be locked: {error.strerror}: this filesystem does not support locks as mounted "
+            f"(Lustre: -o flock; NFS: lockd must run); use a file elsewhere, or tcp://"
         ) from None
     return True
 
 
 def unlock(fd: int, start: int) -> None:
-    """Let go of a byte."""
+    """Unlock a byte."""
     _call(fd, fcntl.F_OFD_SETLK, fcntl.F_UNLCK, start, 1)
 
 
 def is_locked(fd: int, start: int, length: int = 0) -> bool:
-    """Whether somebody else has one of these bytes (length 0: of all from `start` on)."""
+    """Whether another process holds one of these bytes (length 0: any from `start` on)."""
     return bool(_call(fd, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, start, length) != fcntl.F_UNLCK)
 
 
@@ -57,12 +57,14 @@ def locked(fd: int, start: int, timeout_s: float) -> Iterator[None]:
     """Hold one byte.
 
     Raises:
-        WaitTimeoutError: somebody had it all the time. UnavailableError: as `try_lock`.
+        WaitTimeoutError: another process held it all the time. UnavailableError: as `try_lock`.
     """
     deadline, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
     while not try_lock(fd, start):
         if time.monotonic() > deadline:
-            raise WaitTimeoutError(f"waited {timeout_s:g} s for the lock of {_path(fd)}: a process that has it hangs")
+            raise WaitTimeoutError(
+                f"waited {timeout_s:g} s for the lock of {_path(fd)}: the process that holds it hangs"
+            )
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
     try:

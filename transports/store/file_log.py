@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of a FileStore: a header, and records that are only ever added.
 
-header   b"railgauge-store1" | 16 random bytes: which run the file is of
+header   b"railgauge-store1" | 16 random bytes: the run that the file belongs to
 record   kind (1 byte) | key length (4) | value length (4) | key | value        little-endian
 """
 
@@ -24,7 +24,7 @@ class Kind(IntEnum):
     """What a record says."""
 
     JOIN = 1
-    """A process is there; the value says which."""
+    """A process has joined; the value says which."""
     SET = 2
     DELETE = 3
 
@@ -33,7 +33,7 @@ Record = tuple[Kind, bytes, bytes]
 
 
 class FileLog:
-    """Reads on where it stopped, and writes at the end. Whoever calls has the file's lock."""
+    """Continues reading where it stopped, and writes at the end. The caller holds the file's lock."""
 
     def __init__(self, path: str, fd: int) -> None:
         self._path = path
@@ -41,28 +41,28 @@ class FileLog:
         self._run = b""
         self._at = 0
         self._may_be_remote = os.major(os.fstat(fd).st_dev) == 0
-        """On no block device of this host: NFS, Lustre and the like, but tmpfs too."""
+        """Not on a block device of this host: NFS, Lustre and the like, but tmpfs too."""
 
     def is_empty(self) -> bool:
         """Whether nothing is in it.
 
         Raises:
-            InputError: it holds something that is no store.
+            InputError: it is not empty and not a store.
         """
         begin = os.pread(self._fd, len(MAGIC), 0)
         if not MAGIC.startswith(begin):
-            raise InputError(f"is no store: it begins with {begin!r}; take another file, or remove it", self._path)
+            raise InputError(f"is not a store: it begins with {begin!r}; use another file, or remove it", self._path)
         return not begin
 
     def begin(self) -> None:
-        """Begin the file of a new run."""
+        """Start the file of a new run."""
         os.ftruncate(self._fd, 0)
         self._run = os.urandom(RUN)
         self._at = 0
         self._write(MAGIC + self._run)
 
     def rewind(self) -> None:
-        """Read from the beginning the next time."""
+        """Read from the start the next time."""
         self._at = 0
 
     def clear(self) -> None:
@@ -73,7 +73,7 @@ class FileLog:
         """Add records.
 
         Raises:
-            InputError: they do not fit on the disk; the file is as before.
+            InputError: the disk is full; the file is unchanged.
         """
         self._write(b"".join(RECORD.pack(kind, len(key), len(value)) + key + value for kind, key, value in records))
 
@@ -81,8 +81,8 @@ class FileLog:
         """The records that were added since the last time.
 
         Raises:
-            RunError: the file was removed, or is another run's now.
-            InputError: it ends within a record, or has one that is no record.
+            RunError: the file was removed, or belongs to another run now.
+            InputError: it ends within a record, or has an invalid one.
         """
         self._check_run()
         if (size := os.fstat(self._fd).st_size) > self._at:
@@ -92,13 +92,13 @@ class FileLog:
     def _check_run(self) -> None:
         header = os.pread(self._fd, HEADER, 0)
         if len(header) < HEADER:
-            raise self._broken("its header is cut off")
+            raise self._broken("its header is truncated")
         run = header[len(MAGIC) :]
         self._run = self._run or run
         self._at = self._at or HEADER
         if run != self._run or os.fstat(self._fd).st_size < self._at:
             raise RunError(
-                f"{self._path}: another process began this file anew while this one used it: does the filesystem share "
+                f"{self._path}: another process restarted this file while this one used it: does the filesystem share "
                 f"its locks between hosts (NFS mounted with nolock does not)?"
             )
         if not self._is_at_its_path():
@@ -117,7 +117,7 @@ class FileLog:
                 raise self._broken("it ends within a record")
             kind, key_size, value_size = RECORD.unpack_from(data, at)
             if kind not in tuple(Kind) or key_size > MAX_KEY or value_size > MAX_VALUE:
-                raise self._broken(f"at byte {self._at} there is no record")
+                raise self._broken(f"invalid record at byte {self._at}")
             key_at = at + RECORD.size
             value_at, end = key_at + key_size, key_at + key_size + value_size
             if end > len(data):
@@ -132,14 +132,14 @@ class FileLog:
             while written < len(data):
                 written += os.pwrite(self._fd, data[written:], self._at + written)
             if self._may_be_remote:
-                os.fdatasync(self._fd)  # NFS tells of a full disk only now
+                os.fdatasync(self._fd)  # NFS reports a full disk only now
         except OSError as error:
             self._cut_off()
             raise InputError(f"cannot be written: {error.strerror}", self._path) from None
         self._at += len(data)
 
     def _cut_off(self) -> None:
-        """Take away what was half written, which would end the others too."""
+        """Remove a half-written record, which would end the others too."""
         with suppress(OSError):
             os.fdatasync(self._fd)  # on NFS some of it may still be on its way
         with suppress(OSError):
@@ -147,7 +147,7 @@ class FileLog:
 
     def _broken(self, what: str) -> InputError:
         return InputError(
-            f"the store is damaged: {what}: a process was killed while it wrote, or something else wrote to the file; "
+            f"the store is damaged: {what}: a process was killed while writing, or another program wrote to the file; "
             f"end the run that uses it, and remove it",
             self._path,
         )

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store in a file that all processes see, on a local disk or on NFS.
 
-The keys are there as long as a process has the store open. Each process keeps a lock on a byte of its own for so long
-(far behind the contents), and a lock ends with its process, also on another host; so whoever opens the file knows
-whether somebody is there. What nobody has open is left over from a run that ended or was killed, and is begun anew.
+The keys exist as long as a process has the store open. Each process holds a lock on a byte of its own for that time
+(far behind the contents), and a lock ends with its process, also on another host; so a process that opens the file
+knows whether others use it. A file that nobody has open is left over from a run that ended or was killed, and is
+restarted.
 
-    byte MUTEX          whoever reads or writes          MUTEX + 1 + n          the n-th process of the run
+    byte MUTEX          the process that reads or writes          MUTEX + 1 + n          the n-th process of the run
 """
 
 import os
@@ -28,16 +29,17 @@ MUTEX = 1 << 30
 MEMBERS = MUTEX + 1
 NOBODY = 65534
 """The owner that an NFS server gives to the files of a client's root (root_squash)."""
-NO_FILE = "is no regular file: a store takes one of its own"
+NO_FILE = "is not a regular file: a store needs a file of its own"
 
 
 class FileStore(ValuesStore):
-    """The names and places of torch.distributed.FileStore; `world_size` processes use the file; 0 or -1: any number.
+    """Names and argument order of torch.distributed.FileStore; `world_size` processes use the file; 0 or -1: any
+    number.
 
     Raises:
-        InputError: the file cannot be opened, belongs to somebody else, or is no store.
-        UsageError: a whole run of `world_size` processes has it open.
-        UnavailableError: the filesystem keeps no locks.
+        InputError: the file cannot be opened, belongs to another user, or is not a store.
+        UsageError: all `world_size` processes of another run have it open.
+        UnavailableError: the filesystem does not support locks.
     """
 
     def __init__(self, file_name: str, world_size: int = -1, timeout: timedelta = DEFAULT_TIMEOUT) -> None:
@@ -76,14 +78,14 @@ class FileStore(ValuesStore):
             os.close(fd)
 
     def __del__(self) -> None:
-        # No more than letting go: the lock may be held by whom this interrupts, and a fork's copy must end nothing.
+        # Only release: the interrupted thread may hold the lock, and a fork's copy must end nothing.
         if getattr(self, "_fd", -1) >= 0:
             os.close(self._fd)
 
     def _join(self) -> None:
-        """Be one of the run that has the file open, or begin a new one."""
+        """Join the run that has the file open, or start a new one."""
         is_empty = self._log.is_empty()
-        _make_private(self._fd, self._path)  # known by now to be no other file of the user's
+        _make_private(self._fd, self._path)  # known by now not to be another file of the user's
         if is_empty or not is_locked(self._fd, MEMBERS):
             self._log.begin()
         else:
@@ -91,7 +93,7 @@ class FileStore(ValuesStore):
         if 0 < self._world_size <= len(self._members):
             raise UsageError(
                 f"{self._path}: a run of {len(self._members)} processes has this file open ({self._still_there()}): "
-                f"wait for its end or end it, or give this run a file of its own"
+                f"wait for it to end or end it, or use another file for this run"
             )
         self._mine = MEMBERS + len(self._members)
         try_lock(self._fd, self._mine)
@@ -122,11 +124,11 @@ class FileStore(ValuesStore):
         try:
             with locked(self._fd, MUTEX, self.timeout.total_seconds()):
                 yield
-        except OSError as error:  # of NFS: a file that was removed on another host, a server that is gone
+        except OSError as error:  # on NFS: a file that was removed on another host, a server that is gone
             raise InputError(f"cannot be used as a store: {error.strerror}", self._path) from None
 
     def _read_anew(self) -> None:
-        """Forget what was read: what the values say may not have come to be in the file."""
+        """Discard what was read: the values may not have been written to the file."""
         self._values = Values()
         self._members = []
         self._log.rewind()
@@ -172,10 +174,10 @@ def _open(path: str) -> int:
 
 def _why_not(path: str, error: OSError) -> str:
     if os.path.islink(path):
-        return "is a link: name the file itself"
+        return "is a symbolic link: give the file itself"
     if os.path.exists(path) and not os.path.isfile(path):
         return NO_FILE
-    return f"cannot be opened as a store: {error.strerror}: do all hosts see its folder?"
+    return f"cannot be opened as a store: {error.strerror}: do all hosts see its directory?"
 
 
 def _check(fd: int, path: str) -> None:
@@ -184,11 +186,11 @@ def _check(fd: int, path: str) -> None:
         raise InputError(NO_FILE, path)
     owner = found.st_uid
     if owner not in {os.geteuid(), NOBODY if os.geteuid() == 0 else os.geteuid()}:
-        raise InputError(f"belongs to another user (uid {owner}): take a file of your own", path)
+        raise InputError(f"belongs to another user (uid {owner}): use a file of your own", path)
 
 
 def _make_private(fd: int, path: str) -> None:
     try:
         os.fchmod(fd, 0o600)
     except OSError as error:
-        raise InputError(f"cannot be made private: {error.strerror}", path) from None
+        raise InputError(f"cannot restrict its mode to this user: {error.strerror}", path) from None

@@ -12,7 +12,7 @@ from railgauge.transports.store.values_store import ValuesStore
 
 
 class HashStore(ValuesStore):
-    """A dictionary; threads that share the object meet in it."""
+    """A dictionary, shared by the threads that use the object."""
 
     def __init__(self, timeout: timedelta = DEFAULT_TIMEOUT) -> None:
         super().__init__(timeout)

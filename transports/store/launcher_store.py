@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the stores inside of launchers have in common: values are put once, and looked for again and again.
+"""What the stores of launchers have in common: values are put once, and polled.
 
-They know no counters and no removal, and take short text only, so values travel as hex.
+They have no counters and no removal, and hold short text only, so values are sent as hex.
 """
 
 import time
@@ -14,16 +14,16 @@ from railgauge.topo.errors import RunError, UsageError
 from railgauge.transports.store.store import Store, as_key, as_value, late
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.001, 0.2
-"""Between two looks: a thousand waiting processes may ask one launcher 5,000 times a second."""
+"""Seconds between two polls: a thousand waiting processes then ask one launcher 5,000 times a second."""
 
 
 class LauncherStore(Store):
-    """Keys and values that a launcher keeps for the processes it started: set, get, wait and check."""
+    """Keys and values that a launcher holds for the processes it started: set, get, wait and check."""
 
     NAME: ClassVar[str]
     MAX_KEY: ClassVar[int]
     MAX_VALUE: ClassVar[int]
-    """Bytes of one value; twice that in hex."""
+    """Maximum bytes of one value; twice that in hex."""
 
     def __init__(self, timeout: timedelta) -> None:
         super().__init__(timeout)
@@ -31,28 +31,28 @@ class LauncherStore(Store):
 
     @abstractmethod
     def _put(self, key: str, text: str) -> None:
-        """Hand a value to the launcher, for all to see."""
+        """Publish a value through the launcher."""
 
     @abstractmethod
     def _find(self, key: str) -> str | None:
-        """The text of a value if somebody put it."""
+        """The text of a value, None if nobody has put it."""
 
     def set(self, key: str, value: bytes | str) -> None:
         """See Store.
 
         Raises:
-            UsageError: the key or the value is longer than this launcher takes.
+            UsageError: the key or the value is too long for this launcher.
         """
         encoded = as_value(value)
         if len(encoded) > self.MAX_VALUE:
-            raise UsageError(f"{self.NAME} takes values of {self.MAX_VALUE} bytes at most: {key} has {len(encoded)}")
+            raise UsageError(f"{self.NAME} accepts values of at most {self.MAX_VALUE} bytes: {key} has {len(encoded)}")
         self._put(self._checked(key), encoded.hex())
         self._own[key] = encoded
 
     def compare_set(self, key: str, expected_value: bytes | str, desired_value: bytes | str) -> bytes:
         """Put the value unless this process has put one, and return what it has put.
 
-        A launcher numbers its processes, so none shares a key with another. Another expectation than "": UsageError.
+        A launcher numbers its processes, so no two share a key. An expectation other than "": UsageError.
         """
         if expected_value:
             self._refuse("compare_set with an expected value")
@@ -72,28 +72,30 @@ class LauncherStore(Store):
         """See Store.
 
         Raises:
-            RunError: another program has put something there.
+            RunError: another program has put a value there.
         """
         found = self._await(keys, self.timeout)
         try:
             return [bytes.fromhex(found[key]) for key in keys]
         except ValueError:
-            raise RunError(f"the launcher's {self.NAME} holds no value of railgauge at {', '.join(keys)}") from None
+            raise RunError(
+                f"the launcher's {self.NAME} holds a value of another program at {', '.join(keys)}"
+            ) from None
 
     def add(self, key: str, amount: int) -> int:
-        """Not there: UsageError."""
+        """Not supported: UsageError."""
         self._refuse("add")
 
     def append(self, key: str, value: bytes | str) -> None:
-        """Not there: UsageError."""
+        """Not supported: UsageError."""
         self._refuse("append")
 
     def delete_key(self, key: str) -> bool:
-        """Not there: UsageError."""
+        """Not supported: UsageError."""
         self._refuse("delete_key")
 
     def num_keys(self) -> int:
-        """Not there: UsageError."""
+        """Not supported: UsageError."""
         self._refuse("num_keys")
 
     def _await(self, keys: Sequence[str], timeout: timedelta) -> dict[str, str]:
@@ -113,10 +115,12 @@ class LauncherStore(Store):
         return found
 
     def _checked(self, key: str) -> str:
-        """The key, if it is one word that the launcher takes."""
+        """The key, if it is one word that the launcher accepts."""
         if len(key) > self.MAX_KEY or not key.isascii() or not key.isprintable() or " " in key or "=" in key:
-            raise UsageError(f"{self.NAME} takes keys of up to {self.MAX_KEY} letters without spaces and '=': {key!r}")
+            raise UsageError(
+                f"{self.NAME} accepts keys of up to {self.MAX_KEY} characters without spaces and '=': {key!r}"
+            )
         return key
 
     def _refuse(self, what: str) -> NoReturn:
-        raise UsageError(f"{self.NAME} has no {what}: a job that needs it meets by env://, tcp:// or file://")
+        raise UsageError(f"{self.NAME} has no {what}: use env://, tcp:// or file:// for a job that needs it")

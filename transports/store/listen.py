@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sockets that a store's server listens on: the addresses of its host name, and no others."""
+"""The sockets that a store's server listens on: the addresses of its host name only."""
 
 import errno
 import ipaddress
@@ -19,14 +19,14 @@ logger = logging.getLogger("railgauge.store")
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """Listen on every address of this host that `host` stands for; port 0 is any free one, the same on all.
+    """Listen on every address of this host that `host` resolves to; port 0 is any free one, the same on all.
 
-    A name that stands for a loopback address (Debian writes `127.0.1.1 NAME` into /etc/hosts) is listened for on the
-    bootstrap's interface too, since the others know the name by another address.
+    For a name that resolves to a loopback address (Debian writes `127.0.1.1 NAME` into /etc/hosts) it listens on the
+    bootstrap's interface too, since the others resolve the name to another address.
 
     Raises:
-        UsageError: the name is unknown, none of its addresses is this host's, one says no interface where it has to, or
-            the port is in use.
+        UsageError: the name is unknown, none of its addresses is this host's, one lacks its interface, or the port
+            is in use.
     """
     if not 0 <= port < 65536:
         raise UsageError(f"{host} port {port}: a port is between 1 and 65535, or 0 for any free one")
@@ -51,15 +51,15 @@ def adopt(descriptor: int) -> socket.socket:
     """Take over a listening socket that the launcher made.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a listening socket.
     """
     try:
         sock = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise UsageError(f"file descriptor {descriptor} is no socket to listen on: {error.strerror}") from None
+        raise UsageError(f"file descriptor {descriptor} is not a socket: {error.strerror}") from None
     if not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         sock.detach()
-        raise UsageError(f"file descriptor {descriptor} is a socket, but none that listens")
+        raise UsageError(f"file descriptor {descriptor} is a socket that does not listen")
     return sock
 
 
@@ -74,7 +74,7 @@ def _addresses(host: str, port: int) -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{host} is no address, and no name that {socket.gethostname()} knows: {reason}") from None
+        raise UsageError(f"{socket.gethostname()} cannot resolve {host}: {reason}") from None
     return [with_scope(info[4]) for info in found]
 
 
@@ -89,7 +89,7 @@ def _beyond_loopback(host: str) -> list[str]:
 
 
 def _bind(host: str, address: str, port: int) -> socket.socket | None:
-    """A listening socket; None where the address is not this host's."""
+    """A listening socket; None if the address is not this host's."""
     try:
         return tcp.listen(address, port)
     except OSError as error:
@@ -102,10 +102,10 @@ def _refusal(host: str, address: str, port: int, error: OSError) -> str:
     where = host if host == address else f"{host} ({address})"
     if error.errno == errno.EADDRINUSE:
         return (
-            f"{where} port {port} is in use: by another run or program, or two processes of this one have rank 0; "
-            f"end what listens there, or take another port"
+            f"{where} port {port} is in use by another run or program, or two processes of this run have rank 0; "
+            f"end what listens there, or use another port"
         )
-    return f"{where} port {port} cannot be listened on: {error.strerror}"
+    return f"cannot listen on {where} port {port}: {error.strerror}"
 
 
 def _not_here(host: str, addresses: list[str]) -> str:
@@ -113,7 +113,7 @@ def _not_here(host: str, addresses: list[str]) -> str:
     there = ", ".join(
         f"{a.interface} {a.text}" for a in local_addresses() if not ipaddress.ip_address(a.text).is_link_local
     )
-    return f"{host}{found} is no address of this host ({socket.gethostname()}), where rank 0 runs; it has {there}"
+    return f"{host}{found} is not an address of rank 0's host ({socket.gethostname()}); its addresses: {there}"
 
 
 def _is_address(host: str) -> bool:
@@ -125,5 +125,5 @@ def _is_address(host: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this host reaches the address, whatever interface it names."""
+    """Whether only this host reaches the address (loopback)."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback

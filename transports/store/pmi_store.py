@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PMI-1, through which MPICH's process manager (hydra), Intel MPI's, MVAPICH's, gforker and Flux let ranks meet.
+"""PMI-1, the rendezvous of MPICH's process manager (hydra), Intel MPI's, MVAPICH's, gforker and Flux.
 
 The process inherits a socket (PMI_FD). Requests and answers are lines of `cmd=NAME key=value ...`, as in MPICH's
 src/pmi/src/pmi_v1.c.
 
-Another host sees what was put before a barrier, and nothing later: hydra's proxies hold puts back until then (tried
-with 4.0.2 and 5.0.2). A process enters the one barrier with its first call (a set's put goes first), and does not wait
-there; nothing is found before all have entered. So each process's first value is what others can read.
+Another host sees only values put before a barrier: hydra's proxies hold puts back until then (tested with 4.0.2 and
+5.0.2). A process enters the one barrier with its first call (a set's put goes first), and does not wait there; nothing
+is found before all have entered. So each process's first value is what others can read.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ MAX_LINE = 16 * 1024
 
 
 class PMIStore(LauncherStore):
-    """The keys of this job in its process manager. Only one can be open in the life of a process."""
+    """The keys of this job in its process manager. A process can open only one in its lifetime."""
 
     NAME = "PMI"
     MAX_KEY = 63
@@ -45,7 +45,7 @@ class PMIStore(LauncherStore):
             raise
 
     def close(self) -> None:
-        """Take leave of the process manager: to one that a process leaves without, it has failed."""
+        """Finalize PMI: the process manager counts a process that ends without it as failed."""
         with self._one_at_a_time:
             if self._socket is None:
                 return
@@ -63,7 +63,9 @@ class PMIStore(LauncherStore):
         with self._one_at_a_time:
             on = self._open_socket()
             if self._entered and not self._all_entered(on):
-                raise UsageError(f"PMI cannot take {key}: one value of each process comes before the others have come")
+                raise UsageError(
+                    f"PMI cannot take {key}: a process can put only one value before the others have arrived"
+                )
             answer = self._exchange(on, "put", "put_result", kvsname=self._space, key=key, value=text)
             if answer.get("rc", "0") != "0":
                 raise RunError(f"PMI refused {key}: {answer.get('msg', 'rc=' + answer['rc'])}")
@@ -85,7 +87,7 @@ class PMIStore(LauncherStore):
             self._send(on, "cmd=barrier_in")
 
     def _all_entered(self, on: socket.socket) -> bool:
-        """Whether all processes have entered the barrier, as far as it is known now."""
+        """Whether all processes are known to have entered the barrier."""
         if not self._passed and (b"\n" in self._rest or select.select([on], [], [], 0)[0]):
             self._receive(on, "barrier_out")
             self._passed = True
@@ -104,16 +106,16 @@ class PMIStore(LauncherStore):
         try:
             on.sendall(line.encode() + b"\n")
         except OSError as error:
-            raise RunError(f"the process manager (PMI) takes no requests: {error}") from None
+            raise RunError(f"the process manager (PMI) does not accept requests: {error}") from None
 
     def _receive(self, on: socket.socket, expected: str) -> dict[str, str]:
-        """The next answer, which has to be of that kind."""
+        """The next answer, which must be of that kind."""
         try:
             answer = self._line(on)
         except OSError as error:
             raise RunError(f"the process manager (PMI) does not answer: {error}") from None
         if answer.get("cmd") != expected:
-            raise RunError(f"the process manager answered {answer} in place of {expected}: it does not speak PMI-1")
+            raise RunError(f"the process manager answered {answer} instead of {expected}: it does not speak PMI-1")
         return answer
 
     def _line(self, on: socket.socket) -> dict[str, str]:
@@ -121,7 +123,7 @@ class PMIStore(LauncherStore):
         while b"\n" not in self._rest:
             chunk = on.recv(4096)
             if not chunk or len(self._rest) > MAX_LINE:
-                raise ConnectionError("it closed the connection" if not chunk else "its line has no end")
+                raise ConnectionError("it closed the connection" if not chunk else "its line is too long")
             self._rest += chunk
         line, _, self._rest = self._rest.partition(b"\n")
         pairs = (word.partition("=") for word in line.decode(errors="replace").split())
@@ -129,10 +131,10 @@ class PMIStore(LauncherStore):
 
 
 def _connect(env: Mapping[str, str], timeout: timedelta) -> socket.socket:
-    """The connection to the process manager; answers have to come within the timeout."""
+    """The connection to the process manager; answers must arrive within the timeout."""
     if "PMI_FD" not in env:
         raise UnavailableError(
-            "the launcher numbers its processes (PMI_RANK) but offers them no PMI-1 (PMI_FD is not set): "
+            "the launcher sets PMI_RANK but offers no PMI-1 (PMI_FD is not set): "
             "pass MASTER_ADDR=<host of rank 0> and MASTER_PORT=29500 to all of them"
         )
     try:

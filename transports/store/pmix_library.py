@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libpmix, opened at run time: the few calls and records of the PMIx standard (2.0 and later) that a rendezvous takes.
+"""libpmix, opened at run time: the few calls and records of the PMIx standard (2.0 and later) that a rendezvous needs.
 
-Arrays that are passed have one element, so only the front of each record has to be right, which all versions share.
+Arrays passed have one element, so only the start of each record has to match, which all versions share.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from ctypes import POINTER, Structure, Union, c_char, c_char_p, c_double, c_int,
 from railgauge.topo.errors import RunError, UnavailableError
 
 MAX_NAMESPACE, MAX_KEY = 255, 511  # PMIX_MAX_NSLEN, PMIX_MAX_KEYLEN
-EVERY_RANK = 0xFFFFFFFE  # PMIX_RANK_WILDCARD: what is asked for is the job's, not a rank's
+EVERY_RANK = 0xFFFFFFFE  # PMIX_RANK_WILDCARD: the value belongs to the job, not to a rank
 SUCCESS, NOT_FOUND = 0, -46  # PMIX_SUCCESS, PMIX_ERR_NOT_FOUND
 STRING, INT, UINT32 = 3, 6, 14  # PMIX_STRING, PMIX_INT, PMIX_UINT32
 JOB_SIZE, TIMEOUT = b"pmix.job.size", b"pmix.timeout"
@@ -76,10 +76,10 @@ class Library:
 
     @functools.cached_property
     def process(self) -> Process:
-        """Who this process is to the launcher's server, to which it is connected from here to its end.
+        """This process's identity at the launcher's server, to which it stays connected until its end.
 
-        To a launcher that a process leaves without PMIx_Finalize it has failed; and libpmix 5.0 corrupts the heap when
-        it is initialised anew after that, so there is one connection in the life of a process.
+        A launcher counts a process that ends without PMIx_Finalize as failed; and libpmix 5.0 corrupts the heap when it
+        is initialised again after that, so a process has one connection in its lifetime.
 
         Raises:
             UnavailableError: no server answers.
@@ -88,7 +88,7 @@ class Library:
         if (status := self._calls.PMIx_Init(process, None, 0)) != SUCCESS:
             raise UnavailableError(f"the launcher's PMIx server does not answer: {self._words(status)}")
         owner = os.getpid()
-        atexit.register(lambda: os.getpid() == owner and self._calls.PMIx_Finalize(None, 0))  # no fork's copy
+        atexit.register(lambda: os.getpid() == owner and self._calls.PMIx_Finalize(None, 0))  # not in a forked copy
         return process
 
     def job_size(self) -> int:
@@ -101,14 +101,14 @@ class Library:
         return int(size)
 
     def publish(self, key: str, text: str) -> None:
-        """Make a text known to all processes that the launcher's server serves."""
+        """Publish a text to all processes of the launcher's server."""
         info = Info(key=key.encode())
         kept = ctypes.create_string_buffer(text.encode())
         info.value.type, info.value.data.string = STRING, ctypes.addressof(kept)
         self._check(self._calls.PMIx_Publish(info, 1), f"PMIx_Publish of {key}")
 
     def lookup(self, key: str, timeout_s: int) -> str | None:
-        """The text that somebody published; None when nobody has."""
+        """The published text; None if there is none."""
         wanted = Published(key=key.encode())
         limit = Info(key=TIMEOUT)
         limit.value.type, limit.value.data.integer = INT, timeout_s
@@ -145,11 +145,11 @@ def open_library() -> Library:
             except (OSError, AttributeError) as error:
                 failures[path] = str(error)
     why = "; ".join(failures.values()) or "none is installed"
-    raise UnavailableError(f"no libpmix to ask the launcher with ({why})")
+    raise UnavailableError(f"no usable libpmix to reach the launcher ({why})")
 
 
 def _candidates(env: Mapping[str, str]) -> Iterator[str]:
-    """Where libpmix may be, each looked for when the one before is none.
+    """Where libpmix may be, each tried when the one before does not work.
 
     What the launching daemon itself has loaded is the right version.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PMIx, through which Open MPI's mpirun (4 and 5) and prterun let ranks meet: values are published and looked up.
+"""PMIx, the rendezvous of Open MPI's mpirun (4 and 5) and prterun: values are published and looked up.
 
-Publish and lookup know no rank, unlike put and get, so a reader need not know who puts a key.
+Publish and lookup take no rank, unlike put and get, so a reader need not know which rank puts a key.
 """
 
 import os
@@ -17,7 +17,7 @@ from railgauge.transports.store.pmix_library import open_library
 from railgauge.transports.store.store import DEFAULT_TIMEOUT, Store
 
 LOOKUP_S = 10
-"""A lookup is answered at once, whether the value is there or not; this is for a server that is stuck."""
+"""A lookup is answered at once, whether the value exists or not; this limit is for a server that is stuck."""
 
 
 class PMIxStore(LauncherStore):
@@ -42,12 +42,12 @@ class PMIxStore(LauncherStore):
             return self._library.lookup(self._within(key), LOOKUP_S)
 
     def _within(self, key: str) -> str:
-        """The key among those of this job: a server may serve several, one after the other."""
+        """The key with this job's prefix: one server may hold the keys of several jobs."""
         return f"{self._job}/{key}"
 
 
 def open_pmix(processes: int, timeout: timedelta, environ: Mapping[str, str]) -> Store:
-    """The launcher's PMIx; where it cannot be had, processes of one host meet in the folder that mpirun made for them.
+    """The launcher's PMIx; without it, processes of one host use a file in the directory that mpirun made for them.
 
     Raises:
         UnavailableError: there is no library or no server, and there are several hosts; the message says what to do.
@@ -59,7 +59,7 @@ def open_pmix(processes: int, timeout: timedelta, environ: Mapping[str, str]) ->
         if environ.get("OMPI_COMM_WORLD_LOCAL_SIZE") == str(processes) and _is_private(folder):
             return FileStore(f"{folder}/railgauge-{environ.get('PMIX_NAMESPACE', '')}", processes, timeout)
         raise UnavailableError(
-            f"{error}: mpirun -x MASTER_ADDR=<host of rank 0> -x MASTER_PORT=29500 does without"
+            f"{error}: mpirun -x MASTER_ADDR=<host of rank 0> -x MASTER_PORT=29500 works without it"
         ) from None
 
 
@@ -67,13 +67,13 @@ def job_size() -> int:
     """How many processes the launcher started, as its server says.
 
     Raises:
-        UnavailableError: the library cannot be had, or no server answers.
+        UnavailableError: there is no library, or no server answers.
     """
     return open_library().job_size()
 
 
 def _is_private(folder: str) -> bool:
-    """Whether the folder is there, is this user's, and shut to others."""
+    """Whether the directory exists, belongs to this user, and is closed to others."""
     try:
         status = os.stat(folder)
     except OSError:

@@ -10,11 +10,11 @@ from railgauge.transports.store.torch_wire import INT64, Query, WireError, pack_
 from railgauge.transports.store.values import Values
 
 MAX_REPLY = 64 * 1024 * 1024
-"""Bytes that one request may ask for."""
+"""Maximum bytes of the answer to one request."""
 
 
 class Asker:
-    """Who asks: `out` is where answers to it go, `awaited` the keys that it waits for."""
+    """A client: `out` is where answers to it go, `awaited` the keys that it waits for."""
 
     __slots__ = ("awaited", "out")
 
@@ -27,7 +27,7 @@ AskerT = TypeVar("AskerT", bound=Asker)
 
 
 class ServedValues(Generic[AskerT]):
-    """The values, and who waits for which."""
+    """The values, and which clients wait for which."""
 
     def __init__(self) -> None:
         self._values = Values()
@@ -49,10 +49,10 @@ class ServedValues(Generic[AskerT]):
         }
 
     def handle(self, asker: AskerT, query: Query, fields: list[bytes]) -> list[AskerT]:
-        """Do what is asked; return the others to whom there is something to say now.
+        """Handle a request; return the other clients that have an answer now.
 
         Raises:
-            WireError: it asks for too much at once. UsageError: as of Values.
+            WireError: the answer is too large. UsageError: as of Values.
         """
         self._do[query](asker, *fields)
         changed = [key for key in self._values.take_changes() if key in self._waiters]
@@ -60,7 +60,7 @@ class ServedValues(Generic[AskerT]):
 
     @property
     def held(self) -> int:
-        """Bytes that the values take."""
+        """Size of the values in bytes."""
         return self._values.held
 
     def forget(self, asker: AskerT) -> None:
@@ -72,7 +72,7 @@ class ServedValues(Generic[AskerT]):
         asker.awaited.clear()
 
     def _wake(self, key: bytes) -> list[AskerT]:
-        """Tell those for whom this key was the last."""
+        """Answer those for whom this key was the last missing one."""
         waiters = self._waiters.pop(key, set())
         for asker in waiters:
             asker.awaited.discard(key)
@@ -120,7 +120,7 @@ class ServedValues(Generic[AskerT]):
     def _multi_get(self, asker: AskerT, *keys: bytes) -> None:
         values = [self._values.get(key) or b"" for key in keys]
         if sum(map(len, values)) > MAX_REPLY:
-            raise WireError(f"it asked for more than {MAX_REPLY} bytes at once")
+            raise WireError(f"it requested more than {MAX_REPLY} bytes at once")
         asker.out += b"".join(map(pack_bytes, values))
 
     def _multi_set(self, asker: AskerT, *keys_and_values: bytes) -> None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of every store: keys to bytes, shared by the processes of a job.
 
-Names and semantics are torch.distributed.Store's, so that what is known about those holds here: `get` and `wait` wait
-for a key to be there, `add` counts in decimal text, `compare_set` takes an empty expectation for a key that is absent.
-docs/internals/stores.md has the differences.
+Names and semantics are torch.distributed.Store's: `get` and `wait` wait until a key exists, `add` counts in decimal
+text, `compare_set` takes an empty expectation for a key that is absent. docs/internals/stores.md lists the differences.
 """
 
 from abc import ABC, abstractmethod
@@ -17,15 +16,15 @@ from railgauge.topo.errors import UsageError, WaitTimeoutError
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 MAX_KEY = 8 * 1024
 MAX_VALUE = 8 * 1024 * 1024
-"""Bytes of one key and of one value; the limits of PyTorch's server (TCPStoreLibUvBackend.cpp)."""
+"""Maximum bytes of one key and of one value; the limits of PyTorch's server (TCPStoreLibUvBackend.cpp)."""
 NAMED = 8
-"""A message names so many keys, and counts the others."""
+"""How many keys a message names; it counts the others."""
 
 
 class Store(ABC):
     """Keys (text) to values (bytes; text is taken as UTF-8). Every wait ends after `timeout`.
 
-    Several threads may use one object at a time: a wait of one does not hold up the others.
+    Several threads may use one object at a time: a wait in one does not block the others.
     """
 
     def __init__(self, timeout: timedelta = DEFAULT_TIMEOUT) -> None:
@@ -41,43 +40,43 @@ class Store(ABC):
         self._timeout = timeout
 
     def refused(self) -> list[str]:
-        """Who was refused by the server of the store, and why, where this process serves it."""
+        """Which connections the store's server rejected, and why, if it runs in this process."""
         return []
 
     @abstractmethod
     def set(self, key: str, value: bytes | str) -> None:
-        """Put a value, in place of one that may be there; once this returns, all see it."""
+        """Put a value, replacing any that exists; once this returns, all see it."""
 
     @abstractmethod
     def add(self, key: str, amount: int) -> int:
-        """Add to a counter, which begins at 0 and wraps at 64 bits; return what it comes to.
+        """Add to a counter, which starts at 0 and wraps at 64 bits; return its new value.
 
         Raises:
-            Error: the value that is there is no number.
+            Error: the existing value is not a number.
         """
 
     @abstractmethod
     def append(self, key: str, value: bytes | str) -> None:
-        """Put a value behind the one that may be there."""
+        """Append to the value, which may be absent."""
 
     @abstractmethod
     def compare_set(self, key: str, expected_value: bytes | str, desired_value: bytes | str) -> bytes:
-        """Put `desired_value` if the value is the expected one ("": there is none); return what is there afterwards.
+        """Put `desired_value` if the value is the expected one ("": absent); return the value afterwards.
 
-        Of a key that is absent although something was expected, `expected_value` is returned and nothing put, as
-        torch does.
+        If the key is absent although a value was expected, `expected_value` is returned and nothing put, as in torch.
         """
 
     @abstractmethod
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys exist."""
 
     @abstractmethod
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Wait until all keys are there.
+        """Wait until all keys exist.
 
         Raises:
-            WaitTimeoutError: they are not within `timeout` (the store's own); the message names those that are missing.
+            WaitTimeoutError: they do not within `timeout` (default: the store's); the message names those that are
+            missing.
         """
 
     @abstractmethod
@@ -90,11 +89,11 @@ class Store(ABC):
 
     @abstractmethod
     def delete_key(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; returns whether it existed."""
 
     @abstractmethod
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
 
     def get(self, key: str) -> bytes:
         """The value of a key, waited for.
@@ -108,7 +107,7 @@ class Store(ABC):
         """Put several values, one after the other.
 
         Raises:
-            UsageError: there are not as many values as keys.
+            UsageError: the numbers of keys and values differ.
         """
         check_pairs(keys, values)
         for key, value in zip(keys, values, strict=True):
@@ -119,7 +118,7 @@ class Store(ABC):
         return self
 
     def close(self) -> None:  # noqa: B027  (a store may have nothing to let go of)
-        """Let go of what the store holds; calling it twice is harmless."""
+        """Release what the store holds; may be called twice."""
 
     def __enter__(self) -> Self:
         return self
@@ -129,26 +128,26 @@ class Store(ABC):
 
 
 def as_key(key: str) -> bytes:
-    """A key as it is kept.
+    """A key as it is stored.
 
     Raises:
-        UsageError: it is longer than stores take.
+        UsageError: it is longer than stores accept.
     """
     encoded = key.encode()
     if len(encoded) > MAX_KEY:
-        raise UsageError(f"a key of {len(encoded)} bytes ({key[:40]}...): stores take keys of up to {MAX_KEY}")
+        raise UsageError(f"a key of {len(encoded)} bytes ({key[:40]}...): stores accept keys of up to {MAX_KEY} bytes")
     return encoded
 
 
 def as_value(value: bytes | str) -> bytes:
-    """A value as it is kept.
+    """A value as it is stored.
 
     Raises:
-        UsageError: it is longer than stores take.
+        UsageError: it is longer than stores accept.
     """
     encoded = value.encode() if isinstance(value, str) else bytes(value)
     if len(encoded) > MAX_VALUE:
-        raise UsageError(f"a value of {len(encoded)} bytes: stores take values of up to {MAX_VALUE}")
+        raise UsageError(f"a value of {len(encoded)} bytes: stores accept values of up to {MAX_VALUE} bytes")
     return encoded
 
 
@@ -159,7 +158,9 @@ def check_pairs(keys: Sequence[str], values: Sequence[bytes | str]) -> None:
 
 
 def late(timeout: timedelta, missing: Sequence[bytes], where: str) -> WaitTimeoutError:
-    """The error of a wait that reached its end; `where` names the store."""
+    """The error of a wait that timed out; `where` names the store."""
     names = ", ".join(key.decode(errors="replace") for key in missing[:NAMED])
     others = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-    return WaitTimeoutError(f"waited {timeout.total_seconds():g} s for {names}{others} in {where}: nobody put it there")
+    return WaitTimeoutError(
+        f"waited {timeout.total_seconds():g} s for {names}{others} in {where}: no process has put it there"
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a TCPStore: one thread beside rank 0, or a process of its own that several jobs use.
+"""The server of a TCPStore: a thread of rank 0's process, or a process of its own that several jobs use.
 
 python -m railgauge.transports.store.tcp_server --host 10.0.0.1 --port 29500
 """
@@ -19,26 +19,27 @@ from railgauge.topo.values.printable import inline
 from railgauge.transports import handshake, tcp
 from railgauge.transports.addresses import host_and_port, with_scope
 from railgauge.transports.complaints import Complaints
+from railgauge.transports.pending_connections import PendingConnections
 from railgauge.transports.secret import job_secret
 from railgauge.transports.store.listen import is_loopback, listen
 from railgauge.transports.store.served_values import Asker, ServedValues
 from railgauge.transports.store.torch_wire import RequestReader, WireError
-from railgauge.transports.strangers import Strangers
 
 RECEIVE = 256 * 1024
 FLUSH_AT = 64 * 1024
-"""Answers are sent when so many bytes of them have gathered, or no request is left."""
+"""Answers are sent when this many bytes have gathered, or no request is left."""
 NEWCOMER_S = 10.0
-"""A client has so long to say what it is."""
+"""How long a client may take to identify itself, in seconds."""
 MOST_NEWCOMERS = 4096
 ACCEPTED_AT_ONCE = 128
-"""Who has come is listened to before more are taken."""
+"""How many connections are accepted before those that are there are read."""
 LOOK_S = 1.0
-"""How often newcomers' time is looked at."""
-MOST_OF_STRANGERS = 64 << 20
-"""Bytes that a store without a job secret holds: values, and what clients have begun to send or do not take."""
+"""How often the time limit of new connections is checked, in seconds."""
+MOST_WITHOUT_SECRET = 64 << 20
+"""Maximum bytes that a store without a job secret holds: values, and unfinished requests and unread answers of
+clients."""
 PAUSE_S = 0.2
-"""How long no connection is taken after the process ran out of file descriptors."""
+"""How long no connection is accepted after the process ran out of file descriptors, in seconds."""
 
 
 class Client(Asker):
@@ -52,17 +53,17 @@ class Client(Asker):
         self.name = tcp.peer_name(sock)
         self.handshake: handshake.ServerHandshake | None = None
         self.held = 0
-        """So many bytes of it are in the server's count."""
+        """How many bytes of it are in the server's count."""
         self.proved = False
-        """It knows the job secret, or none is wanted."""
+        """It knows the job secret, or none is required."""
         self.since = time.monotonic()
         self.reader = RequestReader()
         self.writing = False
-        """It does not take its answers at present; its requests are read again when it has."""
+        """It does not read its answers at present; its requests are read again when it has."""
 
 
 class StoreServer:
-    """Serves a store on listening sockets, which it closes in the end."""
+    """Runs a store on listening sockets, which it closes in the end."""
 
     def __init__(self, listeners: Sequence[socket.socket], secret: bytes = b"") -> None:
         names = [sock.getsockname() for sock in listeners]
@@ -71,9 +72,9 @@ class StoreServer:
         self._secret = secret
         self._values: ServedValues[Client] = ServedValues()
         self._held = 0
-        """Bytes that wait in both directions, of all clients."""
+        """Bytes buffered in both directions, for all clients."""
         self._clients: set[Client] = set()
-        self._newcomers: Strangers[Client] = Strangers(MOST_NEWCOMERS)
+        self._newcomers: PendingConnections[Client] = PendingConnections(MOST_NEWCOMERS)
         self._next_look = 0.0
         self._resume: float | None = None
         self._complaints = Complaints("railgauge.store")
@@ -83,7 +84,7 @@ class StoreServer:
         self._thread = threading.Thread(target=self._serve, name="store-server", daemon=True)
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Start the server's thread."""
         if not self._secret:
             self._warn()
         for sock in self._listeners:
@@ -93,26 +94,26 @@ class StoreServer:
         self._thread.start()
 
     def _warn(self) -> None:
-        """Say who may come, unless that is only this host."""
+        """Log who can join, unless that is only this host."""
         open_to = [host_and_port(*place) for place in self.addresses if not is_loopback(place[0])]
         if open_to:
             self._complaints.log(
-                f"the store at {' and '.join(open_to)} has no job secret: whoever reaches it can join the job; "
+                f"the store at {' and '.join(open_to)} has no job secret: anyone who can reach it can join the job; "
                 f"export the same RAILGAUGE_SECRET to all processes (openssl rand -hex 32 makes one)"
             )
 
     def refused(self) -> list[str]:
-        """The first clients that were dropped, and why."""
+        """The first connections that were dropped, and why."""
         return list(self._complaints.refused)
 
     def ring(self) -> None:
-        """Have it end, and do not wait for that; a signal may come in the midst of another."""
+        """Ask it to end, without waiting; safe in a signal handler."""
         self._bell.close()
 
     def stop(self) -> None:
         """End at once; the clients see their connections closed."""
         self.ring()
-        if threading.current_thread() is not self._thread:  # where the garbage collector may run into a store
+        if threading.current_thread() is not self._thread:  # the garbage collector may close a store there
             self.join()
 
     def join(self) -> None:
@@ -153,7 +154,7 @@ class StoreServer:
         self._next_look = now + LOOK_S
         for client in self._newcomers:
             if now - client.since > NEWCOMER_S:
-                self._drop(client, f"it did not say within {NEWCOMER_S:g} s that it is a store's client")
+                self._drop(client, f"it did not identify itself as a store's client within {NEWCOMER_S:g} s")
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
@@ -175,12 +176,15 @@ class StoreServer:
 
     def _drop_surplus(self) -> None:
         for client in self._newcomers.surplus():
-            self._drop(client, "it had not said that it is a store's client when there was no room for others")
+            self._drop(
+                client,
+                "it had not identified itself as a store's client when the limit of open connections was reached",
+            )
 
     def _rest(self) -> None:
         if self._resume:
-            return  # another listening socket met the same
-        self._complaints.log("the store takes no connections for now: too many open files (ulimit -n)")
+            return  # another listening socket had the same problem
+        self._complaints.log("the store cannot accept connections at present: too many open files (ulimit -n)")
         for sock in self._listeners:
             self._selector.unregister(sock)
         self._resume = time.monotonic() + PAUSE_S
@@ -201,7 +205,7 @@ class StoreServer:
 
     def _attend(self, client: Client, events: int) -> None:
         if client not in self._clients:
-            return  # dropped since it had something to say
+            return  # dropped after the selector reported it
         before = self._held + self._values.held
         try:
             if events & selectors.EVENT_WRITE and not self._flush(client):
@@ -211,7 +215,7 @@ class StoreServer:
                     self._drop(client)
                     return
                 client.reader.feed(data if client.proved else self._prove(client, data))
-                self._count(client, before)  # before any of it is kept
+                self._count(client, before)  # before any of it is stored
             self._answer(client)
             self._count(client, before)
             if client.reader.opened:
@@ -224,20 +228,20 @@ class StoreServer:
             self._drop(client, str(error))
 
     def _count(self, client: Client, before: int) -> None:
-        """Note what waits of a client now. WireError when it has a store open to all hold too much."""
+        """Count what is buffered for a client now. WireError when a store without a secret would hold too much."""
         if client not in self._clients:
             return
         held = client.reader.held + len(client.out)
         self._held += held - client.held
         client.held = held
-        if not self._secret and self._held + self._values.held > max(MOST_OF_STRANGERS, before):
-            raise WireError(f"a store without a job secret holds {MOST_OF_STRANGERS >> 20} MiB at most")
+        if not self._secret and self._held + self._values.held > max(MOST_WITHOUT_SECRET, before):
+            raise WireError(f"a store without a job secret holds at most {MOST_WITHOUT_SECRET >> 20} MiB")
 
     def _prove(self, client: Client, data: bytes) -> bytes:
-        """Take what belongs to the handshake; return what stands behind it."""
+        """Process the handshake; return the bytes after it."""
         if client.handshake is None and data[:1] != handshake.MAGIC[:1]:
             if self._secret:
-                client.sock.send(handshake.MAGIC)  # tells our own clients what is wanted here
+                client.sock.send(handshake.MAGIC)  # shows our own clients that a secret is required
                 raise AuthenticationError("it has no job secret (RAILGAUGE_SECRET)")
             client.proved = True
             return data
@@ -247,7 +251,7 @@ class StoreServer:
         return client.handshake.rest
 
     def _answer(self, client: Client) -> None:
-        """Do what the client asks for, as far as it takes the answers."""
+        """Handle the client's requests, as long as it reads the answers."""
         while client in self._clients and (request := client.reader.next()):
             for woken in self._values.handle(client, *request):
                 self._flush(woken)
@@ -256,7 +260,7 @@ class StoreServer:
         self._flush(client)
 
     def _flush(self, client: Client) -> bool:
-        """Send what the client takes; whether that was all."""
+        """Send what the client's socket accepts; returns whether that was all."""
         try:
             while client.out:
                 del client.out[: client.sock.send(client.out)]
@@ -273,8 +277,8 @@ class StoreServer:
 
 
 def main() -> int:
-    """Serve a store until interrupted; the job secret is the environment's."""
-    parser = argparse.ArgumentParser(prog="tcp_server", description="A store that stands alone.")
+    """Run a store until interrupted; the job secret comes from the environment."""
+    parser = argparse.ArgumentParser(prog="tcp_server", description="Run a store as a process of its own.")
     parser.add_argument("--host", required=True, help="a name or address of this host")
     parser.add_argument("--port", type=int, default=29500, help="0: any free one")
     arguments = parser.parse_args()
@@ -289,7 +293,7 @@ def main() -> int:
     where = " and ".join(f"{address} port {port}" for address, port in server.addresses)
     print(f"A store on {where}, {'with' if secret else 'without'} a job secret", file=sys.stderr, flush=True)
     server.join()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more says nothing new
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second interrupt changes nothing
     return 130
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that rank 0 serves over TCP, to our clients and PyTorch's; and the client of such a store, or PyTorch's."""
+"""A store that rank 0 runs over TCP, for our clients and PyTorch's; and the client of such a store, or PyTorch's."""
 
 import os
 import threading
@@ -23,21 +23,21 @@ KEY_PREFIX = "/"
 JOINED = b"init/"
 """The key, without the prefix, in which torch's clients count themselves."""
 GRACE_S = 5.0
-"""A server may take so long for an answer that needs no waiting, whatever the timeout."""
+"""Limit of an answer that needs no waiting, in seconds, whatever the timeout."""
 POLL_S = 0.01
 
 
 class TCPStore(Store):
-    """The names and places of torch.distributed.TCPStore.
+    """Names and argument order of torch.distributed.TCPStore.
 
-    `host_name` and `port` are where the server is; with `is_master` it is started here, on that address alone (port 0:
-    any free one, `port` tells), or on `master_listen_fd`, a listening socket. With a `world_size`, the master waits for
+    `host_name` and `port` are where the server is; with `is_master` it is started here, on that address only (port 0:
+    any free one, see `port`), or on `master_listen_fd`, a listening socket. With a `world_size`, the master waits for
     so many clients, unless `wait_for_workers` is off. `secret` is the job secret, b"" for none.
 
     Raises:
-        UsageError: the master's address or port cannot be had.
+        UsageError: the master's address or port cannot be used.
         AuthenticationError: the server has another job secret.
-        WaitTimeoutError: no server answered, or not all workers came, within the timeout.
+        WaitTimeoutError: no server answered, or some workers did not connect, within the timeout.
     """
 
     def __init__(
@@ -90,7 +90,9 @@ class TCPStore(Store):
         self._tell(pack(Query.MULTI_SET, len(keys), *pairs))
 
     def add(self, key: str, amount: int) -> int:
-        """See Store. The server drops a client that adds to what is no number; the error then is a PeerLostError."""
+        """See Store. The server drops a client that adds to a value that is not a number; the error then is a
+        PeerLostError.
+        """
         return self._ask_number(pack(Query.ADD, _key(key), amount))
 
     def compare_set(self, key: str, expected_value: bytes | str, desired_value: bytes | str) -> bytes:
@@ -136,7 +138,7 @@ class TCPStore(Store):
         return self._ask_number(pack(Query.GETNUMKEYS))
 
     def close(self) -> None:
-        """Leave; of the master, end the server, which ends the waits of all its clients."""
+        """Leave; the master ends the server, which ends the waits of all its clients."""
         with self._lock:
             self._closed = True
             for connection in self._all:
@@ -211,7 +213,7 @@ class TCPStore(Store):
         connection.close()
 
     def _tell(self, request: bytes) -> None:
-        """Send a request that has no answer of its own, and wait until it has been done."""
+        """Send a request that has no answer of its own, and wait until it has been executed."""
         with self._connection() as connection:
             connection.send(request + pack(Query.GETNUMKEYS), self._deadline())
             connection.receive(INT64.size, self._deadline())
@@ -236,7 +238,7 @@ def _key(key: str) -> bytes:
 
 def _keys(keys: Sequence[str]) -> list[bytes]:
     if len(keys) > wire.MAX_KEYS:
-        raise UsageError(f"{len(keys)} keys at once: a store takes {wire.MAX_KEYS}")
+        raise UsageError(f"{len(keys)} keys at once: a store accepts {wire.MAX_KEYS}")
     return [_key(key) for key in keys]
 
 
@@ -264,4 +266,4 @@ def _cancel(connection: Connection, keys: list[bytes]) -> list[bytes]:
 
 def _expect(answer: bytes, wanted: bytes) -> None:
     if answer != wanted:
-        raise PeerLostError(f"the store answered {answer!r} to a wait: no store does")
+        raise PeerLostError(f"invalid answer {answer!r} of the store to a wait")

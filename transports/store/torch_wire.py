@@ -2,8 +2,8 @@
 """The wire protocol of PyTorch's TCPStore (TCPStoreBackend.hpp and TCPStoreLibUvBackend.cpp of torch 2.1 to 2.13).
 
 A connection begins with OPENING, which is torch's request VALIDATE (0) and its magic number; torch's server too closes
-one that begins otherwise. After it, each request is a byte that says which, then fields. Integers have the byte order
-of the host in torch; here it is little-endian, that of all hosts with GPUs.
+one that begins otherwise. After it, each request is a byte for its type, then fields. Integers have the byte order of
+the host in torch; here it is little-endian, that of all hosts with GPUs.
 
     SET          key value                          (no answer)
     COMPARE_SET  key value value                    value
@@ -30,16 +30,16 @@ INT64 = struct.Struct("<q")
 LENGTH = struct.Struct("<Q")
 OPENING = b"\x00" + struct.pack("<I", 0x3C85F7CE)
 MAX_KEYS = 128 * 1024
-"""Keys of one request; MAX_KEY_COUNT of torch's server."""
+"""Maximum keys of one request; MAX_KEY_COUNT of torch's server."""
 MAX_REQUEST = 64 * 1024 * 1024
-"""Bytes of the fields of one request together; torch has no such limit."""
+"""Maximum bytes of the fields of one request together; torch has no such limit."""
 
 READY, NOT_READY = b"\x00", b"\x01"
 STOP_WAITING, WAIT_CANCELED = b"\x00", b"\x01"
 
 
 class Query(IntEnum):
-    """Which request it is."""
+    """The type of a request."""
 
     SET = 1
     COMPARE_SET = 2
@@ -71,17 +71,17 @@ FIELDS = {
     Query.CANCEL_WAIT: "",
     Query.PING: "4",
 }
-"""What follows: k a key, v a value, 4 and 8 so many bytes; # a count, of what stands behind it."""
+"""The fields that follow: k a key, v a value, 4 and 8 that many bytes; # a count of the field after it."""
 FIXED = {"4": 4, "8": 8, "#": 8}
 LIMITS = {"k": MAX_KEY, "v": MAX_VALUE}
 
 
 class WireError(ValueError):
-    """What came is not this protocol, or goes beyond its limits."""
+    """The bytes received are not this protocol, or exceed its limits."""
 
 
 def pack(query: Query, *fields: bytes | int) -> bytes:
-    """A request: bytes go with their length before them, integers as int64 (a count of keys too)."""
+    """A request: bytes with their length before them, integers as int64 (a count of keys too)."""
     return bytes([query]) + b"".join(INT64.pack(f) if isinstance(f, int) else pack_bytes(f) for f in fields)
 
 
@@ -91,11 +91,11 @@ def pack_bytes(value: bytes) -> bytes:
 
 
 class RequestReader:
-    """Takes requests out of a stream in whatever pieces it comes; reads no byte of them twice."""
+    """Splits a stream into requests, whatever pieces it arrives in; reads no byte twice."""
 
     def __init__(self) -> None:
         self.opened = False
-        """OPENING has come."""
+        """OPENING has arrived."""
         self._buffer = bytearray()
         self._at = 0
         self._query: Query | None = None
@@ -105,20 +105,21 @@ class RequestReader:
 
     @property
     def held(self) -> int:
-        """Bytes of requests that are not all there."""
+        """Bytes of incomplete requests."""
         return len(self._buffer) - self._at + self._size
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived."""
+        """Add bytes that arrived."""
         del self._buffer[: self._at]
         self._at = 0
         self._buffer += data
 
     def next(self) -> tuple[Query, list[bytes]] | None:
-        """The next request and its fields (counts left out); None until more has arrived.
+        """The next request and its fields (without counts); None until more has arrived.
 
         Raises:
-            WireError: this is no store's client, there is no such request, or something in it is too long or too many.
+            WireError: this is not a store's client, there is no such request, or a field is too long or has too many
+            keys.
         """
         if not self.opened and not self._open():
             return None
@@ -136,7 +137,7 @@ class RequestReader:
     def _open(self) -> bool:
         begin = bytes(self._buffer[: len(OPENING)])
         if not OPENING.startswith(begin):
-            raise WireError(f"it is no store's client: it begins with {begin!r}")
+            raise WireError(f"it is not a store's client: it begins with {begin!r}")
         self.opened = begin == OPENING
         self._at = len(OPENING) if self.opened else 0
         return self.opened
@@ -145,14 +146,14 @@ class RequestReader:
         try:
             self._query = Query(code)
         except ValueError:
-            raise WireError(f"there is no request {code}") from None
+            raise WireError(f"unknown request {code}") from None
         self._at += 1
         self._kinds = FIELDS[self._query]
         self._fields = []
         self._size = 0
 
     def _read(self, kind: str) -> bool:
-        """Read one field if it is all there."""
+        """Read one field if it is complete."""
         begin, end = self._at, self._at + FIXED.get(kind, LENGTH.size)
         if end > len(self._buffer):
             return False

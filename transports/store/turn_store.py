@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that outlives a job's meeting, so that another one may follow: each has keys of its own.
+"""A store that outlives a job's rendezvous, so that another one may follow: each has keys of its own.
 
-    railgauge/left/N     how many meetings process N has left, which is the number of the one that it comes to next
+    railgauge/left/N     how many rendezvous process N has left, which is the number of its next one
 
-A process that comes late to a meeting so finds it, though others may have been through it already.
+So a late process finds its rendezvous, although others may have completed it already.
 """
 
 from contextlib import suppress
@@ -16,7 +16,7 @@ LEFT = "railgauge/left/{}"
 
 
 class TurnStore(PrefixStore):
-    """The keys of the next meeting of one process; `leave` ends it."""
+    """The keys of the next rendezvous of one process; `leave` ends it."""
 
     def __init__(self, store: Store, process: int) -> None:
         self._left = LEFT.format(process)
@@ -24,7 +24,7 @@ class TurnStore(PrefixStore):
         super().__init__(f"railgauge/turn/{store.add(self._left, 0)}", store)
 
     def leave(self) -> None:
-        """Count this meeting as left; a store that is gone has none to follow. Harmless when called twice."""
+        """Count this rendezvous as left; none can follow if the store is gone. May be called twice."""
         if self._here:
             self._here = False
             with suppress(Error, OSError):

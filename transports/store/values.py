@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store's operations do to its values; the same for every store that is held in memory, a file or a server."""
+"""What a store's operations do to its values; the same for stores in memory, in a file and on a server."""
 
 import re
 from collections.abc import Iterable
@@ -8,10 +8,10 @@ from railgauge.topo.errors import UsageError
 from railgauge.transports.store.store import as_value
 
 NUMBER = re.compile(rb"\s*([+-]?\d{1,19})(?!\d)")
-"""What C's strtoll, which torch's stores read counters with, takes of a text."""
+"""The part of a text that C's strtoll, with which torch's stores read counters, accepts."""
 
 ENTRY = 128
-"""Bytes that a key with its value takes beside those of both."""
+"""Overhead of a key and its value in bytes."""
 
 
 def _size(key: bytes, value: bytes) -> int:
@@ -19,12 +19,12 @@ def _size(key: bytes, value: bytes) -> int:
 
 
 class Values:
-    """Keys to bytes. `version` grows with each change; `take_changes` tells which keys changed."""
+    """Keys to bytes. `version` grows with each change; `take_changes` returns the keys that changed."""
 
     def __init__(self) -> None:
         self.version = 0
         self.held = 0
-        """Bytes of all keys and values, and ENTRY for each."""
+        """Bytes of all keys and values, plus ENTRY for each."""
         self._of: dict[bytes, bytes] = {}
         self._changed: list[bytes] = []
 
@@ -36,7 +36,7 @@ class Values:
         return self._of.get(key)
 
     def missing(self, keys: Iterable[bytes]) -> list[bytes]:
-        """Those of the keys that are not there."""
+        """Those of the keys that are absent."""
         return [key for key in keys if key not in self._of]
 
     def set(self, key: bytes, value: bytes) -> None:
@@ -46,10 +46,10 @@ class Values:
         self._note(key)
 
     def append(self, key: bytes, value: bytes) -> None:
-        """Put a value behind the one that is there.
+        """Append to the value.
 
         Raises:
-            UsageError: both together are longer than stores take.
+            UsageError: the result is longer than stores accept.
         """
         self.set(key, as_value(self._of.get(key, b"") + value))
 
@@ -57,19 +57,19 @@ class Values:
         """Add to a counter of 64 bits.
 
         Raises:
-            UsageError: the value is no number.
+            UsageError: the value is not a number.
         """
         there = NUMBER.match(self._of.get(key, b"0"))
         if there is None:
             raise UsageError(
-                f"cannot add to {key.decode(errors='replace')}: it holds {self._of[key][:40]!r}, no number"
+                f"cannot add to {key.decode(errors='replace')}: it holds {self._of[key][:40]!r}, which is not a number"
             )
         total = (int(there[1]) + amount + 2**63) % 2**64 - 2**63
         self.set(key, b"%d" % total)
         return total
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> bytes:
-        """See Store; torch's answer to an expectation of a key that is absent included."""
+        """See Store; including torch's answer to an expectation of an absent key."""
         there = self._of.get(key)
         if there is None and expected:
             return expected
@@ -78,7 +78,7 @@ class Values:
         return self._of[key]
 
     def delete(self, key: bytes) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; returns whether it existed."""
         if (value := self._of.pop(key, None)) is None:
             return False
         self.held -= _size(key, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store that has its Values in this process: a HashStore for its threads, a FileStore in step with its file."""
+"""A store that has its Values in this process: a HashStore for its threads, a FileStore synchronised with its file."""
 
 import time
 from abc import abstractmethod
@@ -15,19 +15,19 @@ LONGEST_PAUSE_S = 0.1
 
 
 class ValuesStore(Store):
-    """Every operation of a store, over values that one has to oneself for a moment."""
+    """Every operation of a store, on values held exclusively for its duration."""
 
     @abstractmethod
     def _exclusive(self) -> AbstractContextManager[Values]:
-        """The values, up to date and nobody else's; leaving passes on what was changed."""
+        """The values, up to date and held exclusively; leaving publishes the changes."""
 
     @abstractmethod
     def _pause(self, version: int, limit_s: float) -> None:
-        """Wait for values newer than `version`, which may be there already, `limit_s` at the most."""
+        """Wait for values newer than `version`, which may exist already, for at most `limit_s` seconds."""
 
     @abstractmethod
     def _name(self) -> str:
-        """This store in messages."""
+        """The name of this store in messages."""
 
     def set(self, key: str, value: bytes | str) -> None:
         """See Store."""

@@ -14,7 +14,8 @@ namespace railgauge {
 
 namespace {
 
-// NumPy's arrays of these types (ml_dtypes) export neither way; viewed as plain bits they do.
+// NumPy's arrays of these types (ml_dtypes) export by neither protocol; viewed as plain bits they
+// do.
 struct WithoutExport {
   const char *name, *bits;
   Dtype dtype;
@@ -78,10 +79,10 @@ std::string dtype_name_of(nb::handle object) {
 [[noreturn]] void refuse_type(const char* what, nb::handle object, const char* format) {
   std::string name = dtype_name_of(object);
   if (format && (name.empty() || std::strchr("<>!", *format))) name = format;
-  refuse(what, "has elements of " + name + ", which there are no collectives for");
+  refuse(what, "has elements of " + name + ", which no collective supports");
 }
 
-// Its DLPack capsule. What is read-only gives none of the unversioned ones, which cannot say so.
+// Its DLPack capsule. Read-only arrays give no unversioned ones, which cannot express that.
 nb::object capsule_of(nb::handle object, const char* what, bool written) {
   std::string why;
   try {
@@ -118,7 +119,7 @@ void Array::hold(nb::handle object, const char* what, bool written) {
   if (object.is_none()) return;
   if (!hold_buffer(object.ptr(), what, written) && !hold_bits(object, what, written) &&
       !hold_dlpack(object, what, written)) {
-    refuse(what, std::string("is no array: ") + nb::type_name(object.type()).c_str() +
+    refuse(what, std::string("is not an array: ") + nb::type_name(object.type()).c_str() +
                      " exports neither the buffer protocol nor DLPack");
   }
   if (reinterpret_cast<std::uintptr_t>(data_) % dtype_bytes(dtype_) != 0) {

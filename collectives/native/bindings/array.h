@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A caller's array: what exports the buffer protocol (NumPy, array.array, mmap, bytearray) or
-// DLPack (PyTorch) in host memory, C-contiguous, read and written where it is. Held until this is
-// gone.
+// DLPack (PyTorch) in host memory, C-contiguous, read and written in place. Held until this is
+// destroyed.
 #pragma once
 
 #include <Python.h>
@@ -22,9 +22,9 @@ class Array {
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
-  // Looks at an array; nothing is known of None but that it is empty. `what` names it in messages.
-  // Throws Error(kInvalid): no array, not in host memory, not contiguous or aligned, of a type
-  // there are no collectives for, or read-only where it is `written`.
+  // Inspects an array; None counts as empty. `what` names it in messages. Throws Error(kInvalid):
+  // not an array, not in host memory, not contiguous or aligned, of an unsupported type, or
+  // read-only although it is `written`.
   void hold(nanobind::handle object, const char* what, bool written);
 
   // The same array as another one, which holds it.
@@ -37,7 +37,8 @@ class Array {
   std::size_t bytes() const { return count_ * dtype_bytes(dtype_); }
 
  private:
-  // Each returns whether the object exports that way. `dtype` is known where bits stand for it.
+  // Each returns whether the object exports by that protocol. `dtype` is given if bits represent
+  // it.
   bool hold_buffer(PyObject* object, const char* what, bool written,
                    std::optional<Dtype> dtype = std::nullopt);
   bool hold_bits(nanobind::handle object, const char* what, bool written);

@@ -27,8 +27,8 @@ std::vector<Part> parts_of_counts(const Call::Counts& counts, int ranks, const A
     at += count;
   }
   if (!fits || at != array.count()) {
-    refuse(std::string("alltoallv: ") + what + " has to be " + std::to_string(ranks) +
-           " numbers that come to the array's " + std::to_string(array.count()) + " elements");
+    refuse(std::string("alltoallv: ") + what + " must be " + std::to_string(ranks) +
+           " counts whose sum is the array's " + std::to_string(array.count()) + " elements");
   }
   return parts;
 }
@@ -39,8 +39,8 @@ Call::Call() : operation_{.collective = Collective::kBarrier}, in_pairs_(false) 
 
 Call::Call(const Communicator& comm, int collective, nb::handle source, nb::handle destination,
            int op, int root) {
-  if (collective < 0 || collective >= kCollectives) refuse("no such collective");
-  if (op < 0 || op >= kRedops) refuse("no such operator");
+  if (collective < 0 || collective >= kCollectives) refuse("unknown collective");
+  if (op < 0 || op >= kRedops) refuse("unknown operator");
   if (root < 0 || root >= comm.ranks()) {
     refuse("root " + std::to_string(root) + ": ranks are 0 to " + std::to_string(comm.ranks() - 1));
   }
@@ -49,7 +49,7 @@ Call::Call(const Communicator& comm, int collective, nb::handle source, nb::hand
   operation_.root = root;
   operation_.count = 1;
   const Extent one = operation_.extent(comm.rank(), comm.ranks());
-  // What a root gives away in place is not written.
+  // A root's in-place source is not written.
   const bool one_array = source.is(destination);
   const bool kept =
       one_array && operation_.collective == Collective::kBroadcast && comm.rank() == root;
@@ -105,7 +105,7 @@ void Call::check_given(const Extent& one) {
   const bool lacks_source = one.source > 0 && !source_.given();
   if (!lacks_source && (one.destination == 0 || destination_.given())) return;
   refuse(std::string(collective_name(operation_.collective)) + ": this rank needs a " +
-         (lacks_source ? "source" : "destination") + ", and None was given");
+         (lacks_source ? "source" : "destination") + ", but got None");
 }
 
 void Call::check_types() {
@@ -132,7 +132,7 @@ void Call::check_counts(const Extent& one, const Communicator& comm) {
   const std::byte* whole = source_.data() - need.source_at * element;
   if (!operation_.runs_in_place() || whole != destination_.data() - need.destination_at * element) {
     refuse(std::string(collective_name(operation_.collective)) +
-           ": source and destination overlap, and not as they may in place");
+           ": source and destination overlap in a way that in-place operation does not allow");
   }
 }
 

@@ -17,8 +17,8 @@ class Call {
   // A barrier.
   Call();
 
-  // The count follows from the arrays. Throws Error(kInvalid) where they do not belong together:
-  // see Array, other sizes or types, or overlapping otherwise than in place.
+  // The count follows from the arrays. Throws Error(kInvalid) if they do not match: see Array,
+  // other sizes or types, or overlapping other than in place.
   Call(const Communicator& comm, int collective, nanobind::handle source,
        nanobind::handle destination, int op, int root);
   // An all-to-all with so many elements for, and from, each rank.

@@ -35,11 +35,11 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 }
 
 Dtype dtype_from(int number) {
-  if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "no such type");
+  if (number < 0 || number >= kDtypes) throw Error(ErrorCode::kInvalid, "unknown type");
   return static_cast<Dtype>(number);
 }
 
-// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They do on the main thread alone.
+// Lets Python's signal handlers run, so that Ctrl-C ends a wait. They run only on the main thread.
 void hear_signals() {
   if (gettid() != getpid()) return;
   nb::gil_scoped_acquire gil;
@@ -59,7 +59,7 @@ double run(Communicator& self, int collective, const Input& source, const Output
            std::size_t count, int dtype, int op, int root, int ahead, int times) {
   if (collective < 0 || collective >= kCollectives || op < 0 || op >= kRedops || root < 0 ||
       root >= self.ranks()) {
-    throw Error(ErrorCode::kInvalid, "no such collective, operator or root");
+    throw Error(ErrorCode::kInvalid, "unknown collective or operator, or invalid root");
   }
   const Operation operation{static_cast<Collective>(collective),
                             static_cast<const std::byte*>(source.data()),
@@ -73,7 +73,7 @@ double run(Communicator& self, int collective, const Input& source, const Output
   if (count > std::numeric_limits<std::size_t>::max() / element / self.ranks() ||
       !holds(source, need.source, element) || !holds(destination, need.destination, element)) {
     throw Error(ErrorCode::kInvalid,
-                "a buffer is shorter than count says, or does not begin at a multiple of the "
+                "a buffer is shorter than count, or does not begin at a multiple of the "
                 "element's size");
   }
   nb::gil_scoped_release release;
@@ -87,7 +87,7 @@ double time_pair(Communicator& self, int peer, int traffic, const Input& source,
                  const Output& destination, std::size_t bytes, int ahead, int times) {
   if (traffic < 0 || traffic >= kTraffics || source.nbytes() < bytes ||
       destination.nbytes() < bytes) {
-    throw Error(ErrorCode::kInvalid, "no such traffic, or a buffer is shorter than a message");
+    throw Error(ErrorCode::kInvalid, "unknown traffic, or a buffer is shorter than a message");
   }
   nb::gil_scoped_release release;
   return self.time_pair(peer, static_cast<Traffic>(traffic),
@@ -109,24 +109,24 @@ Operation operation_in(const Recorded& self) {
 }
 
 void bind_recorder(nb::module_& m) {
-  nb::class_<BlockedOn>(m, "BlockedOn", "Whom a rank waits for, and where.")
+  nb::class_<BlockedOn>(m, "BlockedOn", "Which rank a rank waits for, and where.")
       .def_prop_ro(
           "rank", [](const BlockedOn& self) { return self.rank; }, "-1: nobody")
       .def_prop_ro(
           "frees_slot", [](const BlockedOn& self) { return self.frees_slot != 0; },
-          "whether that rank has to free a slot; else send data")
+          "whether that rank has to free a slot; else it has to send data")
       .def_prop_ro(
           "channel",
           [](const BlockedOn& self) {
             return self.channel == BlockedOn::kBoard ? -1 : static_cast<int>(self.channel);
           },
-          "-1: on boards")
+          "-1: in a shared segment")
       .def_prop_ro(
           "step", [](const BlockedOn& self) { return static_cast<int>(self.step); },
-          "moves that the operation has made there before");
+          "steps that the operation has done there before");
 
   nb::class_<Recorded>(m, "Recorded", "An operation in a rank's record.")
-      .def_ro("number", &Recorded::number, "of the communicator's operations, from 1")
+      .def_ro("number", &Recorded::number, "among the communicator's operations, from 1")
       .def_prop_ro(
           "collective",
           [](const Recorded& self) { return static_cast<int>(operation_in(self).collective); })
@@ -146,21 +146,21 @@ void bind_recorder(nb::module_& m) {
             const Operation operation = operation_in(self);
             return operation.has_root() ? operation.root : -1;
           },
-          "-1: it has none")
-      .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, of a rank that is alone")
+          "-1: none")
+      .def_ro("algorithm", &Recorded::algorithm, "-1: a copy, for a single rank")
       .def_ro("channels", &Recorded::channels)
-      .def_ro("began_s", &Recorded::began_s, "since 1970; of a short one to 10 ms")
-      .def_ro("took_us", &Recorded::took_us, "0: over without a wait, not timed; -1: not over");
+      .def_ro("began_s", &Recorded::began_s, "since 1970; to 10 ms for a short one")
+      .def_ro("took_us", &Recorded::took_us, "0: ended without a wait, not timed; -1: not over");
 }
 
 void bind_communicator(nb::module_& m) {
   bind_recorder(m);
   m.def("place_of", &place_of, "array"_a,
-        "The address and the bytes of an array in host memory. UsageError for what operations do "
-        "not take.");
+        "The address and size in bytes of an array in host memory. UsageError for an unsupported "
+        "array.");
   nb::class_<Call>(m, "Call",
                    "An operation on a caller's arrays, which are held until this is gone.")
-      .def_prop_ro("in_pairs", &Call::in_pairs, "whether it goes over pairs");
+      .def_prop_ro("in_pairs", &Call::in_pairs, "whether it uses pairs");
 
   nb::class_<RingChannel>(m, "RingChannel", "A ring as one rank sees it.")
       .def(
@@ -195,7 +195,7 @@ void bind_communicator(nb::module_& m) {
           },
           "to"_a.none() = nb::none(), "from_"_a.none() = nb::none());
 
-  nb::class_<Cube>(m, "Cube", "Ranks joined as a hypercube, as one of them sees it.")
+  nb::class_<Cube>(m, "Cube", "Ranks connected as a hypercube, as one of them sees it.")
       .def(
           "__init__",
           [](Cube* self, std::vector<int> order, int position, std::vector<Pair> peers) {
@@ -205,34 +205,36 @@ void bind_communicator(nb::module_& m) {
   m.def(
       "cube_neighbours",
       [](int position, int size) { return CubePlace{position, size}.neighbours(); }, "position"_a,
-      "size"_a, "The positions that one is joined with in a hypercube.");
+      "size"_a, "The positions to which one is connected in a hypercube.");
 
   nb::class_<Communicator>(m, "Communicator", "One rank's connections, and operations on them.")
       .def(
           "__init__",
           [](Communicator* self, int rank, int ranks, std::shared_ptr<Doorbell> doorbell,
              std::vector<RingChannel> rings, std::vector<TreeChannel> trees,
-             std::shared_ptr<shm::Board> board, const std::vector<std::vector<int>>& hosts,
-             std::optional<Cube> cube, std::optional<Cube> across, double timeout_s, double spin_s,
+             std::shared_ptr<shm::SharedSegment> segment,
+             const std::vector<std::vector<int>>& hosts, std::optional<Cube> cube,
+             std::optional<Cube> across, double timeout_s, double spin_s,
              std::size_t stream_bytes) {
             new (self) Communicator(
                 rank, ranks, std::move(doorbell),
                 {std::move(rings),
                  std::move(trees),
-                 std::move(board),
+                 std::move(segment),
                  {hosts, Hosts{hosts}.of(rank)},
                  std::move(cube).value_or(Cube{}),
                  std::move(across).value_or(Cube{}),
                  {}},
                 {{nanoseconds(timeout_s), nanoseconds(spin_s), hear_signals}, stream_bytes});
           },
-          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "board"_a.none(), "hosts"_a,
+          "rank"_a, "ranks"_a, "doorbell"_a, "rings"_a, "trees"_a, "segment"_a.none(), "hosts"_a,
           "cube"_a.none(), "across"_a.none(), "timeout_s"_a, "spin_s"_a, "stream_bytes"_a)
       .def("connect_pairs", &Communicator::connect_pairs, "pairs"_a)
       .def_prop_ro("has_pairs", &Communicator::has_pairs)
-      .def_prop_ro("is_amid", &Communicator::is_amid,
-                   "whether an operation has begun that has not come to its end; after an error no "
-                   "rank can go on then")
+      .def_prop_ro(
+          "is_amid", &Communicator::is_amid,
+          "whether an operation has started and not ended; after an error no rank can go on "
+          "then")
       .def(
           "choose",
           [](Communicator& self, int collective,
@@ -245,18 +247,19 @@ void bind_communicator(nb::module_& m) {
             self.choose(static_cast<Collective>(collective), std::move(all));
           },
           "collective"_a, "choices"_a,
-          "How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the "
-          "last one for all above.")
+          "How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the "
+          "last "
+          "one for all larger sizes.")
       .def(
           "zero_copy",
-          [](Communicator& self, int collective, std::size_t windows_from,
+          [](Communicator& self, int collective, std::size_t registered_from,
              std::size_t cross_memory_from, std::size_t cross_memory_below) {
             self.zero_copy(static_cast<Collective>(collective),
-                           {windows_from, cross_memory_from, cross_memory_below});
+                           {registered_from, cross_memory_from, cross_memory_below});
           },
-          "collective"_a, "windows_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
+          "collective"_a, "registered_from"_a, "cross_memory_from"_a, "cross_memory_below"_a,
           "Of how many bytes a collective is run on the arrays themselves: where all it needs lies "
-          "in windows, and where some of it does not.")
+          "in registered memory, and where some of it does not.")
       .def(
           "choice",
           [](const Communicator& self, int collective, std::size_t count, int dtype) {
@@ -266,27 +269,27 @@ void bind_communicator(nb::module_& m) {
                                    static_cast<int>(choice.protocol));
           },
           "collective"_a, "count"_a, "dtype"_a,
-          "(algorithm, channels, protocol) for so many elements")
+          "(algorithm, channels, protocol) for that many elements")
       .def(
           "prepare",
           [](const Communicator& self, int collective, nb::handle source, nb::handle destination,
              int op,
              int root) { return new Call(self, collective, source, destination, op, root); },
           "collective"_a, "source"_a.none(), "destination"_a.none(), "op"_a, "root"_a,
-          "Look at the arrays of an operation; UsageError where they do not belong together.")
+          "Check the arrays of an operation; UsageError if they do not match.")
       .def(
           "prepare_all_to_all_v",
           [](const Communicator& self, nb::handle source, const Call::Counts& to,
              nb::handle destination,
              const Call::Counts& from) { return new Call(self, source, to, destination, from); },
           "source"_a.none(), "to"_a, "destination"_a.none(), "from_"_a,
-          "The same for an all-to-all with so many elements for, and from, each rank.")
+          "The same for an all-to-all with these numbers of elements for, and from, each rank.")
       .def(
           "prepare_barrier", [](const Communicator&) { return new Call; },
-          "What ends when every rank is in it.")
+          "An operation that ends when every rank is in it.")
       .def(
           "execute", [](Communicator& self, Call& call) { call.run(self); }, "call"_a,
-          "Run what was prepared to its end.")
+          "Run a prepared operation to its end.")
       .def(
           "call",
           [](Communicator& self, int collective, nb::handle source, nb::handle destination, int op,
@@ -309,9 +312,10 @@ void bind_communicator(nb::module_& m) {
            "of the latter took.")
       .def_prop_ro(
           "operations", [](const Communicator& self) { return self.recorder().snapshot(); },
-          "its last operations, the oldest first; this rank may be in the last one; for any thread")
-      .def_prop_ro("blocked_on", &Communicator::blocked_on,
-                   "whom this rank waits for, or waited for when it failed; for any thread");
+          "its last operations, the oldest first; the last one may be running; for any thread")
+      .def_prop_ro(
+          "blocked_on", &Communicator::blocked_on,
+          "the rank that this one waits for, or waited for when it failed; for any thread");
 }
 
 }  // namespace railgauge

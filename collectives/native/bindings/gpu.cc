@@ -32,7 +32,7 @@ using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 gpu::Lent read_lent(const nb::bytes& bytes) {
   gpu::Lent lent;
   if (bytes.size() != sizeof lent)
-    throw Error(ErrorCode::kInvalid, "this is not what a GPU engine lends");
+    throw Error(ErrorCode::kInvalid, "invalid description of a GPU engine's memory");
   std::memcpy(&lent, bytes.c_str(), sizeof lent);
   lent.bus_id[sizeof lent.bus_id - 1] = lent.shared[sizeof lent.shared - 1] = 0;
   return lent;
@@ -49,19 +49,20 @@ std::vector<gpu::Lent> read_all_lent(const std::vector<nb::bytes>& lent) {
 }
 
 gpu::Via read_via(int number) {
-  if (number < 0 || number >= gpu::kVias) throw Error(ErrorCode::kInvalid, "no such way to a rank");
+  if (number < 0 || number >= gpu::kVias)
+    throw Error(ErrorCode::kInvalid, "unknown path to a rank");
   return static_cast<gpu::Via>(number);
 }
 
 gpu::Way read_way(int number) {
-  if (number < 0 || number >= gpu::kWays) throw Error(ErrorCode::kInvalid, "no such way");
+  if (number < 0 || number >= gpu::kWays) throw Error(ErrorCode::kInvalid, "unknown launch");
   return static_cast<gpu::Way>(number);
 }
 
-gpu::Boxes& net_boxes(Engine& engine, int rank) {
-  if (rank < 0 || rank >= engine.ranks() || engine.boxes().via(rank) != gpu::Via::kNet)
+gpu::StagingBuffers& net_buffers(Engine& engine, int rank) {
+  if (rank < 0 || rank >= engine.ranks() || engine.buffers().via(rank) != gpu::Via::kNet)
     throw Error(ErrorCode::kInvalid, "only a rank on another node has slots of its own");
-  return engine.boxes();
+  return engine.buffers();
 }
 
 // A way below 0: the one that is due.
@@ -74,7 +75,8 @@ gpu::Choice read_choice(const Engine& engine, const Operation& operation, int wa
 }  // namespace
 
 void bind_gpu(nb::module_& m) {
-  m.def("gpu_count", &cuda::count, "GPUs that this process may use; UnavailableError: no driver.");
+  m.def("gpu_count", &cuda::count,
+        "The number of GPUs that this process can use; UnavailableError: no driver.");
   m.def(
       "gpu_facts",
       [](int device) {
@@ -83,9 +85,9 @@ void bind_gpu(nb::module_& m) {
       },
       "device"_a, "Its bus id, as `0000:1b:00.0`, and its name.");
   m.def("gpus_reach", &cuda::reach, "bus_id"_a, "other"_a,
-        "Whether one maps the memory of the other; False for one that this process does not see.");
+        "Whether one can map the other's memory; False for one that this process does not see.");
   m.def("a_gpu_hangs", &cuda::any_hangs,
-        "Whether one of this process was not done in time, and still is not.");
+        "Whether a GPU of this process did not finish in time, and still has not.");
   m.def("has_gpu_kernels", [] { return gpu::fatbin(Dtype::kFloat32) != nullptr; });
   nb::class_<cuda::Memory>(m, "GpuMemory", "Memory of one GPU.")
       .def(nb::init<int, std::size_t>(), "device"_a, "size"_a)
@@ -93,13 +95,13 @@ void bind_gpu(nb::module_& m) {
       .def(
           "write",
           [](cuda::Memory& memory, ReadOnlyData from) { memory.write(from.data(), from.nbytes()); },
-          "source"_a, "From the beginning on.")
+          "source"_a, "From its start on.")
       .def(
           "read", [](const cuda::Memory& memory, Data to) { memory.read(to.data(), to.nbytes()); },
-          "destination"_a, "From the beginning on.")
+          "destination"_a, "From its start on.")
       .def("set", &cuda::Memory::set, "value"_a, "size"_a,
-           "The first `size` bytes, each to a value.");
-  nb::class_<cuda::Mark>(m, "GpuMark", "A place in what is put on a stream.");
+           "Set each of the first `size` bytes to a value.");
+  nb::class_<cuda::Mark>(m, "GpuMark", "A position on a stream.");
   nb::class_<Engine>(m, "GpuEngine", "Collectives between GPUs, one rank's end.")
       .def(
           "__init__",
@@ -118,7 +120,7 @@ void bind_gpu(nb::module_& m) {
           "lent",
           [](const Engine& engine, int rank) {
             if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "no such rank");
+              throw Error(ErrorCode::kInvalid, "unknown rank");
             return told(engine.lent(rank));
           },
           "rank"_a)
@@ -133,36 +135,39 @@ void bind_gpu(nb::module_& m) {
           },
           "lent"_a, "processors"_a, "Both by rank.")
       .def_prop_ro(
-          "has_windows", [](Engine& engine) { return engine.windows().allowed(); },
+          "can_register", [](Engine& engine) { return engine.registered_memory().allowed(); },
           "Whether memory can be registered: all GPUs map each other's.")
       .def(
-          "lend_window",
+          "lend_memory",
           [](Engine& engine, int rank, std::uintptr_t pointer) {
             if (rank < 0 || rank >= engine.ranks())
-              throw Error(ErrorCode::kInvalid, "no such rank");
-            return told(engine.windows().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
+              throw Error(ErrorCode::kInvalid, "unknown rank");
+            return told(
+                engine.registered_memory().lend(rank, reinterpret_cast<const std::byte*>(pointer)));
           },
-          "rank"_a, "pointer"_a, "What a rank needs to open memory of this GPU from there on.")
+          "rank"_a, "pointer"_a,
+          "What a rank needs to open this GPU's memory from that address on.")
       .def(
-          "open_window",
+          "open_memory",
           [](Engine& engine, std::uintptr_t pointer, std::size_t bytes, bool symmetric,
              const std::vector<nb::bytes>& lent) {
             const std::vector<gpu::Lent> read = read_all_lent(lent);
             nb::gil_scoped_release release;
-            return engine.windows().open(reinterpret_cast<const std::byte*>(pointer), bytes,
-                                         symmetric, read);
+            return engine.registered_memory().open(reinterpret_cast<const std::byte*>(pointer),
+                                                   bytes, symmetric, read);
           },
           "pointer"_a, "bytes"_a, "symmetric"_a, "lent"_a,
-          "Register memory, all ranks in one order; the number of the window.")
+          "Register memory, all ranks in one order; the number of the registration.")
       .def(
-          "close_window", [](Engine& engine, int window) { engine.windows().close(window); },
-          "window"_a)
+          "close_memory",
+          [](Engine& engine, int registration) { engine.registered_memory().close(registration); },
+          "registration"_a)
       .def(
           "slots",
           [](Engine& engine, int rank, bool incoming) {
-            gpu::Boxes& boxes = net_boxes(engine, rank);
-            return std::tuple(reinterpret_cast<std::uintptr_t>(boxes.slots(rank, incoming)),
-                              boxes.slots_bytes());
+            gpu::StagingBuffers& buffers = net_buffers(engine, rank);
+            return std::tuple(reinterpret_cast<std::uintptr_t>(buffers.slots(rank, incoming)),
+                              buffers.slots_bytes());
           },
           "rank"_a, "incoming"_a,
           "Address and bytes of the slots of what comes from a rank on another node, or leaves for "
@@ -170,14 +175,15 @@ void bind_gpu(nb::module_& m) {
       .def(
           "move_slots",
           [](Engine& engine, int rank, bool incoming, bool to_gpu) {
-            net_boxes(engine, rank).move_slots(rank, incoming, to_gpu);
+            net_buffers(engine, rank).move_slots(rank, incoming, to_gpu);
           },
-          "rank"_a, "incoming"_a, "to_gpu"_a, "Into the memory of the GPU, or back to the host's.")
-      .def("carry", &Engine::carry, "lane"_a, "rank"_a, "to"_a, "from_"_a,
+          "rank"_a, "incoming"_a, "to_gpu"_a,
+          "Move them into the GPU's memory, or back to the host's.")
+      .def("carry", &Engine::carry, "proxy"_a, "rank"_a, "to"_a, "from_"_a,
            "flush"_a.none() = nb::none())
       .def("start", &Engine::start, "doorbells"_a)
       .def("stop", &Engine::stop, nb::call_guard<nb::gil_scoped_release>(),
-           "Carry nothing any more; after the last operation of all ranks.")
+           "Stop the proxy; after the last operation of all ranks.")
       .def(
           "channels",
           [](Engine& engine, std::vector<std::pair<std::vector<int>, std::vector<int>>> planned) {
@@ -185,7 +191,7 @@ void bind_gpu(nb::module_& m) {
             for (auto& [ring, parents] : planned) read.push_back({ring, parents});
             engine.channels(read);
           },
-          "planned"_a, "Of each channel the ring, and by rank its parent in the tree.")
+          "planned"_a, "The ring of each channel, and by rank its parent in the tree.")
       .def(
           "run",
           [](Engine& engine, int collective, std::uintptr_t source, std::uintptr_t destination,
@@ -204,7 +210,7 @@ void bind_gpu(nb::module_& m) {
           [](Engine& engine, std::uintptr_t source, const std::vector<std::size_t>& to,
              std::uintptr_t destination, const std::vector<std::size_t>& from, int dtype,
              std::uintptr_t stream) {
-            if (dtype < 0 || dtype >= kDtypes) throw Error(ErrorCode::kInvalid, "no such dtype");
+            if (dtype < 0 || dtype >= kDtypes) throw Error(ErrorCode::kInvalid, "unknown dtype");
             nb::gil_scoped_release release;
             engine.run_parts(reinterpret_cast<const std::byte*>(source), to,
                              reinterpret_cast<std::byte*>(destination), from,
@@ -246,7 +252,7 @@ void bind_gpu(nb::module_& m) {
             return static_cast<int>(engine.choices().due(operation).way);
           },
           "collective"_a, "count"_a, "dtype"_a, "source"_a = 0, "destination"_a = 0,
-          "The way that is due; of arrays that are not given, as of unregistered ones.")
+          "The launch that the engine chooses; without arrays, as for unregistered ones.")
       .def(
           "can",
           [](const Engine& engine, int collective, std::size_t count, int dtype, int way) {
@@ -268,9 +274,10 @@ void bind_gpu(nb::module_& m) {
             return engine.mark(reinterpret_cast<cuda::Stream>(stream));
           },
           "stream"_a, nb::keep_alive<0, 1>(),
-          "A mark behind all that is on a stream by now; None where that is captured into a graph.")
+          "A mark after everything on a stream so far; None if the stream is captured into a "
+          "graph.")
       .def("wait", &Engine::await, "mark"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Wait until a mark of this engine has come.")
+           "Wait until a mark of this engine is reached.")
       .def_prop_ro(
           "traffic",
           [](const Engine& engine) {

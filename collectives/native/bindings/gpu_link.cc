@@ -22,35 +22,35 @@ nb::tuple as_tuple(const Verdict& verdict) {
 
 void bind_gpu_link(nb::module_& m) {
   m.def("gpu_memory_left", &cuda::memory_left, "device"_a, nb::call_guard<nb::gil_scoped_release>(),
-        "Bytes that can be taken of a GPU's memory.");
-  nb::class_<Link>(m, "GpuLink", "The way between two GPUs of this process, timed and checked.")
+        "Free bytes of a GPU's memory.");
+  nb::class_<Link>(m, "GpuLink", "The path between two GPUs of this process, timed and verified.")
       .def(nb::init<int, int, std::size_t, bool, double>(), "low"_a, "high"_a, "room"_a, "peers"_a,
            "timeout_s"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "seconds",
-          [](Link& link, int mover, int flow, std::size_t size, int times) {
+          [](Link& link, int method, int flow, std::size_t size, int times) {
             nb::gil_scoped_release release;
-            return link.seconds(static_cast<gpu::Mover>(mover), static_cast<gpu::Flow>(flow), size,
-                                times);
+            return link.seconds(static_cast<gpu::CopyMethod>(method), static_cast<gpu::Flow>(flow),
+                                size, times);
           },
-          "mover"_a, "flow"_a, "size"_a, "times"_a,
-          "What one of `times` messages of `size` bytes takes.")
+          "method"_a, "flow"_a, "size"_a, "times"_a,
+          "The seconds of one of `times` messages of `size` bytes.")
       .def(
           "check",
-          [](Link& link, int mover, std::size_t size, std::uint64_t seed) {
+          [](Link& link, int method, std::size_t size, std::uint64_t seed) {
             const auto found = [&] {
               nb::gil_scoped_release release;
-              return link.check(static_cast<gpu::Mover>(mover), size, seed);
+              return link.check(static_cast<gpu::CopyMethod>(method), size, seed);
             }();
             return nb::make_tuple(as_tuple(found[0]), as_tuple(found[1]));
           },
-          "mover"_a, "size"_a, "seed"_a,
+          "method"_a, "size"_a, "seed"_a,
           nb::sig(
-              "def check(self, mover: int, size: int, seed: int) -> "
+              "def check(self, method: int, size: int, seed: int) -> "
               "tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]"),
-          "Send fresh bytes both ways: what the lower GPU got, and the higher one, as in "
+          "Send fresh bytes in both directions: the verdict on both GPUs' data, the lower's first, as in "
           "check_copied.")
-      .def("abort", &Link::abort, "End what another thread measures.");
+      .def("abort", &Link::abort, "End another thread's measurement.");
 }
 
 }  // namespace railgauge

@@ -18,7 +18,7 @@ void bind_memory_floor(nb::module_& m) {
          nb::ndarray<nb::device::cpu, nb::c_contig> destination, std::size_t destination_bytes,
          int times) {
         if (source.nbytes() < source_bytes || destination.nbytes() < destination_bytes) {
-          throw Error(ErrorCode::kInvalid, "a buffer is shorter than said");
+          throw Error(ErrorCode::kInvalid, "a buffer is shorter than its size argument");
         }
         const auto* from = static_cast<const std::byte*>(source.data());
         auto* to = static_cast<std::byte*>(destination.data());

@@ -19,7 +19,7 @@ namespace {
 
 nccl::UniqueId read_id(const nb::bytes& bytes) {
   nccl::UniqueId id;
-  if (bytes.size() != sizeof id) throw Error(ErrorCode::kInvalid, "this is no id of NCCL");
+  if (bytes.size() != sizeof id) throw Error(ErrorCode::kInvalid, "not an NCCL id");
   std::memcpy(&id, bytes.c_str(), sizeof id);
   return id;
 }
@@ -57,7 +57,7 @@ void bind_nccl(nb::module_& m) {
             return nccl::allocate(comm, size, static_cast<nccl::Registration>(registration));
           },
           "size"_a, "registration"_a, nb::keep_alive<0, 1>(),
-          "Memory registered as nccl-tests' -R says: 0, 1 or 2.")
+          "Memory registered as nccl-tests' -R: 0, 1 or 2.")
       .def(
           "repeat",
           [](nccl::Communicator& comm, int collective, std::uintptr_t source,
@@ -71,7 +71,7 @@ void bind_nccl(nb::module_& m) {
           "collective"_a, "source"_a, "destination"_a, "count"_a, "dtype"_a, "op"_a, "root"_a,
           "ahead"_a, "times"_a, "replays"_a = 0)
       .def("abort", &nccl::Communicator::abort, nb::call_guard<nb::gil_scoped_release>(),
-           "End all waiting, on the GPU too; for any thread.");
+           "End all waits, on the GPU too; for any thread.");
 }
 
 }  // namespace railgauge

@@ -9,12 +9,12 @@
 
 namespace railgauge {
 
-// Error (kInvalid): there is no such collective, dtype or operator.
+// Error (kInvalid): there is unknown collective, dtype or operator.
 inline Operation read_operation(int collective, std::uintptr_t source, std::uintptr_t destination,
                                 std::size_t count, int dtype, int op, int root) {
   if (collective < 0 || collective >= kCollectives || dtype < 0 || dtype >= kDtypes || op < 0 ||
       op >= kRedops) {
-    throw Error(ErrorCode::kInvalid, "no such collective, dtype or operator");
+    throw Error(ErrorCode::kInvalid, "unknown collective, dtype or operator");
   }
   return {static_cast<Collective>(collective),
           reinterpret_cast<const std::byte*>(source),

@@ -20,9 +20,9 @@ using ReadOnlyData = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
 using Result = std::tuple<std::size_t, std::size_t, double, double, double>;
 
 Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind) {
-  if (ranks < 1) throw Error(ErrorCode::kInvalid, "a pattern is of 1 rank or more");
+  if (ranks < 1) throw Error(ErrorCode::kInvalid, "a pattern needs at least 1 rank");
   if (dtype < 0 || dtype >= kDtypes || op < 0 || op >= kRedops || kind < 0 || kind > 1) {
-    throw Error(ErrorCode::kInvalid, "no such dtype, operator or kind of pattern");
+    throw Error(ErrorCode::kInvalid, "unknown dtype, operator or kind of pattern");
   }
   return {ranks, static_cast<Dtype>(dtype), static_cast<Redop>(op), seed,
           static_cast<PatternKind>(kind)};
@@ -30,7 +30,7 @@ Pattern make_pattern(int ranks, int dtype, int op, std::uint64_t seed, int kind)
 
 void check_length(const Pattern& pattern, std::size_t bytes, std::size_t count) {
   if (bytes / dtype_bytes(pattern.dtype) < count) {
-    throw Error(ErrorCode::kInvalid, "the buffer is shorter than count says");
+    throw Error(ErrorCode::kInvalid, "the buffer is shorter than count");
   }
 }
 
@@ -40,7 +40,7 @@ Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got, v
 
 void bind_pattern(nb::module_& m) {
   nb::class_<Pattern>(m, "Pattern",
-                      "What every rank's input is, and what a reduction of all has to give.")
+                      "Every rank's input, and the expected reduction of all.")
       .def(
           "__init__",
           [](Pattern* self, int ranks, int dtype, int op, std::uint64_t seed, int kind) {
@@ -67,7 +67,7 @@ void bind_pattern(nb::module_& m) {
       },
       "pattern"_a, "data"_a, "count"_a, "first"_a = 0,
       "Compare every element with the reduction over all ranks: (wrong, index of the first, "
-      "expected, got, how many ULP it may be off).");
+      "expected, got, tolerance in ULP).");
   m.def(
       "check_copied",
       [](const Pattern& pattern, int rank, ReadOnlyData data, std::size_t count,

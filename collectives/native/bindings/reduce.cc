@@ -19,12 +19,12 @@ void bind_reduce(nb::module_& m) {
          const std::vector<nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>>& inputs, int dtype,
          int op, int divisor, bool stream) {
         if (dtype < 0 || dtype >= kDtypes || op < 0 || op >= kRedops || inputs.empty()) {
-          throw Error(ErrorCode::kInvalid, "no such dtype or operator, or no input");
+          throw Error(ErrorCode::kInvalid, "unknown dtype or operator, or no input");
         }
         std::vector<const void*> data;
         for (const auto& input : inputs) {
           if (input.nbytes() != out.nbytes()) {
-            throw Error(ErrorCode::kInvalid, "the inputs are not as long as the result");
+            throw Error(ErrorCode::kInvalid, "the inputs and the result differ in length");
           }
           data.push_back(input.data());
         }

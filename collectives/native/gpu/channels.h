@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "collectives/native/gpu/boxes.h"
+#include "collectives/native/gpu/staging_buffers.h"
 #include "collectives/native/kernels/arguments.h"
 #include "transports/native/cuda/memory.h"
 
@@ -17,9 +17,10 @@ struct PlannedChannel {
 
 class Channels {
  public:
-  // On a GPU by CUDA's number, after Boxes::open(). Error (kInvalid): not of all ranks, or a tree
-  // with too many children.
-  Channels(int device, int rank, const Boxes& boxes, const std::vector<PlannedChannel>& planned);
+  // On a GPU by CUDA's number, after StagingBuffers::open(). Error (kInvalid): a channel without
+  // all ranks, or a tree with too many children.
+  Channels(int device, int rank, const StagingBuffers& buffers,
+           const std::vector<PlannedChannel>& planned);
 
   const std::vector<PlannedChannel>& planned() const { return planned_; }
   int count() const { return static_cast<int>(planned_.size()); }

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kLowLatencyBytes = 256 << 10;
 // Through memory of the host, where a hand-over takes several microseconds: all_reduces of these
-// sizes go around rings, which have the fewest at a time.
+// sizes use rings, which have the fewest hand-overs at a time.
 constexpr std::size_t kRingFromOnHost = 384 << 10, kRingUpToOnHost = 4 << 20;
-// Of moves on symmetric memory: what goes from one rank to another. Engines take 20 us to set out,
-// and then pass 389 GB/s where kernels pass 365 (benchmarks/gpu_vs_nccl, 2 x H200).
+// For copies on symmetric memory: bytes from one rank to another. Copy engines need 20 us to start,
+// and then reach 389 GB/s where kernels reach 365 (benchmarks/gpu_vs_nccl, 2 x H200).
 constexpr std::size_t kCopiesFrom = 128 << 20;
 constexpr std::size_t kOneStepBytes = 64 << 10;  // over a network
 
@@ -40,8 +40,9 @@ std::optional<Round> round_of(Collective collective) {
   }
 }
 
-Choices::Choices(const Layout& layout, const std::vector<Via>& via, const Windows& windows)
-    : layout_(layout), windows_(windows), ranks_(static_cast<int>(via.size())) {
+Choices::Choices(const Layout& layout, const std::vector<Via>& via,
+                 const RegisteredMemory& registered_memory)
+    : layout_(layout), registered_memory_(registered_memory), ranks_(static_cast<int>(via.size())) {
   for (const Via one : via) {
     reached_ += one != Via::kNone;
     has_net_ |= one == Via::kNet;
@@ -58,7 +59,8 @@ Choice Choices::due(const Operation& operation) const {
   if (size >= kCopiesFrom && can(operation, Way::kCopies)) return {Way::kCopies};
   const std::size_t bytes = longest(operation, ranks_, false);
   const bool is_short = bytes <= std::min(kLowLatencyBytes, layout_.line_blocks * kLineBytes);
-  // Reductions read their peers' memory, which NVLink passes slower than writes: they go by boxes.
+  // Reductions read their peers' memory, and reads over NVLink are slower than writes: they use
+  // staging buffers.
   const bool is_long_move = !operation.reduces() && !is_short && !fits_in_lines(operation);
   if (is_long_move && can(operation, Way::kRegistered)) return {Way::kRegistered};
   for (const ChoiceUpTo& one : chosen_[static_cast<int>(operation.collective)]) {
@@ -87,8 +89,8 @@ bool Choices::can(const Operation& operation, Way way) const {
   }
   if (ranks_ > kMostRanks)
     return way == Way::kPush && !round_of(operation.collective) && reached_ == ranks_ - 1;
-  if (way == Way::kRegistered) return windows_.have(operation);
-  if (way == Way::kCopies) return windows_.can_copy(operation);
+  if (way == Way::kRegistered) return registered_memory_.have(operation);
+  if (way == Way::kCopies) return registered_memory_.can_copy(operation);
   if (way == Way::kPush) return true;
   if (has_net_) return false;
   if (way == Way::kFullLines) return fits_in_lines(operation);
@@ -102,9 +104,9 @@ bool Choices::fits_in_lines(const Operation& operation) const {
 void Choices::check_pairs(Collective collective) const {
   if (reached_ == ranks_ - 1) return;
   throw Error(ErrorCode::kInvalid,
-              std::string(collective_name(collective)) + " does not go between " +
+              std::string(collective_name(collective)) + " is not possible between " +
                   std::to_string(ranks_) +
-                  " GPUs: of so many each reaches its neighbours in rings and trees alone");
+                  " GPUs: among so many, each reaches only its neighbours in rings and trees");
 }
 
 bool Choices::in_steps(const Operation& operation, const Choice& choice) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways an operation can go between GPUs, and which is due.
+// The launches of an operation between GPUs, and the choice among them.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/native/gpu/peer_memory.h"
-#include "collectives/native/gpu/windows.h"
+#include "collectives/native/gpu/registered_memory.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 
@@ -18,7 +18,7 @@ namespace railgauge::gpu {
 enum class Way : int { kLowLatency, kPush, kFullLines, kRing, kTree, kRegistered, kCopies };
 inline constexpr int kWays = 7;
 
-// A way, and what its kernel is started with; 0: as fits. All ranks take the same.
+// A kernel and its launch parameters; 0: chosen by the engine. The same on all ranks.
 struct Choice {
   Way way;
   unsigned blocks = 0;
@@ -27,38 +27,39 @@ struct Choice {
   bool over_channels() const { return way == Way::kRing || way == Way::kTree; }
 };
 
-// A choice for operations of up to so many bytes: NCCL's count times the element's.
+// A choice for operations of up to that many bytes: NCCL's count times the element size.
 struct ChoiceUpTo {
   std::size_t bytes;
   Choice choice;
 };
 
-// What goes over channels, as its kernels name it.
+// Operations that can run over channels, as their kernels name them.
 std::optional<Round> round_of(Collective collective);
 
 class Choices {
  public:
-  // `via` says how each rank is reached; `windows` outlives it.
-  Choices(const Layout& layout, const std::vector<Via>& via, const Windows& windows);
+  // `via` says how each rank is reached; `registered_memory` outlives it.
+  Choices(const Layout& layout, const std::vector<Via>& via,
+          const RegisteredMemory& registered_memory);
 
   // Rings and trees can run from now on.
   void allow_channels() { has_channels_ = true; }
-  // Let these be due, by growing length, and above the last what is without any.
+  // Sets the choices, by growing length; above the last one the engine chooses.
   void choose(Collective collective, std::vector<ChoiceUpTo> choices);
   // Error (kInvalid): there is none.
   Choice due(const Operation& operation) const;
-  // Whether a way can run it.
+  // Whether a launch can run it.
   bool can(const Operation& operation, Way way) const;
-  // Error (kInvalid): this rank does not reach all others, as pairs have to.
+  // Error (kInvalid): this rank does not reach all others, which pairs need.
   void check_pairs(Collective collective) const;
-  // Whether it goes in two steps, with a choice.
+  // Whether it runs in two steps, with a choice.
   bool in_steps(const Operation& operation, const Choice& choice) const;
 
  private:
   bool fits_in_lines(const Operation& operation) const;
 
   const Layout layout_;
-  const Windows& windows_;
+  const RegisteredMemory& registered_memory_;
   const int ranks_;
   bool has_net_ = false, all_in_gpus_ = true, has_channels_ = false;
   int reached_ = 0;  // other ranks

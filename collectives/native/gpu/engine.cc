@@ -20,7 +20,7 @@ constexpr int kProcessorCount = 16;     // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_CO
 constexpr int kComputeCapability = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kOverlapFrom = 9;         // the first with griddepcontrol
 constexpr int kOverlap = 6;             // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-constexpr double kPatience = 5;         // s: kernels end by themselves once the timeout is over
+constexpr double kPatience = 5;         // s: kernels end by themselves after the timeout
 constexpr std::size_t kLowLatencyOfABlock = 4 << 10, kPushOfABlock = 8 << 10,
                       kFullLinesOfABlock = 2 << 10, kRingOfABlock = 64 << 10;
 constexpr unsigned kPartsBlocks =
@@ -31,7 +31,7 @@ unsigned divided(std::size_t bytes, std::size_t each, unsigned most) {
   return std::clamp<std::size_t>((bytes + each - 1) / each, 1, most);
 }
 
-// What reduces nothing moves bits: elements as numbers without a sign, which no rounding touches.
+// Operations that reduce nothing move bits: elements as unsigned integers, which are never rounded.
 Operation as_moved(Operation operation) {
   const std::size_t size = operation.element_bytes();
   operation.dtype = size == 8 ? Dtype::kUint64 : size == 4 ? Dtype::kUint32 : Dtype::kUint8;
@@ -57,13 +57,13 @@ Engine::Engine(int device, int rank, const Layout& layout, const std::vector<Via
       clock_(gpu_.context()),
       turns_(gpu_.context()),
       peers_(device),
-      boxes_(device, peers_, layout, via),
-      windows_(device, peers_, via, rank),
-      choices_(layout, via, windows_),
+      buffers_(device, peers_, layout, via),
+      registered_memory_(device, peers_, via, rank),
+      choices_(layout, via, registered_memory_),
       traffic_(rank, static_cast<int>(via.size())) {
-  if (rank < 0 || rank >= ranks() || boxes_.via(rank) != Via::kNone ||
+  if (rank < 0 || rank >= ranks() || buffers_.via(rank) != Via::kNone ||
       layout.blocks > kMostBlocks || layout.line_blocks > kMostBlocks) {
-    throw Error(ErrorCode::kInvalid, "a GPU engine is of one of the ranks that it is given");
+    throw Error(ErrorCode::kInvalid, "a GPU engine's rank must be one of its ranks");
   }
   memory_.set(0, sizeof(Memory));
   *status() = {};
@@ -77,39 +77,40 @@ Engine::~Engine() {
 
 void Engine::connect(const std::vector<Lent>& lent, const std::vector<int>& processors) {
   if (processors.size() != std::size_t(ranks()) || std::ranges::min(processors) < 1)
-    throw Error(ErrorCode::kInvalid, "how many processors each rank's GPU has is needed");
+    throw Error(ErrorCode::kInvalid, "the number of multiprocessors of each rank's GPU is needed");
   least_processors_ = std::ranges::min(processors);
-  boxes_.open(lent);
+  buffers_.open(lent);
 }
 
-void Engine::carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
+void Engine::carry(int proxy, int rank, std::vector<std::shared_ptr<Sender>> to,
                    std::vector<std::shared_ptr<Receiver>> from, std::shared_ptr<gdr::Flush> flush) {
-  if (rank < 0 || rank >= ranks() || boxes_.via(rank) != Via::kNet || to.empty() || from.empty() ||
-      lane < 0 || lane >= static_cast<int>(layout_.blocks)) {
-    throw Error(ErrorCode::kInvalid, "only a rank on another node has boxes to be carried");
+  if (rank < 0 || rank >= ranks() || buffers_.via(rank) != Via::kNet || to.empty() ||
+      from.empty() || proxy < 0 || proxy >= static_cast<int>(layout_.blocks)) {
+    throw Error(ErrorCode::kInvalid,
+                "only a rank on another node has staging buffers for the proxy");
   }
   for (const auto& sender : to) {
     if (sender->slot_bytes() < layout_.slot_bytes)
-      throw Error(ErrorCode::kInvalid, "NCCL_BUFFSIZE is too small for GPUs: a slot has to hold " +
+      throw Error(ErrorCode::kInvalid, "NCCL_BUFFSIZE is too small for GPUs: a slot must hold " +
                                            std::to_string(layout_.slot_bytes) + " bytes");
   }
-  routes_.resize(std::max<std::size_t>(routes_.size(), lane + 1));
-  routes_[lane].push_back({rank, boxes_.in_on_host(rank), boxes_.out_on_host(rank),
-                           boxes_.slots(rank, true), boxes_.slots(rank, false),
-                           boxes_.slots_in_gpu(rank, true), std::move(to), std::move(from),
-                           std::move(flush)});
+  routes_.resize(std::max<std::size_t>(routes_.size(), proxy + 1));
+  routes_[proxy].push_back({rank, buffers_.in_on_host(rank), buffers_.out_on_host(rank),
+                            buffers_.slots(rank, true), buffers_.slots(rank, false),
+                            buffers_.slots_in_gpu(rank, true), std::move(to), std::move(from),
+                            std::move(flush)});
 }
 
 void Engine::start(const std::vector<std::shared_ptr<Doorbell>>& doorbells) {
-  const int lanes = static_cast<int>(routes_.size());
-  for (int lane = 0; lane < lanes; ++lane) {
-    couriers_.push_back(std::make_unique<Courier>(layout_, lane, lanes, std::move(routes_[lane]),
-                                                  doorbells.at(lane), status()));
+  const int proxies = static_cast<int>(routes_.size());
+  for (int proxy = 0; proxy < proxies; ++proxy) {
+    proxies_.push_back(std::make_unique<Proxy>(layout_, proxy, proxies, std::move(routes_[proxy]),
+                                               doorbells.at(proxy), status()));
   }
 }
 
 void Engine::channels(const std::vector<PlannedChannel>& planned) {
-  channels_.emplace(device_, rank_, boxes_, planned);
+  channels_.emplace(device_, rank_, buffers_, planned);
   if (channels_->count()) choices_.allow_channels();
 }
 
@@ -144,7 +145,7 @@ void Engine::put(const Operation& asked, cuda::Stream stream, const Choice& choi
     default:
       run_exchange(operation, stream, choice);
   }
-  for (auto& courier : couriers_) courier->wake();
+  for (auto& proxy : proxies_) proxy->wake();
 }
 
 void Engine::count(const Operation& asked, const Choice& choice, std::uint64_t times) {
@@ -211,7 +212,7 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
   choices_.check_pairs(Collective::kAllToAllV);
   if (to[rank_] != from[rank_]) {
     throw Error(ErrorCode::kInvalid,
-                "what a rank has for itself is as much as it gets from itself");
+                "a rank must send itself as many elements as it receives from itself");
   }
   const Operation operation =
       as_moved({Collective::kAllToAllV, source, destination, 1, dtype, Redop::kSum, 0});
@@ -226,7 +227,7 @@ void Engine::run_parts(const std::byte* source, const std::vector<std::size_t>& 
     run_rounds(operation, parts, {Way::kPush, grid, kPushThreads, layout_.slot_bytes}, stream);
   });
   traffic_.add(parts, operation.element_bytes(), 1);
-  for (auto& courier : couriers_) courier->wake();
+  for (auto& proxy : proxies_) proxy->wake();
 }
 
 void Engine::run_rounds(const Operation& operation, const Pairs& pairs, const Started& how,
@@ -246,8 +247,8 @@ void Engine::launch_exchange(const Operation& operation, const Started& how,
   for (int i = 0; i < arguments.ranks; ++i) {
     const int rank = members[i];
     if (rank == rank_) arguments.rank = i;
-    arguments.in[i] = boxes_.in(rank);
-    arguments.out[i] = boxes_.out(rank);
+    arguments.in[i] = buffers_.in(rank);
+    arguments.out[i] = buffers_.out(rank);
     arguments.number[i] = rank;
   }
   launch(operation, how.way, how.blocks, how.threads, stream, &arguments);
@@ -258,7 +259,7 @@ void Engine::run_channels(const Operation& operation, cuda::Stream stream, const
   const bool is_tree = choice.way == Way::kTree;
   if (!channels_ || !channels_->count() || !round || (is_tree && round != Round::kAllReduce)) {
     throw Error(ErrorCode::kInvalid,
-                std::string(collective_name(operation.collective)) + " is not run over channels");
+                std::string(collective_name(operation.collective)) + " cannot run over channels");
   }
   const std::size_t bytes = operation.count * operation.element_bytes();
   const unsigned most = std::min<unsigned>(layout_.blocks, least_processors_);
@@ -293,7 +294,7 @@ void Engine::launch(const Operation& operation, Way way, unsigned blocks, unsign
 
 double Engine::repeat(const Operation& operation, const Choice& choice, int ahead, int times,
                       int replays) {
-  // All on one stream, and done when this returns: one turn, whose launches overlap as they can.
+  // All on one stream, and done when this returns: one turn, whose launches may overlap.
   double seconds = 0;
   in_turn(clock_.stream(), [&] {
     const auto launch = [&](cuda::Stream stream) {
@@ -309,25 +310,25 @@ double Engine::repeat(const Operation& operation, const Choice& choice, int ahea
 }
 
 void Engine::check() const {
-  // Whoever writes a word of it, a courier or a kernel, has written what belongs to it before.
+  // A proxy or a kernel that writes a word of it has written the related data before.
   const auto read = [](std::uint32_t& word) {
     return std::atomic_ref(word).load(std::memory_order_acquire);
   };
   if (const std::uint32_t failed = read(status()->failed)) {
     const int rank = static_cast<int>(failed) - 1;
     std::string problem;
-    for (const auto& courier : couriers_) problem = problem.empty() ? courier->problem() : problem;
+    for (const auto& proxy : proxies_) problem = problem.empty() ? proxy->problem() : problem;
     if (problem.empty())
       problem = "rank " + std::to_string(rank) + " did not take part within the timeout";
     throw PeerLost(problem, rank);
   }
   if (const std::uint32_t elsewhere = read(status()->elsewhere)) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(elsewhere - 1) +
-                                          " passed another place of its symmetric memory than "
+                                          " passed a different offset in its symmetric memory than "
                                           "rank " +
                                           std::to_string(rank_));
   }
-  if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was told to stop");
+  if (read(status()->abort)) throw Error(ErrorCode::kAborted, "this rank was asked to stop");
 }
 
 void Engine::abort() { std::atomic_ref(status()->abort).store(1, std::memory_order_release); }

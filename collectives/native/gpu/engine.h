@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives between GPUs, one rank's end: its boxes and the peers', the channels of the plan, and
-// the kernels that run an operation on a stream of the caller.
+// Collectives between GPUs, one rank's end: its staging buffers and the peers', the channels of the
+// plan, and the kernels that run an operation on a stream of the caller.
 #pragma once
 
 #include <array>
@@ -8,13 +8,13 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/native/gpu/boxes.h"
 #include "collectives/native/gpu/channels.h"
 #include "collectives/native/gpu/choice.h"
-#include "collectives/native/gpu/courier.h"
+#include "collectives/native/gpu/proxy.h"
+#include "collectives/native/gpu/registered_memory.h"
 #include "collectives/native/gpu/rounds.h"
+#include "collectives/native/gpu/staging_buffers.h"
 #include "collectives/native/gpu/traffic.h"
-#include "collectives/native/gpu/windows.h"
 #include "collectives/native/kernels/arguments.h"
 #include "collectives/native/operation.h"
 #include "transports/native/cuda/clock.h"
@@ -36,30 +36,29 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Lent lent(int rank) const { return boxes_.lent(rank); }
+  Lent lent(int rank) const { return buffers_.lent(rank); }
   // How many multiprocessors the GPU has.
   int processors() const { return processors_; }
-  // Reach the boxes of all ranks, from what each lent this one; by rank the processors of its GPU,
-  // the fewest of which bound the blocks of every kernel: blocks of one number talk to each other.
-  // Error (kSystem): one cannot be reached.
+  // Opens the staging buffers of all ranks, from what each exported to this one; by rank the
+  // multiprocessors of its GPU, whose minimum bounds the blocks of every kernel: blocks of one
+  // number exchange data. Error (kSystem): one cannot be reached.
   void connect(const std::vector<Lent>& lent, const std::vector<int>& processors);
-  Boxes& boxes() { return boxes_; }
-  // What carries a lane of the boxes of a rank on another node, once their slots are where they
-  // stay.
-  void carry(int lane, int rank, std::vector<std::shared_ptr<Sender>> to,
+  StagingBuffers& buffers() { return buffers_; }
+  // The connections on which a proxy moves the staging buffers of a rank on another node, once
+  // their slots are placed.
+  void carry(int proxy, int rank, std::vector<std::shared_ptr<Sender>> to,
              std::vector<std::shared_ptr<Receiver>> from, std::shared_ptr<gdr::Flush> flush);
-  // After connect(), and carry() for all of them: a courier sets out for each lane, with its
-  // doorbell.
+  // After connect(), and carry() for all of them: starts the proxies, each with its doorbell.
   void start(const std::vector<std::shared_ptr<Doorbell>>& doorbells);
-  // The couriers set out no more; after the last operation of all ranks.
-  void stop() { couriers_.clear(); }
-  // The channels that rings and trees run on.
+  // Stops the proxies; after the last operation of all ranks.
+  void stop() { proxies_.clear(); }
+  // The channels of rings and trees.
   void channels(const std::vector<PlannedChannel>& planned);
 
-  int ranks() const { return boxes_.ranks(); }
-  Windows& windows() { return windows_; }
-  // Put an operation on a stream, behind the one before on whatever stream; arrays are in this
-  // device's memory. All ranks in one order.
+  int ranks() const { return buffers_.ranks(); }
+  RegisteredMemory& registered_memory() { return registered_memory_; }
+  // Put an operation on a stream, after the previous one on any stream; arrays are in this device's
+  // memory. All ranks in one order.
   void run(const Operation& operation, cuda::Stream stream, const Choice& choice);
   // All-to-all with parts of any length, one after another: by rank how many elements go to it and
   // come from it.
@@ -71,22 +70,22 @@ class Engine {
                 int replays);
   Choices& choices() { return choices_; }
   const Choices& choices() const { return choices_; }
-  // Replays of a caller's graph do not show.
+  // Replays of a caller's graph are not counted.
   const std::vector<Traffic>& traffic() const { return traffic_.by_rank(); }
-  // PeerLost where a kernel has waited too long, or a connection has ended; Error (kAborted) after
-  // abort().
+  // Throws PeerLost if a kernel has waited too long, or a connection has ended; Error (kAborted)
+  // after abort().
   void check() const;
-  // Let all kernels leave that wait.
+  // Ends all waiting kernels.
   void abort();
-  // Until all that is on a stream is done. Error (kTimeout): not within the timeout.
+  // Waits until all work on a stream is done. Error (kTimeout): not within the timeout.
   void synchronize(cuda::Stream stream) const;
-  // A mark behind all that is on a stream by now; null where that is captured into a graph.
+  // A mark after all work on a stream so far; null if the stream is captured into a graph.
   std::unique_ptr<cuda::Mark> mark(cuda::Stream stream) const;
-  // Until a mark has come. Error (kTimeout): not within the timeout.
+  // Waits for a mark. Error (kTimeout): not within the timeout.
   void await(const cuda::Mark& mark) const;
 
  private:
-  // What a kernel is started with.
+  // The launch parameters of a kernel.
   struct Started {
     Way way;
     unsigned blocks, threads;
@@ -123,7 +122,7 @@ class Engine {
   const cuda::Gpu gpu_;
   const int processors_;
   int least_processors_;  // of all ranks' GPUs
-  const bool overlaps_;   // a kernel may be got ready while the one before runs
+  const bool overlaps_;   // a kernel may be prepared while the previous one runs
   std::array<std::optional<cuda::Kernels>, kDtypes> kernels_;
   cuda::Memory memory_;  // the kernels' own: a Memory
   cuda::Pinned status_;  // a Status
@@ -132,13 +131,13 @@ class Engine {
   // Once there are copies: put eagerly, and while a graph is captured.
   std::optional<cuda::SideStream> copying_, copying_captured_;
   PeerMemory peers_;
-  Boxes boxes_;
-  Windows windows_;
+  StagingBuffers buffers_;
+  RegisteredMemory registered_memory_;
   std::optional<Channels> channels_;
   Choices choices_;
   TrafficCount traffic_;
-  std::vector<std::vector<Route>> routes_;          // by lane
-  std::vector<std::unique_ptr<Courier>> couriers_;  // first to go: they look at all the others
+  std::vector<std::vector<Route>> routes_;       // by proxy
+  std::vector<std::unique_ptr<Proxy>> proxies_;  // destroyed first: they use all the others
 };
 
 }  // namespace railgauge::gpu

@@ -42,7 +42,7 @@ class Builder {
   void keep(std::size_t from, std::size_t to, std::size_t count) {
     if (source(from) != destination(to)) reduce(1u << rank_, from, to, count);
   }
-  // The result is only shared: what the caller gives as destination is the root's alone.
+  // The result is only shared: only the root has a destination.
   void keep_nothing() { e_.result = nullptr; }
   void share(std::uint32_t with) { e_.share_with = with & ~(1u << rank_); }
   const Exchange& built() const { return e_; }
@@ -178,7 +178,7 @@ Exchange in_two_steps(const Operation& o, int rank, int ranks) {
   switch (o.collective) {
     case Collective::kAllReduce:
       return all_reduce(o, rank, ranks);
-    case Collective::kReduce:  // of two ranks the root takes in as much either way
+    case Collective::kReduce:  // with two ranks the root receives the same amount either way
       return ranks == 2 ? in_one_step(o, rank, ranks) : reduce(o, rank, ranks);
     case Collective::kBroadcast:
       return broadcast(o, rank, ranks);
@@ -188,7 +188,8 @@ Exchange in_two_steps(const Operation& o, int rank, int ranks) {
 }
 
 void on_registered(const Operation& o, int rank, int ranks, RegisteredArguments& a) {
-  // What reduces is read by the owners of parts; what is only moved is written where it has to be.
+  // Reduced data is read by the owners of parts; data that is only moved is written to its
+  // destination.
   const auto transfers = o.reduces() ? in_two_steps : in_one_step;
   const Exchange own = transfers(o, rank, ranks);
   a.own = own.own;

@@ -23,9 +23,9 @@ namespace {
 constexpr int kProcessorCount = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr double kPatience = 5;      // s: kernels end by themselves once the timeout is over
 constexpr unsigned kThreads = 512, kBlocksOfAProcessor = 2;
-constexpr unsigned char kPoison = 0xa5;  // what no message is full of
-// So much is put on a stream at a time: in between the host hears that it is to stop, and one that
-// makes progress, however slowly, is not out of time.
+constexpr unsigned char kPoison = 0xa5;  // a byte with which no message is filled
+// How much is put on a stream at a time: in between the host checks for an abort, and slow progress
+// does not count as a timeout.
 constexpr std::size_t kBytesAtOnce = std::size_t(16) << 30;
 constexpr int kMessagesAtOnce = 256;
 
@@ -34,13 +34,13 @@ int at_once(std::size_t size, int times) {
   return static_cast<int>(std::min<std::size_t>({fit, kMessagesAtOnce, std::size_t(times)}));
 }
 
-// A message that is handed over: four bytes of data and a flag in each.
+// A handed-over message: four bytes of data and a flag in each.
 unsigned words_of(std::size_t size) { return static_cast<unsigned>((size + 3) / 4); }
 std::size_t handed_bytes(std::size_t size) { return words_of(size) * sizeof(std::uint64_t); }
 
 }  // namespace
 
-// The GPU of `from` may reach the memory of the one of `to`.
+// Lets the GPU of `from` access the memory of `to`.
 class Link::Access {
  public:
   Access(const Side& from, const Side& to);
@@ -132,7 +132,7 @@ Link::Access::~Access() {
 
 Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
     : timeout_s_(timeout_s) {
-  if (low == high) throw Error(ErrorCode::kInvalid, "a link is between two GPUs");
+  if (low == high) throw Error(ErrorCode::kInvalid, "a link needs two different GPUs");
   low_ = std::make_unique<Side>(low, room, timeout_s);
   high_ = std::make_unique<Side>(high, room, timeout_s);
   if (peers) {
@@ -145,23 +145,24 @@ Link::Link(int low, int high, std::size_t room, bool peers, double timeout_s)
 
 Link::~Link() = default;
 
-double Link::seconds(Mover mover, Flow flow, std::size_t size, int times) {
-  const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
-  if (mover != Mover::kCopyEngine && !out_)
-    throw Error(ErrorCode::kInvalid, "threads of a GPU move nothing where it reaches no other");
+double Link::seconds(CopyMethod method, Flow flow, std::size_t size, int times) {
+  const bool hands_over = method != CopyMethod::kCopyEngine && flow == Flow::kThereAndBack;
+  if (method != CopyMethod::kCopyEngine && !out_)
+    throw Error(ErrorCode::kInvalid,
+                "kernels cannot copy between GPUs without access to each other's memory");
   check_room(hands_over ? handed_bytes(size) : size);
-  if (hands_over) begin_hand_over(mover, size);
-  time(mover, flow, size, 1);
+  if (hands_over) begin_hand_over(method, size);
+  time(method, flow, size, 1);
   double total = 0;
   for (int left = times; left > 0;) {
     const int now = at_once(size, left);
-    total += time(mover, flow, size, now);
+    total += time(method, flow, size, now);
     left -= now;
   }
   return total / times;
 }
 
-std::array<Verdict, 2> Link::check(Mover mover, std::size_t size, std::uint64_t seed) {
+std::array<Verdict, 2> Link::check(CopyMethod method, std::size_t size, std::uint64_t seed) {
   check_room(size);
   const Pattern pattern{2, Dtype::kUint8, Redop::kSum, seed, PatternKind::kRandom};
   const std::array<Side*, 2> sides{low_.get(), high_.get()};
@@ -170,7 +171,7 @@ std::array<Verdict, 2> Link::check(Mover mover, std::size_t size, std::uint64_t 
     sides[i]->patterns.fill(pattern, i, sides[i]->source.pointer(), size);
   }
   wait();
-  time(mover, Flow::kBoth, size, 1);
+  time(method, Flow::kBoth, size, 1);
   std::array<Verdict, 2> found;
   for (int i = 0; i < 2; ++i) {
     const cuda::Pointer got = sides[i]->destination.pointer();
@@ -183,47 +184,47 @@ Status* Link::status() const { return static_cast<Status*>(status_->data()); }
 
 void Link::abort() { static_cast<volatile Status*>(status())->abort = 1; }
 
-// Loads are the business of whoever gets the bytes.
-Link::Side& Link::mover_of(Mover mover, Side& from, Side& to) {
-  return mover == Mover::kLoads ? to : from;
+// Loads are done by the receiving GPU.
+Link::Side& Link::driver_of(CopyMethod method, Side& from, Side& to) {
+  return method == CopyMethod::kLoads ? to : from;
 }
 
 // Seconds of so many messages in a row.
-double Link::time(Mover mover, Flow flow, std::size_t size, int times) {
+double Link::time(CopyMethod method, Flow flow, std::size_t size, int times) {
   Side& leader =
-      flow == Flow::kBack ? mover_of(mover, *high_, *low_) : mover_of(mover, *low_, *high_);
+      flow == Flow::kBack ? driver_of(method, *high_, *low_) : driver_of(method, *low_, *high_);
   double seconds = 0;
   run([&] {
-    const auto messages = [&](cuda::Stream) { put(mover, flow, size, times); };
+    const auto messages = [&](cuda::Stream) { put(method, flow, size, times); };
     seconds = leader.clock.time(messages, 0, 1, 0, timeout_s_ + kPatience);
   });
   return seconds;
 }
 
-// On the stream of who moves them; where both GPUs do, that of the first waits for the other's.
-void Link::put(Mover mover, Flow flow, std::size_t size, int times) {
+// On the stream of the GPU that copies; if both do, the first one's stream waits for the other's.
+void Link::put(CopyMethod method, Flow flow, std::size_t size, int times) {
   Side &low = *low_, &high = *high_;
-  Side &leader = mover_of(mover, low, high), &other = mover_of(mover, high, low);
-  const bool hands_over = mover != Mover::kCopyEngine && flow == Flow::kThereAndBack;
+  Side &leader = driver_of(method, low, high), &other = driver_of(method, high, low);
+  const bool hands_over = method != CopyMethod::kCopyEngine && flow == Flow::kThereAndBack;
   const bool both = flow == Flow::kBoth || hands_over;
   if (both) other.follow(leader);
   if (hands_over) {
-    put_hand_over(mover, low, high, size, times);
-    put_hand_over(mover, high, low, size, times);
+    put_hand_over(method, low, high, size, times);
+    put_hand_over(method, high, low, size, times);
     turn_ += times;
   } else {
     for (int i = 0; i < times; ++i) {
-      if (flow != Flow::kBack) put_copy(mover, leader, low, high, size);
-      if (flow == Flow::kThereAndBack) put_copy(mover, leader, high, low, size);
-      if (flow == Flow::kBack || flow == Flow::kBoth) put_copy(mover, other, high, low, size);
+      if (flow != Flow::kBack) put_copy(method, leader, low, high, size);
+      if (flow == Flow::kThereAndBack) put_copy(method, leader, high, low, size);
+      if (flow == Flow::kBack || flow == Flow::kBoth) put_copy(method, other, high, low, size);
     }
   }
   if (both) leader.follow(other);
 }
 
-void Link::put_copy(Mover mover, Side& by, Side& from, Side& to, std::size_t size) {
+void Link::put_copy(CopyMethod method, Side& by, Side& from, Side& to, std::size_t size) {
   const cuda::Pointer source = from.source.pointer(), target = to.destination.pointer();
-  if (mover != Mover::kCopyEngine) {
+  if (method != CopyMethod::kCopyEngine) {
     constexpr std::size_t kOfAThread = 4 * 16;  // copy.cu
     by.launch(by.copy, by.blocks(size, kOfAThread), kThreads, {&target, &source, &size});
     return;
@@ -234,9 +235,10 @@ void Link::put_copy(Mover mover, Side& by, Side& from, Side& to, std::size_t siz
       "copying from " + from.name() + " to " + to.name());
 }
 
-// Stores go to the peer, which looks into its own memory; loads look into the peer's.
-void Link::put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, unsigned turns) {
-  const bool stores = mover == Mover::kStores;
+// Stores go to the peer, which polls its own memory; loads poll the peer's.
+void Link::put_hand_over(CopyMethod method, Side& side, Side& peer, std::size_t size,
+                         unsigned turns) {
+  const bool stores = method == CopyMethod::kStores;
   const cuda::Pointer out = (stores ? peer.destination : side.source).pointer();
   const cuda::Pointer in = (stores ? side.destination : peer.source).pointer();
   const unsigned words = words_of(size);
@@ -249,14 +251,14 @@ void Link::put_hand_over(Mover mover, Side& side, Side& peer, std::size_t size, 
               {&out, &in, &words, &turn_, &turns, &asks, &number, &base});
 }
 
-// No old message is taken for a new one. A first launch may wait for the GPU to load the kernel,
-// and so for one that waits for it: here without a message to wait for.
-void Link::begin_hand_over(Mover mover, std::size_t size) {
+// So that no old message counts as a new one. A first launch may wait for the GPU to load the
+// kernel, and so for a kernel that waits for it: here without a message to wait for.
+void Link::begin_hand_over(CopyMethod method, std::size_t size) {
   turn_ = 0;
   for (auto [side, peer] : {std::pair(low_.get(), high_.get()), {high_.get(), low_.get()}}) {
     side->fill(side->source.pointer(), 0, handed_bytes(size));
     side->fill(side->destination.pointer(), 0, handed_bytes(size));
-    put_hand_over(mover, *side, *peer, size, 0);
+    put_hand_over(method, *side, *peer, size, 0);
   }
   wait();
 }
@@ -267,7 +269,7 @@ void Link::wait() {
   });
 }
 
-// What waits for the GPUs. It may be that one has told of the other, and that they still hang.
+// Waits for the GPUs. One may have reported the other while both still hang.
 void Link::run(const std::function<void()>& work) {
   const volatile Status* status = this->status();
   if (status->abort) throw Error(ErrorCode::kAborted, "the measurement was ended");
@@ -287,7 +289,7 @@ void Link::run(const std::function<void()>& work) {
 
 void Link::check_room(std::size_t bytes) const {
   if (bytes > low_->source.size())
-    throw Error(ErrorCode::kInvalid, "a message is longer than there is room for");
+    throw Error(ErrorCode::kInvalid, "a message is longer than its buffer");
 }
 
 }  // namespace railgauge::gpu

@@ -14,7 +14,7 @@ namespace railgauge::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr std::size_t kMostBlocks = 2048;         // a GPU's fill of them; more take turns anyway
+constexpr std::size_t kMostBlocks = 2048;  // enough to fill a GPU; more would alternate anyway
 constexpr cuda::Stream kDefaultStream = nullptr;  // copies from the host are in its order
 
 }  // namespace
@@ -69,7 +69,7 @@ Verdict Patterns::check_reduced(const Pattern& pattern, cuda::Pointer data, std:
   });
 }
 
-// The GPU counts; of the first wrong element the host says what it should be.
+// The GPU counts; for the first wrong element the host computes the expected value.
 template <class CheckOnHost>
 Verdict Patterns::verdict(const Pattern& pattern, cuda::Pointer data,
                           CheckOnHost check_on_host) const {
@@ -84,7 +84,8 @@ Verdict Patterns::verdict(const Pattern& pattern, cuda::Pointer data,
   if (verdict.wrong == 0) {
     throw Error(ErrorCode::kSystem, "the GPU finds " + std::to_string(wrong.count) +
                                         " elements wrong, and the host finds the first of them (" +
-                                        std::to_string(wrong.first) + ") right: one miscalculates");
+                                        std::to_string(wrong.first) +
+                                        ") correct: one of them computes wrong results");
   }
   verdict.wrong = wrong.count;
   verdict.index = wrong.first;

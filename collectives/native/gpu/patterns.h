@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pattern.h does for memory of the host, for a GPU's: the data that runs are verified with is
-// made and checked where it lies. Every call returns when it is done.
+// The counterpart of pattern.h for GPUs' memory: verification data is generated and checked in
+// place. Every call returns when it is done.
 #pragma once
 
 #include "collectives/native/pattern.h"
@@ -12,7 +12,7 @@ namespace railgauge::gpu {
 class Patterns {
  public:
   // `device` by CUDA's number. Error (kSystem): no driver, no such device, a build without kernels.
-  // All others: Error (kTimeout): the GPU was not done within so many seconds.
+  // All others: Error (kTimeout): the GPU did not finish within that many seconds.
   Patterns(int device, double timeout_s);
 
   void fill(const Pattern& pattern, int rank, cuda::Pointer data, std::size_t count,

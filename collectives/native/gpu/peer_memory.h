@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the peers' GPUs, as this GPU maps it: what they lend is opened once, whatever of it is
-// used how often.
+// Memory of the peers' GPUs, as this GPU maps it: each exported allocation is opened once, however
+// often parts of it are used.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace railgauge::gpu {
 // How two ranks reach each other; the numbers are part of the Python binding
 // (collectives/gpu_way.py).
 enum class Via : int {
-  kNone,    // not at all: itself, or a rank that it has nothing to do with
-  kDirect,  // memory of the peer's GPU: one process has both
+  kNone,    // not at all: itself, or a rank without a connection
+  kDirect,  // memory of the peer's GPU in the same process
   kIpc,     // the same, mapped from another process
   kShm,     // memory of the host that both GPUs map
-  kNet,     // a box at each end, and couriers between them
+  kNet,     // a staging buffer at each end, and proxies between them
 };
 inline constexpr int kVias = 5;
 
 inline bool in_gpu(Via via) { return via == Via::kDirect || via == Via::kIpc; }
 
-// Memory as its owner tells it to a peer.
+// Memory as its owner describes it to a peer.
 struct Lent {
   std::int64_t process;
   char bus_id[16];
-  std::size_t at;          // of what is meant, from the start of what follows
+  std::size_t at;          // offset from the start of the following
   cuda::Pointer device;    // for kDirect
   cuda::IpcHandle handle;  // for kIpc
   char shared[96];         // for kShm: a Segment's descriptor
@@ -42,12 +42,12 @@ class PeerMemory {
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
 
-  // What a peer needs to reach this GPU's memory from `allocation` on, where it begins. Error
-  // (kSystem): memory of that kind cannot be lent.
+  // What a peer needs to reach this GPU's memory, which starts at `allocation`. Error (kSystem):
+  // memory of that kind cannot be exported.
   Lent lent(Via via, cuda::Pointer allocation) const;
   // A peer's, of kDirect or kIpc. Error (kSystem): it cannot be reached.
   char* open(int rank, Via via, const Lent& lent);
-  // Not needed any more, as often as it was opened.
+  // Closes it, once for each time it was opened.
   void close(const Lent& lent);
 
  private:

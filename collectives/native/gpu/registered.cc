@@ -20,18 +20,18 @@ RegisteredArguments Engine::registered_arguments(const Operation& o) const {
   a.rank = rank_;
   a.ranks = ranks();
   for (int rank = 0; rank < ranks(); ++rank) {
-    a.in[rank] = boxes_.in(rank).words;
-    a.out[rank] = boxes_.out(rank).words;
+    a.in[rank] = buffers_.in(rank).words;
+    a.out[rank] = buffers_.out(rank).words;
   }
-  a.windows = windows_.on_gpu();
-  // A rank that has no such array is not asked for it.
-  if (o.source) a.source = *windows_.source(o);
-  if (o.destination) a.destination = *windows_.destination(o);
+  a.registrations = registered_memory_.on_gpu();
+  // A rank without such an array is not checked.
+  if (o.source) a.source = *registered_memory_.source(o);
+  if (o.destination) a.destination = *registered_memory_.destination(o);
   return a;
 }
 
 void Engine::run_registered(const Operation& operation, cuda::Stream stream, const Choice& choice) {
-  if (!windows_.have(operation))
+  if (!registered_memory_.have(operation))
     throw Error(ErrorCode::kInvalid, "these arrays are not registered memory");
   RegisteredArguments arguments = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), arguments);
@@ -42,18 +42,18 @@ void Engine::run_registered(const Operation& operation, cuda::Stream stream, con
   launch(operation, Way::kRegistered, blocks, kThreads, stream, &arguments);
 }
 
-// Ranks meet before, when all destinations may be written, and after. A meeting that fails does not
-// keep the copies behind it from being made: whether it does is known on the GPU alone, and copy
-// engines ask nothing. They stay within the peers' windows, which are as long as this rank's, where
-// its destination lies as a whole; check() then tells of the failure. Copies between GPUs are on a
+// There is a barrier before, when all destinations may be written, and after. A failed barrier does
+// not prevent the copies after it: its result is known only on the GPU, and copy engines check
+// nothing. They stay within the peers' registrations, which are as long as this rank's, which
+// contains its whole destination; check() then reports the failure. Copies between GPUs are on a
 // stream of their own: on the default one they would wait for all that runs on either GPU.
 void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
-  if (!windows_.can_copy(operation))
-    throw Error(ErrorCode::kInvalid, "the copy engine takes moves within symmetric memory");
-  RegisteredArguments transfers{}, meeting = registered_arguments(operation);
+  if (!registered_memory_.can_copy(operation))
+    throw Error(ErrorCode::kInvalid, "the copy engine copies only within symmetric memory");
+  RegisteredArguments transfers{}, barrier = registered_arguments(operation);
   on_registered(operation, rank_, ranks(), transfers);
-  meeting.symmetric = true;
-  launch(operation, Way::kRegistered, 1, kThreads, stream, &meeting);
+  barrier.symmetric = true;
+  launch(operation, Way::kRegistered, 1, kThreads, stream, &barrier);
   const auto copy = [&](void* to, const void* from, std::size_t count, cuda::Stream on) {
     cuda_.check(cuda_.memory_copy(reinterpret_cast<cuda::Pointer>(to),
                                   reinterpret_cast<cuda::Pointer>(from),
@@ -66,12 +66,12 @@ void Engine::run_copies(const Operation& operation, cuda::Stream stream) {
   for (int step = 1; step < ranks(); ++step) {
     const int peer = (rank_ + step) % ranks();
     if (!transfers.put_count[peer]) continue;
-    char* to = windows_.begin(meeting.destination, peer) + meeting.destination.at;
+    char* to = registered_memory_.begin(barrier.destination, peer) + barrier.destination.at;
     copy(to + transfers.put_at[peer], transfers.put[peer], transfers.put_count[peer], beside);
   }
   if (transfers.own) copy(transfers.result, transfers.own, transfers.reduce_count, stream);
   copying->join(stream);
-  launch(operation, Way::kRegistered, 1, kThreads, stream, &meeting);
+  launch(operation, Way::kRegistered, 1, kThreads, stream, &barrier);
 }
 
 }  // namespace railgauge::gpu

@@ -11,14 +11,14 @@
 
 namespace railgauge::gpu {
 
-// What a rank has for each other one and gets from it, by rank; counts of elements.
+// What a rank sends to and receives from each other one, by rank; counts of elements.
 struct Pairs {
   explicit Pairs(int ranks) : give(ranks), land(ranks), give_count(ranks), land_count(ranks) {}
 
   std::vector<const std::byte*> give;
   std::vector<std::byte*> land;
   std::vector<std::size_t> give_count, land_count;
-  const std::byte* own = nullptr;  // for itself; null: nothing, or it lies in its place
+  const std::byte* own = nullptr;  // for itself; null: nothing, or it is already in place
   std::byte* kept = nullptr;
   std::size_t own_count = 0;
 };
@@ -29,14 +29,14 @@ Pairs in_pairs(const Operation& operation, int rank, int ranks);
 Pairs in_parts(const std::byte* source, const std::vector<std::size_t>& to, std::byte* destination,
                const std::vector<std::size_t>& from, std::size_t element_bytes, int rank);
 
-// By round the ranks that a rank exchanges with at once, itself first. Both of a pair have each
-// other in the same round: those of up to so many ranks before and behind.
+// By round the ranks with which a rank exchanges at once, itself first. Both ranks of a pair have
+// each other in the same round: those at a limited distance before and after.
 std::vector<std::vector<int>> rounds(int rank, int ranks);
 
-// What a round moves, with its ranks by their place in it. The first also keeps what is the rank's
-// own.
+// The transfers of a round, with its ranks by their position in it. The first round also copies the
+// rank's own part.
 Exchange in_round(const Pairs& pairs, const std::vector<int>& members, bool first);
-// Whether that is anything.
+// Whether there is any.
 bool moves(const Exchange& exchange);
 
 }  // namespace railgauge::gpu

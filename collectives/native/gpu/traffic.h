@@ -21,10 +21,10 @@ class TrafficCount {
   TrafficCount(int rank, int ranks) : rank_(rank), by_rank_(ranks) {}
 
   const std::vector<Traffic>& by_rank() const { return by_rank_; }
-  // An exchange of elements of so many bytes, so many times.
+  // An exchange of elements of that many bytes, repeated.
   void add(const Exchange& exchange, std::size_t element_bytes, std::uint64_t times);
   void add(const Pairs& pairs, std::size_t element_bytes, std::uint64_t times);
-  // What goes around rings, or through trees, which is much the same.
+  // The traffic of rings, or of trees, which is nearly the same.
   void add(const Operation& operation, const std::vector<PlannedChannel>& channels,
            std::uint64_t times);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands to the kernels. A rank writes into its peers' boxes and reads its own alone,
-// wherever these lie: in the receiver's GPU, in memory of the host that both map, or on both sides
-// of a network, where couriers carry what is in them (collectives/native/gpu/courier.h).
+// The host's arguments to the kernels. A rank writes into its peers' staging buffers and reads only
+// its own, wherever these are: in the receiver's GPU, in memory of the host that both map, or on
+// both sides of a network, where proxies move their contents (collectives/native/gpu/proxy.h).
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ struct alignas(16) Sixteen {
   std::uint64_t first, second;
 };
 
-// One way of a box, for one block. Counters only grow, from launch to launch, so that a captured
-// launch can be replayed. The first two are the owner's own, the others are written by its peer.
+// One direction of a staging buffer, for one block. Counters only grow, from launch to launch, so
+// that a captured launch can be replayed. The first two are the owner's own, the others are written
+// by its peer.
 struct Progress {
   std::uint32_t sent;           // to the peer
   std::uint32_t received;       // from the peer
@@ -36,27 +37,29 @@ struct Progress {
   std::uint32_t bytes[kSlots];  // of the messages that are there
 };
 
-// A box as kernels address it: its words and lines, and its slots, which lie behind them, or apart
-// in this GPU where a NIC reaches them there.
-struct Box {
+// A staging buffer as kernels address it: its words and lines, and its slots, which follow them, or
+// are separate in this GPU if a NIC accesses them there.
+struct StagingBuffer {
   char *words, *slots;
 };
 
-// What kernels on registered memory tell each other in a box, for one block: all of it is written
-// by the owner's peer. The places are lines (line.cuh), which say the launch that they are of.
-struct Meeting {
+// What kernels on registered memory exchange in a staging buffer, for one block: all of it is
+// written by the owner's peer. The places are lines (line.cuh), which contain the number of their
+// launch.
+struct Barrier {
   Sixteen source, destination;  // Place::word() of the peer's arrays
   std::uint32_t done;           // the launch whose transfers the peer has ended
 };
 
-// What the boxes of a communicator hold.
+// The layout of a communicator's staging buffers.
 struct Layout {
   std::uint32_t blocks;      // with connections
   std::uint32_t slot_bytes;  // of a message
   std::uint32_t line_blocks;
-  std::uint32_t full_lines;  // a rank may write so many to another in a round; 0: none
+  std::uint32_t full_lines;  // how many a rank may write to another in a round; 0: none
 
-  // A box: connections of inputs, of results (a tree: up and down), their slots, and lines.
+  // A staging buffer: connections of inputs, of results (a tree: up and down), their slots, and
+  // lines.
   RAILGAUGE_ON_BOTH std::size_t share_at() const { return blocks * sizeof(Progress); }
   RAILGAUGE_ON_BOTH std::size_t slots_at() const { return (2 * share_at() + 4095) / 4096 * 4096; }
   RAILGAUGE_ON_BOTH std::size_t slots_bytes() const {
@@ -70,40 +73,40 @@ struct Layout {
   RAILGAUGE_ON_BOTH std::size_t full_lines_at() const {
     return lines_at() + std::size_t(line_blocks) * 2 * 2 * kLineBytes;
   }
-  RAILGAUGE_ON_BOTH std::size_t meetings_at() const {
+  RAILGAUGE_ON_BOTH std::size_t barriers_at() const {
     return full_lines_at() + std::size_t(full_lines) * 2 * 2 * kFullLineBytes;
   }
-  RAILGAUGE_ON_BOTH std::size_t box_bytes() const {
-    return (meetings_at() + blocks * sizeof(Meeting) + 127) / 128 * 128;
+  RAILGAUGE_ON_BOTH std::size_t buffer_bytes() const {
+    return (barriers_at() + blocks * sizeof(Barrier) + 127) / 128 * 128;
   }
 };
 
-// What a rank's kernels remember from one to the next.
+// State that a rank's kernels keep from one to the next.
 struct Memory {
   std::uint32_t round[kMostBlocks];       // of low_latency
   std::uint32_t line_round, line_blocks;  // of full_lines, and its blocks that have ended
-  std::uint32_t meeting[kMostBlocks];     // of registered
+  std::uint32_t barrier[kMostBlocks];     // of registered
 };
 
 // In pinned memory of the host: how an operation ended.
 struct Status {
-  std::uint32_t abort;      // set by the host: leave, whatever is awaited
+  std::uint32_t abort;      // set by the host: end all waits
   std::uint32_t failed;     // set by a kernel that waited too long: 1 + the rank that it waited for
-  std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another place in it
+  std::uint32_t elsewhere;  // set by one on symmetric memory: 1 + a rank with another offset in it
 };
 
 // One collective, as transfers between a rank and its peers. Pointers are on the rank's own GPU,
 // counts of elements; a null pointer or a count of 0 is no transfer.
 struct Exchange {
-  const void* give[kMostRanks];  // what each peer gets
+  const void* give[kMostRanks];  // what each peer receives
   std::size_t give_count[kMostRanks];
-  void* land[kMostRanks];  // where what a peer gives is copied to, in place of being reduced
+  void* land[kMostRanks];  // where a peer's data is copied to, instead of being reduced
   std::size_t land_count[kMostRanks];
   const void* own;  // this rank's part of what is reduced; null: none
   void* result;     // null: only shared
   std::size_t reduce_count;
   std::uint32_t reduce_from;  // bits: the peers whose inputs are reduced
-  std::uint32_t share_with;   // bits: the peers that get the result
+  std::uint32_t share_with;   // bits: the peers that receive the result
   void* take[kMostRanks];     // where a peer's result goes
   std::size_t take_count[kMostRanks];
   std::uint32_t divide_by;  // of averages; 0: none
@@ -119,26 +122,26 @@ struct Base {
 };
 
 // Of the kernels that run an Exchange between `ranks` ranks, at most kMostRanks of a communicator;
-// a null box is one's own.
+// a null staging buffer is one's own.
 struct Arguments {
   Base base;
   Exchange exchange;
   int rank, ranks;
-  Box in[kMostRanks];      // by rank: what it writes for this one
-  Box out[kMostRanks];     // what this one writes for it
-  int number[kMostRanks];  // who that is among all ranks of the communicator
+  StagingBuffer in[kMostRanks];   // by rank: what it writes for this one
+  StagingBuffer out[kMostRanks];  // what this one writes for it
+  int number[kMostRanks];         // who that is among all ranks of the communicator
 };
 
 // Registered memory of all ranks: where each rank's begins, as this GPU maps it.
-struct Window {
+struct Registration {
   char* begin[kMostRanks];
 };
-inline constexpr int kMostWindows = 256;
+inline constexpr int kMostRegistrations = 256;
 
-// Where an array of a rank begins in a window.
+// Where an array of a rank begins in a registration.
 struct Place {
-  std::uint64_t window, at;
-  RAILGAUGE_ON_BOTH std::uint64_t word() const { return window << 48 | at; }
+  std::uint64_t registration, at;
+  RAILGAUGE_ON_BOTH std::uint64_t word() const { return registration << 48 | at; }
   RAILGAUGE_ON_BOTH static Place of(std::uint64_t word) {
     return {word >> 48, word & ((std::uint64_t(1) << 48) - 1)};
   }
@@ -149,9 +152,9 @@ struct Place {
 struct RegisteredArguments {
   Base base;
   int rank, ranks;
-  char* in[kMostRanks];  // the words of boxes, as in Arguments
+  char* in[kMostRanks];  // the words of staging buffers, as in Arguments
   char* out[kMostRanks];
-  const Window* windows;
+  const Registration* registrations;
   Place source, destination;    // this rank's
   bool symmetric;               // every rank's destination is at one place of its memory
   const void* put[kMostRanks];  // what goes to each peer as it is
@@ -161,20 +164,21 @@ struct RegisteredArguments {
   std::size_t reduce_count;   // of elements
   std::uint32_t reduce_from;  // bits: the peers whose sources are reduced
   std::size_t reduce_at[kMostRanks];
-  std::uint32_t share_with;  // bits: the peers that get the result
+  std::uint32_t share_with;  // bits: the peers that receive the result
   std::size_t share_at[kMostRanks];
   std::uint32_t divide_by;  // of averages; 0: none
 };
 
 inline constexpr int kMostChildren = 3;  // of a tree
 
-// A rank's place in one channel: the ring, and a tree. Boxes are null where there is nobody.
+// A rank's place in one channel: the ring, and a tree. StagingBuffers are null where there is
+// nobody.
 struct Channel {
   int position;                                      // in the ring
   const int* order;                                  // all ranks, in ring order
   int previous, next, parent, child[kMostChildren];  // their ranks; -1: nobody
-  Box from_previous, to_previous, from_next, to_next;
-  Box from_parent, to_parent, from_child[kMostChildren], to_child[kMostChildren];
+  StagingBuffer from_previous, to_previous, from_next, to_next;
+  StagingBuffer from_parent, to_parent, from_child[kMostChildren], to_child[kMostChildren];
 };
 
 enum class Round : int { kAllReduce, kReduce, kReduceScatter, kAllGather, kBroadcast };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between this rank's block and the same block of a peer, and what threads do with them
+// Messages between this rank's block and the same block of a peer, and how threads process them
 // together: the counterpart of transports/native/transport.h on GPUs.
 #pragma once
 
@@ -22,13 +22,15 @@ __device__ inline bool is_aligned(const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(Vector) == 0;
 }
 
-// Both ways of a pair of boxes, for this block: what the peer writes for this rank, and what this
-// one writes for it. `number` counts the messages of one direction from the first launch on.
+// Both ways of a pair of staging buffers, for this block: what the peer writes for this rank, and
+// what this one writes for it. `number` counts the messages of one direction from the first launch
+// on.
 class Connection {
  public:
   enum Kind { kGive, kShare };
 
-  __device__ Connection(const Base& base, Kind kind, const Box& in, const Box& out)
+  __device__ Connection(const Base& base, Kind kind, const StagingBuffer& in,
+                        const StagingBuffer& out)
       : slot_bytes_(base.layout.slot_bytes) {
     const Layout& layout = base.layout;
     const std::size_t at = (kind == kShare ? layout.share_at() : 0) + blockIdx.x * sizeof(Progress);
@@ -69,8 +71,8 @@ class Connection {
   char *in_, *out_;
 };
 
-// Whether all of a crew go on; `fine` of each thread counts, and `stop` is the crew's in shared
-// memory.
+// Whether all threads of a crew continue; `fine` of each thread counts, and `stop` is the crew's in
+// shared memory.
 __device__ inline bool all_go_on(const Crew& crew, bool fine, volatile int& stop) {
   if (!fine) stop = 1;
   crew.meet();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that measure the way between two GPUs: copies by loads and stores, and short messages
-// that are handed over and answered. They know bytes, no element type.
+// Kernels that measure the path between two GPUs: copies by loads and stores, and short messages
+// that are handed over and answered. They work on bytes, without an element type.
 #include "signal.cuh"
 
 using namespace railgauge::gpu;
@@ -11,7 +11,7 @@ constexpr int kThreads = 512, kAtOnce = 4;  // 16-byte loads that a thread has u
 
 __device__ std::size_t own_place() { return std::size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 
-// Four bytes of data with the turn beside them: nobody sees one without the other.
+// Four bytes of data with the turn beside them: no reader sees one without the other.
 __device__ std::uint64_t message(unsigned turn, unsigned word) {
   return std::uint64_t(turn * 2654435761u ^ word) << 32 | turn;
 }
@@ -20,7 +20,7 @@ __device__ void give(std::uint64_t* out, unsigned words, unsigned turn) {
     store_relaxed(out + i, message(turn, i));
   }
 }
-// Until all of it is there, data and turn; false where the wait was ended.
+// Waits for all of it, data and turn; false if the wait was ended.
 __device__ bool take(const std::uint64_t* in, unsigned words, unsigned turn, Patience& patience,
                      int peer) {
   for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of some megabytes in lines of 128 bytes: 120 of data and 8 that say the round, written
-// by eight threads at once. NVLink passes such a store on whole, and a load of as much sees all of
-// it or nothing (NCCL's protocol LL128 rests on the same), so that nobody waits for flags.
-//
-// Inputs go to who reduces them, results to all; each rank writes all that it gives before it
-// waits. A line is written again two rounds later, which is as safe as in low_latency.cuh: each
-// pair of ranks exchanges a line at least in every round, and a round begins where the one before
-// has ended.
+// Messages of some megabytes in lines of 128 bytes: 120 of data and 8 with the round number,
+// written by eight threads at once. NVLink delivers such a store whole, and a load of that size
+// sees all of it or nothing (NCCL's protocol LL128 uses the same), so that no separate flags are
+// needed. Inputs go to the ranks that reduce them, results to all; each rank writes all its data
+// before it waits. A line is written again two rounds later, which is as safe as in
+// low_latency.cuh: each pair of ranks exchanges a line at least in every round, and a round begins
+// where the one before has ended.
 #pragma once
 
 #include "arguments.h"
@@ -20,9 +19,9 @@ namespace railgauge::gpu {
 inline constexpr int kLineThreads = 8, kLineWords = 15;
 
 // A warp's place in the lines of an array: as many at a time as it has threads for.
-class Lanes {
+class WarpLines {
  public:
-  __device__ Lanes(std::size_t words) : lines_((words + kLineWords - 1) / kLineWords) {
+  __device__ WarpLines(std::size_t words) : lines_((words + kLineWords - 1) / kLineWords) {
     const unsigned warps = gridDim.x * (blockDim.x / kWarp);
     step_ = warps * kAtOnce;
     at_ = (blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp) * kAtOnce;
@@ -57,11 +56,11 @@ class FullLines {
   }
 
  private:
-  // Of a box: of inputs, or of results.
-  __device__ char* lines(char* box, bool results) const {
+  // Of a staging buffer: of inputs, or of results.
+  __device__ char* lines(char* buffer, bool results) const {
     const Layout& layout = a_.base.layout;
     const std::size_t number = results * 2 + round_ % 2;
-    return box + layout.full_lines_at() + number * layout.full_lines * kFullLineBytes;
+    return buffer + layout.full_lines_at() + number * layout.full_lines * kFullLineBytes;
   }
 
   __device__ Sixteen read(const Words<T>& words, std::size_t line) const {
@@ -82,7 +81,7 @@ class FullLines {
     if (place_ == kLineThreads - 1) half.second = round_;
     store_line(line, place_, half);
   }
-  // A line of each quarter of the warp; false where the wait was ended.
+  // A line of each quarter of the warp; false if the wait was ended.
   __device__ bool receive(const char* line, bool wanted, int from, Sixteen& half) {
     while (true) {
       if (wanted) half = load_line(line, place_);
@@ -97,7 +96,7 @@ class FullLines {
   __device__ void give(int peer) {
     const Words<T> words(e_.give[peer], e_.give_count[peer]);
     char* to = lines(a_.out[peer].words, false);
-    for (Lanes at(words.size()); at.has(); at.next()) {
+    for (WarpLines at(words.size()); at.has(); at.next()) {
       if (at.is_line()) send(to + at.line() * kFullLineBytes, read(words, at.line()));
     }
     if (!words.size() && !blockIdx.x && threadIdx.x < kLineThreads) send(to, {});
@@ -107,7 +106,7 @@ class FullLines {
   __device__ bool reduce_and_share() {
     const Words<T> own(e_.own, e_.reduce_count), result(e_.result, e_.reduce_count);
     const std::size_t words = (e_.reduce_count * sizeof(T) + sizeof(Word) - 1) / sizeof(Word);
-    for (Lanes at(words); at.has(); at.next()) {
+    for (WarpLines at(words); at.has(); at.next()) {
       Reduced<T, Word> first, second;
       bool begun = false;
       for (int rank = 0; rank < a_.ranks; ++rank) {  // in this order everywhere
@@ -139,7 +138,7 @@ class FullLines {
     return true;
   }
 
-  // What peers gave that is not reduced; of those that gave nothing the line that says so.
+  // Data of peers that is not reduced; for peers without data the line that signals this.
   __device__ bool land() {
     for (int step = 1; step < a_.ranks; ++step) {
       const int peer = (a_.rank + step) % a_.ranks;
@@ -163,7 +162,7 @@ class FullLines {
     return true;
   }
   __device__ bool take_lines(const Words<T>& words, const char* from, int peer) {
-    for (Lanes at(words.size()); at.has(); at.next()) {
+    for (WarpLines at(words.size()); at.has(); at.next()) {
       Sixteen half;
       if (!receive(from + at.line() * kFullLineBytes, at.is_line(), peer, half)) return false;
       if (at.is_line()) write(words, at.line(), half);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of 16 bytes: 8 of data, half of them in each word, and the round in the other half of both.
-// Whoever sees the round in a word has what stands beside it, since words of 8 bytes are written
-// whole, wherever they lie; whether 16 are makes no difference.
+// Lines of 16 bytes: 8 of data, half of them in each word, and the round number in the other half
+// of both. A reader that sees the round in a word has the data beside it, since words of 8 bytes
+// are written whole everywhere; 16 bytes need not be.
 #pragma once
 
 #include "signal.cuh"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small messages in one step, in lines that say their round (line.cuh). Each rank writes to all
-// that it has for them, then waits for what is for it.
-//
-// A line is written again two rounds later. By then its reader has left it: the writer got a line
-// of the round between from it, which that reader sent after it had ended the round before. So each
-// rank sends each other one at least one line in every round.
+// Small messages in one step, in lines that contain their round number (line.cuh). Each rank writes
+// its data for all others, then waits for its own. A line is written again two rounds later. By
+// then its reader is done with it: the writer received a line of the round between, which that
+// reader sent after it had ended the round before. So each rank sends each other one at least one
+// line in every round.
 #pragma once
 
 #include "arguments.h"
@@ -74,9 +73,9 @@ __device__ void low_latency(const Arguments& a) {
   const Exchange& e = a.exchange;
   const int block = blockIdx.x;
   const std::uint32_t round = a.base.memory->round[block] + 1;
-  const auto lines = [&](char* box) {
+  const auto lines = [&](char* buffer) {
     const std::size_t at = (std::size_t(block) * 2 + round % 2) * 2 * kLineBytes;
-    return reinterpret_cast<Sixteen*>(box + a.base.layout.lines_at() + at);
+    return reinterpret_cast<Sixteen*>(buffer + a.base.layout.lines_at() + at);
   };
   for (int step = 1; step < a.ranks; ++step) {
     const int peer = (a.rank + step) % a.ranks;

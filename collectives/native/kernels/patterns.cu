@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that runs are verified with, made and checked where it lies: kernels for each element
-// type and kind of data. They are compiled without contraction (CMakeLists.txt), so that bounds are
-// the host's to the last bit.
+// Verification data, generated and checked in place: kernels for each element type and kind of
+// data. They are compiled without contraction (CMakeLists.txt), so that bounds are the host's to
+// the last bit.
 #include "collectives/native/kernels/wrong.h"
 #include "collectives/native/pattern_data.h"
 

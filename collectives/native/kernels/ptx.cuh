@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels ask of the machine itself: on a GPU one instruction each, on a CPU what simt.h makes
-// of it. All else of the kernels is the same code on both.
+// The machine instructions of kernels: on a GPU one instruction each, on a CPU simt.h's version.
+// The rest of the kernels is the same code on both.
 #pragma once
 
 #include "arguments.h"
@@ -13,8 +13,8 @@ namespace railgauge::gpu {
 
 inline constexpr int kWarp = 32;  // threads
 
-// To be called first: until the kernels before on the stream have ended, whatever they wrote; the
-// next one may be got ready meanwhile, which takes a microsecond (programmatic dependent launch).
+// To be called first: waits until the previous kernels on the stream have ended; the next one may
+// be prepared meanwhile, which takes a microsecond (programmatic dependent launch).
 __device__ inline void begin_kernel() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -22,7 +22,7 @@ __device__ inline void begin_kernel() {
 #endif
 }
 
-// Until so many threads of the block have come to one of its barriers.
+// Waits until that many threads of the block have reached one of its barriers.
 __device__ inline void meet_at(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
@@ -33,7 +33,7 @@ __device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
-// What this thread, and those it met at a barrier, have written is there before the word.
+// Writes of this thread, and of those it shared a barrier with, are visible before the word.
 __device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
   asm volatile("fence.acq_rel.sys; st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value)
                : "memory");
@@ -77,8 +77,8 @@ __device__ inline void store_sixteen(void* to, Sixteen value) {
                : "memory");
 }
 
-// A place in a line of 128 bytes, which its threads in a warp move together: whoever sees what the
-// last one wrote sees it all.
+// A place in a line of 128 bytes, which its threads in a warp move together: a reader that sees the
+// last one's word sees all.
 __device__ inline Sixteen load_line(const char* line, int place) {
   return load_sixteen(line + place * sizeof(Sixteen));
 }

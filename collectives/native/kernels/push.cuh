@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large messages, pushed through slots in the receiver's memory: NVLink carries writes better than
+// Large messages, pushed through slots in the receiver's memory: writes over NVLink are faster than
 // reads. Each block has a part of every transfer and three groups of warps, which work at the same
-// time: senders give inputs to the peers, reducers take them in and share the result, takers take
-// results, and put the own input in its place where nothing is reduced.
+// time: senders send inputs to the peers, reducers receive and reduce them and share the result,
+// takers receive results, and copy the own input to its place if nothing is reduced.
 #pragma once
 
 #include "connection.cuh"
@@ -33,14 +33,14 @@ class Connections {
   Connection::Kind kind_;
 };
 
-// Whether the own input only goes to its place, which takes no peer.
+// Whether the own input is only copied to its place, which involves no peer.
 __device__ inline bool keeps(const Arguments& a) {
   const Exchange& e = a.exchange;
   return a.ranks > 1 && e.own && !e.reduce_from && !e.share_with;
 }
 
-// Whether the result goes where an input lies that peers are given, as in place it may: chunk by
-// chunk, reducers write after senders have read. Ranks need not agree in it.
+// Whether the result overwrites an input that is sent to peers, as is possible in place: chunk by
+// chunk, reducers write after senders have read. Ranks may differ in this.
 __device__ inline bool overwrites(const Arguments& a) {
   const Exchange& e = a.exchange;
   bool gives_it = false;
@@ -53,7 +53,7 @@ template <class T>
 __device__ void send_inputs(const Arguments& a, const Crew& crew, PushShared& shared) {
   const Exchange& e = a.exchange;
   const Connections give(a, Connection::kGive);
-  const int mine = crew.thread;  // the peer that this thread waits for and tells, if there is one
+  const int mine = crew.thread;  // the peer that this thread waits for and signals, if there is one
   const bool attends = mine < a.ranks && mine != a.rank;
   const Part<T> watched(attends ? e.give[mine] : nullptr, attends ? e.give_count[mine] : 0,
                         a.base.chunk_bytes);
@@ -100,7 +100,7 @@ __device__ void take_in_and_share(const Arguments& a, const Crew& crew, PushShar
   const std::uint32_t incoming = reduces ? result.chunks() : landing.chunks();
   const std::uint32_t received = attends ? give[mine].received() : 0;
   const std::uint32_t sent = shares ? share[mine].sent() : 0;
-  // One thread sees to it that senders have read what results overwrite.
+  // One thread ensures that senders have read what results overwrite.
   const std::uint32_t overwritten = mine == a.rank && shared.overwrites ? result.chunks() : 0;
   std::uint32_t most = result.chunks();
   for (int peer = 0; peer < a.ranks; ++peer) {

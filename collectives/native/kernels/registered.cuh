@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on registered memory: no boxes between the arrays, whose places the ranks tell each
-// other first. A rank reads what it reduces where it lies, and writes what it gives or shares where
-// it has to be. Blocks of one number meet, before and after: by then every rank's kernel has begun,
-// and all that was meant for it is there.
+// Collectives on registered memory: no staging buffers between the arrays, whose places the ranks
+// exchange first. A rank reads its inputs in place, and writes its outputs to their destinations.
+// Blocks of one number have a barrier before and after: by then every rank's kernel has started,
+// and all its data has arrived.
 #pragma once
 
 #include "connection.cuh"
@@ -23,7 +23,7 @@ template <class T>
 class Registered {
  public:
   __device__ explicit Registered(const RegisteredArguments& a)
-      : a_(a), round_(a.base.memory->meeting[blockIdx.x] + 1) {}
+      : a_(a), round_(a.base.memory->barrier[blockIdx.x] + 1) {}
 
   template <class Op>
   __device__ void run(char** source, char** destination, int& stop) {
@@ -36,23 +36,23 @@ class Registered {
     if (meets && !meet(peer, patience, source[peer], destination[peer])) stop = 1;
     __syncthreads();
     if (stop) return;
-    // What only moves has an own part too: one half of the blocks begins with it, so that memory
-    // and links are busy at once.
+    // Copies have an own part too: one half of the blocks starts with it, so that memory and links
+    // are busy at the same time.
     const bool own_first = blockIdx.x % 2;
     if (own_first) reduce<Op>(crew, source, destination);
     for (int step = 1; step < a_.ranks; ++step) put((a_.rank + step) % a_.ranks, crew, destination);
     if (!own_first) reduce<Op>(crew, source, destination);
     __syncthreads();
     if (meets) {
-      store_release(&meeting(a_.out[peer])->done, round_);
-      await(&meeting(a_.in[peer])->done, round_, peer, patience);
+      store_release(&barrier(a_.out[peer])->done, round_);
+      await(&barrier(a_.in[peer])->done, round_, peer, patience);
     }
-    if (!threadIdx.x) a_.base.memory->meeting[blockIdx.x] = round_;
+    if (!threadIdx.x) a_.base.memory->barrier[blockIdx.x] = round_;
   }
 
  private:
-  __device__ Meeting* meeting(char* box) const {
-    return reinterpret_cast<Meeting*>(box + a_.base.layout.meetings_at()) + blockIdx.x;
+  __device__ Barrier* barrier(char* buffer) const {
+    return reinterpret_cast<Barrier*>(buffer + a_.base.layout.barriers_at()) + blockIdx.x;
   }
   // This block's part of an array.
   __device__ static T* part(const void* data, std::size_t count) {
@@ -60,9 +60,9 @@ class Registered {
   }
 
   __device__ bool meet(int peer, Patience& patience, char*& source, char*& destination) const {
-    Meeting* theirs = meeting(a_.out[peer]);
-    const Meeting* own = meeting(a_.in[peer]);
-    __threadfence_system();  // what kernels before have written here is there for the peer
+    Barrier* theirs = barrier(a_.out[peer]);
+    const Barrier* own = barrier(a_.in[peer]);
+    __threadfence_system();  // writes of previous kernels here are visible to the peer
     write_line(&theirs->source, a_.source.word(), round_);
     write_line(&theirs->destination, a_.destination.word(), round_);
     Word words[2];
@@ -74,8 +74,8 @@ class Registered {
       store_relaxed(&a_.base.status->elsewhere, 1u + peer);
       return false;
     }
-    source = a_.windows[from.window].begin[peer] + from.at;
-    destination = a_.windows[to.window].begin[peer] + to.at;
+    source = a_.registrations[from.registration].begin[peer] + from.at;
+    destination = a_.registrations[to.registration].begin[peer] + to.at;
     return true;
   }
 

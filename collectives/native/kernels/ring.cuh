@@ -70,7 +70,7 @@ class Ring {
     for (std::size_t start = slice.begin; start < slice.end; start += chunk_ * a_.ranks) {
       const std::size_t all = min(slice.end - start, chunk_ * a_.ranks);
       const std::size_t each = ((all + a_.ranks - 1) / a_.ranks + step - 1) / step * step;
-      // What a rank handles moves back by one place in the ring with every step.
+      // The part that a rank handles moves back by one position in the ring with every step.
       for (int i = 1; i < 2 * a_.ranks; ++i) {
         const int part = (place_.position + 2 * a_.ranks - i) % a_.ranks;
         const std::size_t at = min(all, part * each), count = min(all, at + each) - at;
@@ -162,8 +162,8 @@ class Ring {
     tell(false, true, count);
     return true;
   }
-  // What the previous rank sent, reduced with the own data if there is some, to `keep` and to the
-  // next rank.
+  // The previous rank's data, reduced with the own data if there is any, to `keep` and to the next
+  // rank.
   __device__ bool receive(const T* own, T* keep, bool sends, std::size_t count,
                           std::uint32_t divide_by) {
     if (!count) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words by which ranks tell each other how far they are, and the waits for them.
+// Words with which ranks signal their progress, and the waits for them.
 #pragma once
 
 #include "arguments.h"
@@ -7,13 +7,13 @@
 
 namespace railgauge::gpu {
 
-// Ends waits: the host said so, or nothing that this thread waits for came for too long, on this
+// Ends waits: on the host's request, or after a timeout without progress of this thread, on this
 // rank.
 class Patience {
  public:
   __device__ Patience(const Base& base) : status_(base.status), timeout_ns_(base.timeout_ns) {}
 
-  // Whether to go on waiting for a rank; to be called in every turn of a wait.
+  // Whether to continue waiting for a rank; to be called in every turn of a wait.
   __device__ bool goes_on(int rank) {
     if (++turns_ % kTurns) return true;
     if (is_over()) return false;
@@ -22,9 +22,9 @@ class Patience {
     store_relaxed(&status_->failed, 1u + rank);
     return false;
   }
-  // The same for other threads of the block, which lose patience themselves.
+  // The same for other threads of the block, which have their own timeout.
   __device__ bool goes_on() { return ++turns_ % kTurns || !is_over(); }
-  // What was awaited is there: the next wait has all of the time.
+  // The wait succeeded: the next one has the full timeout.
   __device__ void came() { began_ = 0; }
 
  private:
@@ -39,7 +39,7 @@ class Patience {
   unsigned turns_ = 0;
 };
 
-// Until a counter has reached a value; false where the wait was ended.
+// Waits until a counter has reached a value; false if the wait was ended.
 __device__ inline bool await(const std::uint32_t* word, std::uint32_t value, int rank,
                              Patience& patience) {
   while (static_cast<std::int32_t>(load_acquire(word) - value) < 0) {

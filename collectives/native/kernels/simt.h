@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that kernels ask (ptx.cuh) where a CPU's compiler takes them: threads that whoever
-// runs a kernel makes, and words that are atomic. tests/native/grid.h runs kernels so.
+// The machine of the kernels (ptx.cuh) when compiled for a CPU: threads made by the caller of a
+// kernel, and atomic words. tests/native/grid.h runs kernels so.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct alignas(16) uint4 {
 
 namespace railgauge::gpu {
 
-// A warp: as many threads as look after one peer each, and as a full line has.
+// A warp: one thread for each peer, and as many as a full line has.
 inline constexpr int kWarp = 8;
 
 // A thread of a kernel, as its code sees it.
@@ -26,9 +26,9 @@ class Thread {
   virtual ~Thread() = default;
   virtual void meet(int barrier, int threads) = 0;
   virtual bool any_of_warp(bool one) = 0;
-  virtual void pass() = 0;  // the others may go on here
+  virtual void pass() = 0;  // the others may continue here
   virtual std::uint64_t now_ns() = 0;
-  static Thread& self();  // who runs the kernels knows
+  static Thread& self();  // set by the caller of the kernels
 };
 
 // One of CUDA's variables that say which thread this is.
@@ -52,7 +52,7 @@ void store_release(Word* word, Word value) {
   Thread::self().pass();
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
-// Relaxed words become known with all before them, since fences stand beside them, which
+// Relaxed words are ordered after all writes before them, since there are fences beside them, which
 // -fsanitize=thread does not see.
 template <class Word>
 Word load_relaxed(const Word* word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel that checks data tells the host.
+// The result of a kernel that checks data.
 #pragma once
 
 namespace railgauge::gpu {

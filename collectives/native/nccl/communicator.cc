@@ -26,7 +26,7 @@ std::string within(double seconds) {
   return text.str();
 }
 
-// Ends what does not come to an end by itself: NCCL's calls wait for other ranks, with no timeout.
+// Ends calls that do not end by themselves: NCCL's calls wait for other ranks without a timeout.
 class Watchdog {
  public:
   Watchdog(double seconds, std::function<void()> expire)
@@ -72,22 +72,22 @@ Communicator::~Communicator() {
   if (const Comm comm = comm_.exchange(nullptr); comm && gpu) library_->destroy(comm);
 }
 
-// In a thread of its own, which is left behind when the others do not come: until a communicator is
-// made, nothing can safely end the making of it.
+// In a thread of its own, which is abandoned if the others do not arrive: until a communicator is
+// made, its creation cannot be aborted safely.
 void Communicator::connect(const UniqueId& id) {
-  struct Meeting {
+  struct Joining {
     Comm comm = nullptr;
     std::promise<Result> over;
   };
-  const auto meeting = std::make_shared<Meeting>();
-  auto over = meeting->over.get_future();
-  std::thread([meeting, library = library_, context = gpu_.context(), id, rank = rank_,
+  const auto joining = std::make_shared<Joining>();
+  auto over = joining->over.get_future();
+  std::thread([joining, library = library_, context = gpu_.context(), id, rank = rank_,
                ranks = ranks_] {
     try {
       const cuda::Current current(context);
-      meeting->over.set_value(library->init(&meeting->comm, ranks, id, rank));
+      joining->over.set_value(library->init(&joining->comm, ranks, id, rank));
     } catch (...) {
-      meeting->over.set_exception(std::current_exception());
+      joining->over.set_exception(std::current_exception());
     }
   }).detach();
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s_);
@@ -98,7 +98,7 @@ void Communicator::connect(const UniqueId& id) {
     }
   }
   check(over.get(), "connecting ranks");
-  comm_ = meeting->comm;
+  comm_ = joining->comm;
   if (aborted_) abort();
 }
 

@@ -22,8 +22,8 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Meet the other ranks, which have the same id. Error (kTimeout): not all came within the
-  // timeout; (kAborted): abort() was called.
+  // Connect to the other ranks, which have the same id. Error (kTimeout): not all arrived within
+  // the timeout; (kAborted): abort() was called.
   void connect(const UniqueId& id);
 
   // Put an operation on a stream, built as nccl-tests builds it. All ranks in one order.
@@ -31,7 +31,7 @@ class Communicator {
   // Run an operation on a stream of its own, as Clock::time does; the seconds one took. Error
   // (kTimeout): not done in time, and this communicator is aborted.
   double repeat(const Operation& operation, int ahead, int times, int replays);
-  // End all waiting here, on the GPU too; nothing runs afterwards. For any thread.
+  // End all waits here, on the GPU too; nothing runs afterwards. For any thread.
   void abort();
 
   const Library& library() const { return *library_; }
@@ -39,13 +39,14 @@ class Communicator {
   Comm comm() const;
   Comm comm_or_null() const { return comm_; }
   int device() const { return ordinal_; }
-  // Do what waits for other ranks, for which NCCL has no timeout. Error (kTimeout): it did not end
-  // by itself; (kAborted): abort() was called. After any error this communicator is aborted.
+  // Run a call that waits for other ranks, for which NCCL has no timeout. Error (kTimeout): it did
+  // not end by itself; (kAborted): abort() was called. After any error this communicator is
+  // aborted.
   void in_time(const char* what, const std::function<void()>& work);
 
  private:
   void check(Result result, const std::string& what) const { library_->check(result, what); }
-  // What later releases have a function for, of sends and receives.
+  // Built from sends and receives; later releases have functions for them.
   void in_parts(const Operation& operation, Comm comm, Stream stream) const;
 
   const std::shared_ptr<const Library> library_;

@@ -14,7 +14,7 @@ void resolve(void* library, const char* symbol, Member& member) {
   member = reinterpret_cast<Member>(dlsym(library, symbol));
 }
 
-constexpr Result kRemoteError = 6;  // the rank that failed tells why
+constexpr Result kRemoteError = 6;  // the rank that failed reports the reason
 
 // 2.8 and before count 2804, later ones 20903.
 std::string spelled(int code) {
@@ -32,7 +32,7 @@ Library::Library(const std::string& path) : path_(path) {
 #define RAILGAUGE_NCCL_RESOLVE(type, name, symbol, parameters) resolve(library, #symbol, name);
 #define RAILGAUGE_NCCL_REQUIRE(type, name, symbol, parameters) \
   if (!name)                                                   \
-    throw Error(ErrorCode::kSystem, path + " has no " #symbol ": it is no NCCL of 2.10 on");
+    throw Error(ErrorCode::kSystem, path + " has no " #symbol ": it is not NCCL 2.10 or later");
   RAILGAUGE_NCCL_FUNCTIONS(RAILGAUGE_NCCL_RESOLVE)
   RAILGAUGE_NCCL_LATER_FUNCTIONS(RAILGAUGE_NCCL_RESOLVE)
   RAILGAUGE_NCCL_FUNCTIONS(RAILGAUGE_NCCL_REQUIRE)
@@ -55,7 +55,7 @@ void Library::check(Result result, const std::string& what, Comm comm) const {
 void Library::need(bool there, const std::string& what, const char* since) const {
   if (there) return;
   throw Error(ErrorCode::kSystem,
-              what + " wants NCCL " + since + " or later, and " + path_ + " is " + version_text());
+              what + " needs NCCL " + since + " or later, and " + path_ + " is " + version_text());
 }
 
 }  // namespace railgauge::nccl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's libnccl, opened at run time: the one that is installed is what is measured. The few
+// NVIDIA's libnccl, opened at run time: the installed one is measured. The few
 // types and numbers are those of nccl.h; names are the functions' own.
 #pragma once
 
@@ -60,7 +60,7 @@ struct UniqueId {
 
 class Library {
  public:
-  // By its path, or its name for the loader. Error (kSystem): it is not there, or no such library.
+  // By its path, or its name for the loader. Error (kSystem): it does not exist, or is not libnccl.
   explicit Library(const std::string& path);
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -74,10 +74,10 @@ class Library {
   int version() const { return version_; }
   std::string version_text() const;
 
-  // Error (kSystem; kAborted where another rank failed) unless a call went well: `what` was being
-  // done.
+  // Error (kSystem; kAborted where another rank failed) unless a call succeeded: `what` names the
+  // step.
   void check(Result result, const std::string& what, Comm comm = nullptr) const;
-  // Error (kSystem) where this release lacks what is asked for; `since` is the first that has it.
+  // Error (kSystem) if this release lacks the function; `since` is the first that has it.
   void need(bool there, const std::string& what, const char* since) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU that NCCL knows of, so that its kernels work on it where it lies.
+// Memory of a GPU registered with NCCL, so that its kernels work on it in place.
 #pragma once
 
 #include "collectives/native/nccl/communicator.h"
@@ -7,15 +7,15 @@
 
 namespace railgauge::nccl {
 
-// What is said of it, as nccl-tests' -R.
+// The kind of registration, as nccl-tests' -R.
 enum class Registration : int {
   kNone,       // nothing: memory of the driver
   kBuffer,     // ncclMemAlloc and ncclCommRegister, 2.19
-  kSymmetric,  // ncclMemAlloc and a window, at the same place on all ranks, 2.27
+  kSymmetric,  // ncclMemAlloc and ncclCommWindowRegister, at the same offset on all ranks, 2.27
 };
 
 // Memory of the communicator's GPU; the communicator has to outlive it, and all ranks take theirs
-// in one order. Error (kSystem): none is left, or this NCCL has no such registration.
+// in one order. Error (kSystem): there is none left, or this NCCL has no such registration.
 std::unique_ptr<cuda::Memory> allocate(Communicator& comm, std::size_t size,
                                        Registration registration);
 

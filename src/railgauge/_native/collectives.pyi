@@ -9,7 +9,7 @@ import railgauge._native.transports
 
 
 class BlockedOn:
-    """Whom a rank waits for, and where."""
+    """Which rank a rank waits for, and where."""
 
     @property
     def rank(self) -> int:
@@ -17,22 +17,22 @@ class BlockedOn:
 
     @property
     def frees_slot(self) -> bool:
-        """whether that rank has to free a slot; else send data"""
+        """whether that rank has to free a slot; else it has to send data"""
 
     @property
     def channel(self) -> int:
-        """-1: on boards"""
+        """-1: in a shared segment"""
 
     @property
     def step(self) -> int:
-        """moves that the operation has made there before"""
+        """steps that the operation has done there before"""
 
 class Recorded:
     """An operation in a rank's record."""
 
     @property
     def number(self) -> int:
-        """of the communicator's operations, from 1"""
+        """among the communicator's operations, from 1"""
 
     @property
     def collective(self) -> int: ...
@@ -49,26 +49,26 @@ class Recorded:
 
     @property
     def root(self) -> int:
-        """-1: it has none"""
+        """-1: none"""
 
     @property
     def algorithm(self) -> int:
-        """-1: a copy, of a rank that is alone"""
+        """-1: a copy, for a single rank"""
 
     @property
     def channels(self) -> int: ...
 
     @property
     def began_s(self) -> float:
-        """since 1970; of a short one to 10 ms"""
+        """since 1970; to 10 ms for a short one"""
 
     @property
     def took_us(self) -> float:
-        """0: over without a wait, not timed; -1: not over"""
+        """0: ended without a wait, not timed; -1: not over"""
 
 def place_of(array: object) -> tuple[int, int]:
     """
-    The address and the bytes of an array in host memory. UsageError for what operations do not take.
+    The address and size in bytes of an array in host memory. UsageError for an unsupported array.
     """
 
 class Call:
@@ -76,7 +76,7 @@ class Call:
 
     @property
     def in_pairs(self) -> bool:
-        """whether it goes over pairs"""
+        """whether it uses pairs"""
 
 class RingChannel:
     """A ring as one rank sees it."""
@@ -99,17 +99,17 @@ class Pair:
     def __init__(self, to: railgauge._native.transports.Sender | None = None, from_: railgauge._native.transports.Receiver | None = None) -> None: ...
 
 class Cube:
-    """Ranks joined as a hypercube, as one of them sees it."""
+    """Ranks connected as a hypercube, as one of them sees it."""
 
     def __init__(self, order: Sequence[int], position: int, peers: Sequence[Pair]) -> None: ...
 
 def cube_neighbours(position: int, size: int) -> list[int]:
-    """The positions that one is joined with in a hypercube."""
+    """The positions to which one is connected in a hypercube."""
 
 class Communicator:
     """One rank's connections, and operations on them."""
 
-    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], board: railgauge._native.transports.Board | None, hosts: Sequence[Sequence[int]], cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, stream_bytes: int) -> None: ...
+    def __init__(self, rank: int, ranks: int, doorbell: railgauge._native.transports.Doorbell, rings: Sequence[RingChannel], trees: Sequence[TreeChannel], segment: railgauge._native.transports.SharedSegment | None, hosts: Sequence[Sequence[int]], cube: Cube | None, across: Cube | None, timeout_s: float, spin_s: float, stream_bytes: int) -> None: ...
 
     def connect_pairs(self, pairs: Sequence[Pair]) -> None: ...
 
@@ -119,37 +119,35 @@ class Communicator:
     @property
     def is_amid(self) -> bool:
         """
-        whether an operation has begun that has not come to its end; after an error no rank can go on then
+        whether an operation has started and not ended; after an error no rank can go on then
         """
 
     def choose(self, collective: int, choices: Sequence[tuple[int, int, int, int]]) -> None:
         """
-        How to run a collective: (up to so many bytes, algorithm, most channels, protocol), the last one for all above.
+        How to run a collective: (maximum bytes, algorithm, maximum channels, protocol), the last one for all larger sizes.
         """
 
-    def zero_copy(self, collective: int, windows_from: int, cross_memory_from: int, cross_memory_below: int) -> None:
+    def zero_copy(self, collective: int, registered_from: int, cross_memory_from: int, cross_memory_below: int) -> None:
         """
-        Of how many bytes a collective is run on the arrays themselves: where all it needs lies in windows, and where some of it does not.
+        Of how many bytes a collective is run on the arrays themselves: where all it needs lies in registered memory, and where some of it does not.
         """
 
     def choice(self, collective: int, count: int, dtype: int) -> tuple[int, int, int]:
-        """(algorithm, channels, protocol) for so many elements"""
+        """(algorithm, channels, protocol) for that many elements"""
 
     def prepare(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> Call:
-        """
-        Look at the arrays of an operation; UsageError where they do not belong together.
-        """
+        """Check the arrays of an operation; UsageError if they do not match."""
 
     def prepare_all_to_all_v(self, source: object | None, to: Sequence[int], destination: object | None, from_: Sequence[int]) -> Call:
         """
-        The same for an all-to-all with so many elements for, and from, each rank.
+        The same for an all-to-all with these numbers of elements for, and from, each rank.
         """
 
     def prepare_barrier(self) -> Call:
-        """What ends when every rank is in it."""
+        """An operation that ends when every rank is in it."""
 
     def execute(self, call: Call) -> None:
-        """Run what was prepared to its end."""
+        """Run a prepared operation to its end."""
 
     def call(self, collective: int, source: object | None, destination: object | None, op: int, root: int) -> bool:
         """
@@ -169,26 +167,32 @@ class Communicator:
     @property
     def operations(self) -> list[Recorded]:
         """
-        its last operations, the oldest first; this rank may be in the last one; for any thread
+        its last operations, the oldest first; the last one may be running; for any thread
         """
 
     @property
     def blocked_on(self) -> BlockedOn:
-        """whom this rank waits for, or waited for when it failed; for any thread"""
+        """
+        the rank that this one waits for, or waited for when it failed; for any thread
+        """
 
 def gpu_count() -> int:
-    """GPUs that this process may use; UnavailableError: no driver."""
+    """
+    The number of GPUs that this process can use; UnavailableError: no driver.
+    """
 
 def gpu_facts(device: int) -> tuple[str, str]:
     """Its bus id, as `0000:1b:00.0`, and its name."""
 
 def gpus_reach(bus_id: str, other: str) -> bool:
     """
-    Whether one maps the memory of the other; False for one that this process does not see.
+    Whether one can map the other's memory; False for one that this process does not see.
     """
 
 def a_gpu_hangs() -> bool:
-    """Whether one of this process was not done in time, and still is not."""
+    """
+    Whether a GPU of this process did not finish in time, and still has not.
+    """
 
 def has_gpu_kernels() -> bool: ...
 
@@ -201,16 +205,16 @@ class GpuMemory:
     def pointer(self) -> int: ...
 
     def write(self, source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)]) -> None:
-        """From the beginning on."""
+        """From its start on."""
 
     def read(self, destination: Annotated[NDArray, dict(order='C', device='cpu')]) -> None:
-        """From the beginning on."""
+        """From its start on."""
 
     def set(self, value: int, size: int) -> None:
-        """The first `size` bytes, each to a value."""
+        """Set each of the first `size` bytes to a value."""
 
 class GpuMark:
-    """A place in what is put on a stream."""
+    """A position on a stream."""
 
 class GpuEngine:
     """Collectives between GPUs, one rank's end."""
@@ -227,16 +231,18 @@ class GpuEngine:
         """Both by rank."""
 
     @property
-    def has_windows(self) -> bool:
+    def can_register(self) -> bool:
         """Whether memory can be registered: all GPUs map each other's."""
 
-    def lend_window(self, rank: int, pointer: int) -> bytes:
-        """What a rank needs to open memory of this GPU from there on."""
+    def lend_memory(self, rank: int, pointer: int) -> bytes:
+        """What a rank needs to open this GPU's memory from that address on."""
 
-    def open_window(self, pointer: int, bytes: int, symmetric: bool, lent: Sequence[bytes]) -> int:
-        """Register memory, all ranks in one order; the number of the window."""
+    def open_memory(self, pointer: int, bytes: int, symmetric: bool, lent: Sequence[bytes]) -> int:
+        """
+        Register memory, all ranks in one order; the number of the registration.
+        """
 
-    def close_window(self, window: int) -> None: ...
+    def close_memory(self, registration: int) -> None: ...
 
     def slots(self, rank: int, incoming: bool) -> tuple[int, int]:
         """
@@ -244,17 +250,17 @@ class GpuEngine:
         """
 
     def move_slots(self, rank: int, incoming: bool, to_gpu: bool) -> None:
-        """Into the memory of the GPU, or back to the host's."""
+        """Move them into the GPU's memory, or back to the host's."""
 
-    def carry(self, lane: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver], flush: railgauge._native.transports.GdrFlush | None = None) -> None: ...
+    def carry(self, proxy: int, rank: int, to: Sequence[railgauge._native.transports.Sender], from_: Sequence[railgauge._native.transports.Receiver], flush: railgauge._native.transports.GdrFlush | None = None) -> None: ...
 
     def start(self, doorbells: Sequence[railgauge._native.transports.Doorbell]) -> None: ...
 
     def stop(self) -> None:
-        """Carry nothing any more; after the last operation of all ranks."""
+        """Stop the proxy; after the last operation of all ranks."""
 
     def channels(self, planned: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
-        """Of each channel the ring, and by rank its parent in the tree."""
+        """The ring of each channel, and by rank its parent in the tree."""
 
     def run(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, stream: int, way: int = -1, blocks: int = 0, chunk_bytes: int = 0) -> None: ...
 
@@ -269,7 +275,7 @@ class GpuEngine:
 
     def way(self, collective: int, count: int, dtype: int, source: int = 0, destination: int = 0) -> int:
         """
-        The way that is due; of arrays that are not given, as of unregistered ones.
+        The launch that the engine chooses; without arrays, as for unregistered ones.
         """
 
     def can(self, collective: int, count: int, dtype: int, way: int) -> bool: ...
@@ -278,11 +284,11 @@ class GpuEngine:
 
     def mark(self, stream: int) -> GpuMark:
         """
-        A mark behind all that is on a stream by now; None where that is captured into a graph.
+        A mark after everything on a stream so far; None if the stream is captured into a graph.
         """
 
     def wait(self, mark: GpuMark) -> None:
-        """Wait until a mark of this engine has come."""
+        """Wait until a mark of this engine is reached."""
 
     @property
     def traffic(self) -> list[tuple[int, int]]:
@@ -293,23 +299,23 @@ class GpuEngine:
     def abort(self) -> None: ...
 
 def gpu_memory_left(device: int) -> int:
-    """Bytes that can be taken of a GPU's memory."""
+    """Free bytes of a GPU's memory."""
 
 class GpuLink:
-    """The way between two GPUs of this process, timed and checked."""
+    """The path between two GPUs of this process, timed and verified."""
 
     def __init__(self, low: int, high: int, room: int, peers: bool, timeout_s: float) -> None: ...
 
-    def seconds(self, mover: int, flow: int, size: int, times: int) -> float:
-        """What one of `times` messages of `size` bytes takes."""
+    def seconds(self, method: int, flow: int, size: int, times: int) -> float:
+        """The seconds of one of `times` messages of `size` bytes."""
 
-    def check(self, mover: int, size: int, seed: int) -> tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]:
+    def check(self, method: int, size: int, seed: int) -> tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]:
         """
-        Send fresh bytes both ways: what the lower GPU got, and the higher one, as in check_copied.
+        Send fresh bytes in both directions: the verdict on both GPUs' data, the lower's first, as in check_copied.
         """
 
     def abort(self) -> None:
-        """End what another thread measures."""
+        """End another thread's measurement."""
 
 def memory_floor(source: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], source_bytes: int, destination: Annotated[NDArray, dict(order='C', device='cpu')], destination_bytes: int, times: int) -> float:
     """
@@ -340,15 +346,15 @@ class NcclCommunicator:
     def connect(self, id: bytes) -> None: ...
 
     def allocate(self, size: int, registration: int) -> GpuMemory:
-        """Memory registered as nccl-tests' -R says: 0, 1 or 2."""
+        """Memory registered as nccl-tests' -R: 0, 1 or 2."""
 
     def repeat(self, collective: int, source: int, destination: int, count: int, dtype: int, op: int, root: int, ahead: int, times: int, replays: int = 0) -> float: ...
 
     def abort(self) -> None:
-        """End all waiting, on the GPU too; for any thread."""
+        """End all waits, on the GPU too; for any thread."""
 
 class Pattern:
-    """What every rank's input is, and what a reduction of all has to give."""
+    """Every rank's input, and the expected reduction of all."""
 
     def __init__(self, ranks: int, dtype: int, op: int, seed: int, kind: int = 0) -> None: ...
 
@@ -357,7 +363,7 @@ def fill_pattern(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(orde
 
 def check_reduced(pattern: Pattern, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:
     """
-    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got, how many ULP it may be off).
+    Compare every element with the reduction over all ranks: (wrong, index of the first, expected, got, tolerance in ULP).
     """
 
 def check_copied(pattern: Pattern, rank: int, data: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], count: int, first: int = 0) -> tuple[int, int, float, float, float]:

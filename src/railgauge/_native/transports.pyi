@@ -20,7 +20,7 @@ class Doorbell:
     def descriptor(self) -> str: ...
 
     def abort(self) -> None:
-        """Tell the owner to give up its operation."""
+        """Make the owner give up its operation."""
 
     @property
     def aborted(self) -> bool: ...
@@ -53,26 +53,26 @@ class ShmReceiver(Receiver):
 class ShmSender(Sender):
     def __init__(self, peer: int, peer_doorbell: Doorbell, descriptor: str) -> None: ...
 
-class Windows:
+class RegisteredMemory:
     """Memory of each rank that all ranks of the host map, for arrays."""
 
     def make(self, size: int) -> str:
         """
-        Begin the next window, with so many bytes of this rank's; their descriptor.
+        Start the next registration, with this many bytes of this rank's; their descriptor.
         """
 
     def open(self, descriptors: list[str]) -> memoryview:
         """Map the others' parts of it,  for the own; this rank's memory."""
 
     def settle(self) -> None:
-        """All have opened the last window."""
+        """All ranks have opened the last registration."""
 
     def drop(self) -> None:
-        """Some rank could not make or open the last window."""
+        """A rank could not make or open the last registration."""
 
     @property
     def unused(self) -> list[int]:
-        """numbers of windows that nobody here holds"""
+        """numbers of registrations that nobody here holds"""
 
     def release(self, numbers: Sequence[int]) -> None:
         """Unmap those that no rank holds."""
@@ -82,21 +82,21 @@ class Windows:
 
     @property
     def bytes(self) -> int:
-        """of this rank's memory in windows"""
+        """of this rank's registered memory"""
 
     @property
     def bytes_in_huge_pages(self) -> int: ...
 
 def memory_left() -> int:
-    """How many bytes shared memory may still take here."""
+    """How many more bytes of shared memory are available here."""
 
 def permit_cross_memory() -> None:
     """
     Let all processes of this user read this one's memory (PR_SET_PTRACER).
     """
 
-class Board:
-    """Where the ranks of a host show each other data."""
+class SharedSegment:
+    """Shared segments through which the ranks of a host exchange data."""
 
     def __init__(self, place_bytes: int) -> None: ...
 
@@ -105,26 +105,26 @@ class Board:
 
     def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None:
         """
-        Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
+        Map the others' segments: (rank, rank in the job, descriptor, doorbell) of all; "" and None for the own.
         """
 
     @property
-    def windows(self) -> Windows: ...
+    def registered_memory(self) -> RegisteredMemory: ...
 
     @property
     def reads_peers(self) -> bool:
         """whether the kernel lets this rank read all others' memory"""
 
     def allow_cross_memory(self) -> None:
-        """All ranks can do that."""
+        """Note that all ranks can do that."""
 
     @property
     def cross_memory(self) -> bool:
-        """whether that was said"""
+        """whether all ranks can do that"""
 
     @property
     def bytes(self) -> int:
-        """bytes that this rank has shown"""
+        """bytes that this rank has posted"""
 
 class FaultySender(Sender):
     def __init__(self, sender: Sender, kind: str, message: int, seconds: float) -> None: ...
@@ -134,7 +134,7 @@ class FaultySender(Sender):
 
     @property
     def fired(self) -> bool:
-        """whether the fault has come"""
+        """whether the fault has occurred"""
 
 class SocketProxy:
     """
@@ -144,10 +144,10 @@ class SocketProxy:
     def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
 
     def abort(self) -> None:
-        """Close all sockets at once, whatever was posted."""
+        """Close all sockets at once, even with messages posted."""
 
     def close(self) -> None:
-        """Send what was posted, unless told to abort, and close all sockets."""
+        """Send what was posted, unless aborted, and close all sockets."""
 
 class SocketReceiver(Receiver):
     def __init__(self, proxy: SocketProxy, fds: Sequence[int], threads: int, peer: int, address: str, via: str, slots: int, slot_bytes: int) -> None: ...
@@ -201,7 +201,7 @@ class VerbsDevice:
 
     @property
     def problem(self) -> str:
-        """why it cannot be opened; empty: it can"""
+        """why it cannot be opened; empty if it can"""
 
 def verbs_devices() -> list[VerbsDevice]:
     """
@@ -209,7 +209,7 @@ def verbs_devices() -> list[VerbsDevice]:
     """
 
 def ib_memory_bytes(slots: int, slot_bytes: int) -> int:
-    """What each end of a connection registers with its devices."""
+    """The memory that each end of a connection registers with its devices."""
 
 class IbRail:
     """One port of an RDMA device, opened."""
@@ -230,14 +230,14 @@ class IbProxy:
     def __init__(self, doorbell: Doorbell, linger_s: float) -> None: ...
 
     def abort(self) -> None:
-        """Give up all connections at once, whatever was posted."""
+        """Give up all connections at once, even with messages posted."""
 
     def close(self) -> None:
-        """Send what was posted, unless told to abort, and end all queue pairs."""
+        """Send what was posted, unless aborted, and end all queue pairs."""
 
-    def register(self, address: int, bytes: int, window: bool = False) -> None:
+    def register(self, address: int, bytes: int, remote_write: bool = False) -> None:
         """
-        Let devices send from that memory, and with `window` write to it, without a copy. Between operations; the memory has to stay until it is deregistered as often.
+        Let devices send from that memory, and with `remote_write` write to it, without a copy. Between operations; the memory has to stay until it is deregistered as often.
         """
 
     def deregister(self, address: int, bytes: int) -> None: ...
@@ -250,14 +250,14 @@ class IbReceiver(Receiver):
         """what the peer's end needs for connect()"""
 
     def connect(self, peer_facts: bytes) -> None:
-        """Bring the queue pairs up; messages flow from then on."""
+        """Bring the queue pairs up; messages can flow from then on."""
 
     def attributes(self) -> list[dict[str, int | str | bool]]:
-        """What each queue pair is set to, asked of the device (ibv_query_qp)."""
+        """The attributes of each queue pair, from the device (ibv_query_qp)."""
 
     def expose(self, address: int, bytes: int) -> bytes:
         """
-        Make registered memory the window into which the sender may put messages: what its aim() takes.
+        Let the sender put messages into this registered memory: the facts that its aim() takes.
         """
 
 class IbSender(Sender):
@@ -268,17 +268,17 @@ class IbSender(Sender):
         """what the peer's end needs for connect()"""
 
     def connect(self, peer_facts: bytes) -> None:
-        """Bring the queue pairs up; messages flow from then on."""
+        """Bring the queue pairs up; messages can flow from then on."""
 
     def attributes(self) -> list[dict[str, int | str | bool]]:
-        """What each queue pair is set to, asked of the device (ibv_query_qp)."""
+        """The attributes of each queue pair, from the device (ibv_query_qp)."""
 
-    def aim(self, window_facts: bytes) -> None:
-        """Put messages into that window of the receiver from now on."""
+    def aim(self, remote_facts: bytes) -> None:
+        """Put messages into that memory of the receiver from now on."""
 
 def export_gpu_memory(device: int, address: int, bytes: int) -> tuple[int, int]:
     """
-    A DMA-BUF of memory of a GPU, by CUDA's number: its descriptor, which the caller closes, and where the memory begins in it. UnavailableError: there is none.
+    A DMA-BUF of a GPU's memory, by CUDA's number: its descriptor, which the caller closes, and the memory's offset in it. UnavailableError: there is none.
     """
 
 class GdrAttempt:
@@ -290,33 +290,33 @@ class GdrAttempt:
 
     @property
     def error(self) -> str:
-        """empty: it is registered so"""
+        """empty: registered this way"""
 
 class GdrTrial:
-    """GPUDirect RDMA as it was tried."""
+    """The result of a GPUDirect RDMA trial."""
 
     @property
     def registration(self) -> list[GdrAttempt]:
-        """the ways that were tried, in order"""
+        """the registrations that were tried, in order"""
 
     @property
     def failed(self) -> str:
-        """the step, and what went wrong; empty: nothing"""
+        """the step that failed, and why; empty: none"""
 
 def try_gdr(rail: IbRail, bus_id: str, bytes: int, *, dma_buf: bool = True, timeout_s: float = 10.0) -> GdrTrial:
     """
-    Have a port write into a GPU's memory and send from it, and look at every byte. `timeout_s`: of each transfer.
+    Have a port write into a GPU's memory and send from it, and verify every byte. `timeout_s`: of each transfer.
     """
 
-def register_gpu_memory(proxy: IbProxy, device: int, address: int, bytes: int, *, window: bool, dma_buf: bool = True) -> list[GdrAttempt]:
+def register_gpu_memory(proxy: IbProxy, device: int, address: int, bytes: int, *, remote_write: bool, dma_buf: bool = True) -> list[GdrAttempt]:
     """
     Register memory of a GPU, by CUDA's number, with the ports that the proxy uses: what was tried, the last of it with success, or with none.
     """
 
 class GdrFlush:
-    """Makes what a port has written there for the GPU."""
+    """Makes data that a port has written visible to the GPU."""
 
     def __init__(self, proxy: IbProxy, rails: Sequence[IbRail], address: int, bytes: int, timeout_s: float) -> None:
         """
-        Of memory that was registered as a window, and is written over those rails.
+        For memory that was registered with remote_write, and is written over those rails.
         """

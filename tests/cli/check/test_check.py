@@ -174,3 +174,27 @@ def test_level_3_says_that_it_moves_no_data(form):
 def test_help_and_docs_promise_no_data_moved():
     assert "move data" not in railgauge("check", "--help").stdout
     assert "`-r 3` moves data" not in DOCS.read_text()
+
+
+FOUR = [("0000:01:00.0", 16), ("0000:02:00.0", 8), ("0000:03:00.0", 8), ("0000:04:00.0", 8)]
+
+
+def test_the_picture_and_the_findings_of_one_page_agree(tmp_path):
+    """Of four GPUs at x16 x8 x8 x8 most have x8, so that none is below its peers."""
+    cards = "".join(
+        f'<pci busid="{bus_id}" class="0x030200" vendor="0x10de" device="0x2330" link_speed="32.0 GT/s PCIe" '
+        f'link_width="{lanes}"><gpu dev="{dev}" sm="90" rank="{dev}" gdr="1"/></pci>'
+        for dev, (bus_id, lanes) in enumerate(FOUR)
+    )
+    path, page = tmp_path / "four.xml", tmp_path / "four.html"
+    path.write_text(f'<system version="1"><cpu numaid="0" affinity="ff" arch="arm64">{cards}</cpu></system>')
+    railgauge("check", "--from", str(path), "--only", "pcie-link-degraded", "-o", str(page))
+    assert "none is narrow" in page.read_text()
+    assert "its twins" not in page.read_text()
+    assert 'class="wrong"' not in page.read_text()
+
+
+def test_links_of_a_guest_are_marked_by_no_view():
+    assert '"faults"' not in railgauge("topo", "show", "--from", "@vm-flat", "--json").stdout
+    done = railgauge("check", "--from", "@vm-flat", "--only", "pcie-link-degraded")
+    assert done.stdout.startswith("PASS pcie-link-degraded")

@@ -87,7 +87,7 @@ def test_a_failure_of_the_run_is_worth_more(old):
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [
-        ("{}", 5, "no result of a run"),
+        ("{}", 5, "not a result of a run"),
         ("# railgauge version", 5, "no JSON"),
         (json.dumps(result(row(8), collective="reduce").to_json()), 2, "a result of reduce, and all_reduce is to run"),
     ],

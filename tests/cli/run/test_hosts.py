@@ -167,7 +167,7 @@ def test_the_log_has_nccls_lines_of_both_ends(hosts, family):
     assert re.search(r"\[1\] NCCL INFO Channel 00/0 : 0\[0\] -> 1\[1\] \[receive\] via NET/Socket/0$", second[2], re.M)
     assert re.search(r"\[0\] NCCL INFO NET/Socket : Using \[0\]eth0:\S+<0>$", first[2], re.M)
     assert "NCCL INFO NET/Socket: Using 0 threads and 1 sockets per thread" in second[2]
-    assert "0 -> 1 not via SHM: they are on two hosts, rg-node1 and rg-node2" in first[2]
+    assert "0 -> 1 not via SHM: they are on different hosts, rg-node1 and rg-node2" in first[2]
 
 
 def test_each_node_dumps_under_its_own_name_what_can_be_read_again(hosts, tmp_path):
@@ -247,7 +247,7 @@ def test_a_rank_without_an_interface_to_use_is_told_of_on_all_hosts(hosts):
     by_rank = ({}, {}, {"NCCL_SOCKET_IFNAME": "nosuch"})
     results = ended(start(hosts, (0, 1, 1), *SMALL, "--timeout", "10", by_rank=by_rank))
     assert all(status != 0 for status, _, _ in results)
-    assert "NCCL_SOCKET_IFNAME=nosuch matches none" in results[0][2]
+    assert "NCCL_SOCKET_IFNAME=nosuch matches no interface" in results[0][2]
 
 
 def test_two_hostids_on_one_machine_are_two_nodes_over_lo():

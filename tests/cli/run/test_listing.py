@@ -52,4 +52,4 @@ def test_the_list_has_no_use_for_what_is_run(others):
 
 def test_a_machine_without_interfaces_is_still_listed():
     document = listed(NCCL_SOCKET_IFNAME="nothing7")
-    assert "matches none" in why_not(document)["broadcast", "cpu", "NET/Socket"]
+    assert "matches no interface" in why_not(document)["broadcast", "cpu", "NET/Socket"]

@@ -74,8 +74,8 @@ def test_what_is_measured_is_told_and_later_runs_choose_by_it(tmp_path):
 def test_a_file_that_could_not_be_written_is_told_before_anything_is_measured(tmp_path):
     (tmp_path / "file").write_text("{}")
     for place, status, words in (
-        (tmp_path / "file", 5, "no tuning file"),
-        (tmp_path / "file" / "x", 3, "cannot make the tuning file's folder"),
+        (tmp_path / "file", 5, "not a tuning file"),
+        (tmp_path / "file" / "x", 3, "cannot create the tuning file's directory"),
     ):
         result = refused("--ranks", "2", "--tune", RAILGAUGE_TUNING_FILE=str(place))
         assert (result.returncode, result.stdout) == (status, ""), result.stderr
@@ -110,7 +110,7 @@ def test_a_file_in_the_usual_place_that_is_none_is_only_warned_of(tmp_path):
     (tmp_path / "railgauge" / "tuning.json").write_text('{"schema": "railgauge/tuning/2"}')
     result = run(*TWO, XDG_CACHE_HOME=str(tmp_path), RAILGAUGE_TUNING_FILE="")
     assert result.returncode == 0, result.stderr
-    assert "algorithms go by the model" in result.stderr
+    assert "using the cost model for algorithms" in result.stderr
 
 
 def test_a_bad_file_ends_the_run_with_its_name_and_a_remedy(tmp_path):
@@ -118,7 +118,7 @@ def test_a_bad_file_ends_the_run_with_its_name_and_a_remedy(tmp_path):
     path.write_text("{}")
     result = run(*TWO, RAILGAUGE_TUNING_FILE=str(path))
     assert result.returncode == 5
-    assert f"{path}: no tuning file ('schema' is missing): remove it, or measure anew with --tune" in result.stderr
+    assert f"{path}: not a tuning file ('schema' is missing): remove it, or measure again with --tune" in result.stderr
     assert "Traceback" not in result.stderr
 
 

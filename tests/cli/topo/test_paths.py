@@ -46,3 +46,13 @@ def test_a_topology_file_does_not_tell_what_nvml_answers(tmp_path):
     said = "unless NVML denies peer access"
     assert said in railgauge("topo", "paths", "GPU0", "GPU1", "--from", str(path)).stdout
     assert said not in railgauge("topo", "paths", "GPU0", "GPU1", "--from", "@dgx-h100").stdout
+
+
+def test_a_faulty_link_of_a_path_is_marked():
+    pair = ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100-nic-x8")
+    (marked,) = (line for line in railgauge(*pair).stdout.splitlines() if "both ends can do" in line)
+    assert "NIC/0-18000" in marked
+    assert marked.endswith("<- runs x8 Gen5, both ends can do x16 Gen5")
+    (fault,) = json.loads(railgauge(*pair, "--json").stdout)["paths"][0]["faults"]
+    assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends can do x16 Gen5")
+    assert "both ends can do" not in railgauge(*pair[:3], "mlx5_3", *pair[4:]).stdout

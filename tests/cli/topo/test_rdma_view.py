@@ -32,7 +32,7 @@ def test_the_table_is_on_stdout_and_reasons_on_stderr(tmp_path):
     assert result.returncode == 0
     assert result.stdout.splitlines()[0].split()[:3] == ["Device", "Port", "State"]
     assert "NET 1, GID 0 (192.0.2.7)" in result.stdout
-    assert "libibverbs was not asked" in result.stderr
+    assert "libibverbs was not queried" in result.stderr
     assert "\x1b" not in result.stdout
 
 

@@ -17,7 +17,7 @@ from railgauge.collectives.cost.host_choice import (
     modelled,
     quickest,
 )
-from railgauge.collectives.cost.host_cost import ON_BOARDS, algorithms, host_cost, moves_of
+from railgauge.collectives.cost.host_cost import ON_SEGMENTS, algorithms, host_cost, moves_of
 from railgauge.collectives.cost.host_ranks import HostRanks
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.topo.nccl.settings.algorithms import read_allowed
@@ -77,7 +77,7 @@ def test_a_slower_network_never_makes_it_faster(where, collective, size):
 def test_boards_are_for_one_host_and_every_collective_has_something(where, collective):
     found = of(where, collective)
     assert found
-    assert (where.nodes == 1) == any(one in ON_BOARDS for one in found)
+    assert (where.nodes == 1) == any(one in ON_SEGMENTS for one in found)
 
 
 @settings(deadline=None)

@@ -48,9 +48,9 @@ def test_nccls_settings_and_what_x_names_reach_the_ranks():
     ("text", "words"),
     [
         ("NOWHERE", "NOWHERE is not set here"),
-        ("--help", "is no variable"),
-        ("A B=1", "is no variable"),
-        ("=1", "is no variable"),
+        ("--help", "not a variable"),
+        ("A B=1", "not a variable"),
+        ("=1", "not a variable"),
         ("RAILGAUGE_SECRET=1234", "export it instead"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_status_that_is_not_railgauges_is_4_with_a_word(status, told, capfd):
     [
         ("ssh: connect to host gpu-09 port 22: No route to host\nRemote host: gpu-09", "No route to host"),
         ("gpu-08: all is well\n  Remote daemon: 1 on node gpu-09\nbye", "status 213: Remote daemon: 1 on node gpu-09"),
-        ("gpu-099 and gpu-09x failed", "its own words are above"),
+        ("gpu-099 and gpu-09x failed", "see its output above"),
     ],
 )
 def test_the_host_that_failed_is_named_in_one_line(said, words, capfd):

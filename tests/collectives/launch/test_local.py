@@ -28,5 +28,5 @@ def test_no_command_has_the_secret(monkeypatch):
 
 
 def test_hosts_are_refused():
-    with pytest.raises(UsageError, match="this host alone"):
+    with pytest.raises(UsageError, match="this host only"):
         local.start(Launch(argv=["run", "all_reduce"], processes=2, hosts=[Host("gpu-01", 2)]))

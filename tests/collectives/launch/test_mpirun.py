@@ -55,7 +55,7 @@ def test_several_ranks_in_each_process(mpi):
 @pytest.mark.parametrize("mpi", MPIS)
 def test_a_master_that_is_passed_takes_the_place_of_the_launchers_store(mpi):
     got = launch(peer(mpi), "-np", "2", *SMALL, "-T", "3", MASTER_ADDR="203.0.113.1", MASTER_PORT="29500")
-    assert "MASTER_ADDR 203.0.113.1 is no address of this host" in got.stderr
+    assert "MASTER_ADDR 203.0.113.1 is not an address of rank 0's host" in got.stderr
     assert got.returncode != 0
 
 

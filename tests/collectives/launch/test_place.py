@@ -48,7 +48,7 @@ def place(launcher, method, process, processes, local=None, locals_=None):
 
 @pytest.mark.parametrize("size", [131073, 2**31 - 1, 10**17])
 def test_a_world_beyond_all_bounds_is_refused(size):
-    with pytest.raises(UsageError, match=f"a world of {size} ranks: a job has at most 131072"):
+    with pytest.raises(UsageError, match=f"world size {size} is too large: a job has at most 131072 ranks"):
         find_place({"RANK": "0", "WORLD_SIZE": str(size), "MASTER_ADDR": "a", "MASTER_PORT": "1"})
     most = find_place({"RANK": "0", "WORLD_SIZE": "131072", "MASTER_ADDR": "a", "MASTER_PORT": "1"})
     with pytest.raises(UsageError, match="a world of 262144 ranks"), arrive(most, ranks_per_process=2, timeout_s=5.0):
@@ -102,9 +102,9 @@ def test_a_chosen_init_method_wins_over_all():
     [
         ({"RANK": "0"}, "WORLD_SIZE, MASTER_ADDR, MASTER_PORT must be set too"),
         ({"WORLD_SIZE": "2"}, "RANK must be set too"),
-        (ENV | {"RANK": "4"}, "rank 4 is not in a world of 4"),
+        (ENV | {"RANK": "4"}, "rank 4 is out of range for world size 4"),
         (ENV | {"RANK": "one"}, "RANK=one is not a number"),
-        (TORCHRUN | {"LOCAL_RANK": "2"}, "local rank 2 is not in a world of 2"),
+        (TORCHRUN | {"LOCAL_RANK": "2"}, "local rank 2 is out of range for world size 2"),
         (OPEN_MPI | {"MASTER_ADDR": "gpu-01"}, "MASTER_PORT must be set too"),
         (OPEN_MPI | {"MASTER_PORT": "1"}, "MASTER_ADDR must be set too"),
         (OPEN_MPI | {"WORLD_SIZE": "2"}, "WORLD_SIZE=2, but Open MPI started 4"),
@@ -225,13 +225,13 @@ def test_processes_of_two_jobs_do_not_meet_at_one_port(monkeypatch):
     def come(number):
         step = {"SLURM_PROCID": str(number), "SLURM_STEP_ID": str(number)}
         place = find_place(there | step, f"tcp://127.0.0.1:{port}")
-        with arrive(place, ranks_per_process=1, timeout_s=3.0) as meeting:
-            meeting.join(number).close()
+        with arrive(place, ranks_per_process=1, timeout_s=3.0) as rendezvous:
+            rendezvous.join(number).close()
 
     found = in_threads(2, come)
     assert all(isinstance(one, PeerLostError) for one in found)
     assert "rank 1 of 2" in str(found[0])
-    assert "process 0 of 2, which has not come" in str(found[1])
+    assert "process 0 of 2, which has not arrived" in str(found[1])
     assert find_place(SLURM).job != find_place(SLURM | {"SLURM_JOB_ID": "4712"}).job
     torch = ENV | {"TORCHELASTIC_RUN_ID": "one"}
     assert find_place(torch).job != find_place(torch | {"TORCHELASTIC_RUN_ID": "two"}).job

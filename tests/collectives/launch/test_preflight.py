@@ -50,7 +50,7 @@ def test_a_host_that_has_all_is_no_problem():
     [
         (RemoteResult(None, b"", "", "ssh: u@h: Permission denied (publickey)."), ("Permission denied", "ssh-copy-id")),
         (RemoteResult(None, b"", "", "ssh: Host key verification failed."), ("log in once by hand",)),
-        (RemoteResult(None, b"", "", "no end within 30 s"), ("no end within 30 s",)),
+        (RemoteResult(None, b"", "", "not finished within 30 s"), ("not finished within 30 s",)),
         (answered(status=127), (sys.executable, "same path")),
         (answered(status=1, stderr="boom\nSyntaxError: x\n"), ("status 1", "SyntaxError: x")),
         (answered(b'{"version": null, "problems": {}}'), ("no railgauge", __version__)),
@@ -97,7 +97,7 @@ def test_the_first_hosts_name_has_to_be_known_on_the_others():
 
 
 @pytest.mark.usefixtures("scripted_ssh")
-def test_the_folder_of_a_meeting_file_has_to_be_there(tmp_path):
+def test_the_folder_of_a_rendezvous_file_has_to_be_there(tmp_path):
     hosts = hosts_from("localhost,127.0.0.1")
     check(Launch(argv=["run"], init_method=f"file://{tmp_path}/meet", processes=2, hosts=hosts), "localhost")
     assert not list(tmp_path.glob(".railgauge*"))
@@ -145,6 +145,6 @@ def test_hosts_that_cannot_be_logged_in_to_are_named_and_nothing_starts(tmp_path
         ran = hosts.run(0, [*RUN, "--hosts", "rg-node1,rg-node2,rg-node9"], env=environ)
         assert ran.returncode == 3
         assert ran.stdout == ""
-        assert "rg-node[1-2]: ssh: root@HOST: Permission denied (publickey) (log in without a password" in ran.stderr
+        assert "rg-node[1-2]: ssh: root@HOST: Permission denied (publickey) (login without a password" in ran.stderr
         assert "rg-node9: ssh: Could not resolve hostname HOST: " in ran.stderr
         assert not any("ssh_host" in Path(f"/proc/{pid}/cmdline").read_text() for pid in hosts.pids(1))

@@ -38,7 +38,7 @@ def test_a_killed_rank_is_named_by_its_number_in_the_job(started):
 
 def test_ranks_that_do_not_end_after_another_failed_are_killed(started):
     ranks = started("sh -c 'exit 4'", "sleep 100")
-    assert wait(ranks, 0.1) == (4, "rank 1 had to be killed: it did not end by itself")
+    assert wait(ranks, 0.1) == (4, "rank 1 was killed because it did not end by itself")
     assert ranks[1].returncode == -9
 
 

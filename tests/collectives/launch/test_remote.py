@@ -78,7 +78,7 @@ def test_a_command_that_does_not_end_is_ended_and_so_it_is_on_the_host(tmp_path,
     monkeypatch.setattr(remote, "KILL_AFTER_S", 1)
     pid = tmp_path / "pid"
     result = run_on(["node"], ["sh", "-c", f"trap '' TERM; echo $$ > {pid}; sleep 50; sleep 50"], timeout_s=1)["node"]
-    assert (result.status, result.reason) == (None, "no end within 1 s")
+    assert (result.status, result.reason) == (None, "not finished within 1 s")
     wait_until_gone(pid.read_text())
 
 
@@ -124,7 +124,7 @@ def test_of_a_hosts_line_a_message_has_the_beginning():
 @pytest.mark.parametrize("text", ["'", " ", "ssh '"])
 def test_an_ssh_that_is_no_command_is_said(monkeypatch, text):
     monkeypatch.setenv("RAILGAUGE_SSH", text)
-    with pytest.raises(UsageError, match=r"RAILGAUGE_SSH=.*is no command"):
+    with pytest.raises(UsageError, match=r"RAILGAUGE_SSH=.*is not a command"):
         ssh_command("node", ["true"], 5.0)
 
 

@@ -150,5 +150,5 @@ def test_a_value_with_a_comma_is_refused_with_the_way_out(monkeypatch, tmp_path)
     (tmp_path / "srun").touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     launch = Launch(argv=["run"], processes=2, hosts=parse_hostfile("a:2", "f"), variables=["NCCL_IB_HCA=a,b"])
-    with pytest.raises(UsageError, match="export it here and say -x NCCL_IB_HCA"):
+    with pytest.raises(UsageError, match="export it here and use -x NCCL_IB_HCA"):
         srun.commands(launch)

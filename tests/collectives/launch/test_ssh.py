@@ -192,7 +192,7 @@ def test_hosts_have_to_be_named_and_the_first_so_that_others_reach_it(cluster):
     ran = hosts.run(0, [*RUN, "--launcher", "ssh"], env=environ)
     assert (ran.returncode, "--hostfile" in ran.stderr) == (2, True)
     ran = hosts.run(0, [*RUN, "--launcher", "ssh", "--hosts", "localhost,rg-node2"], env=environ)
-    assert (ran.returncode, "would meet at localhost" in ran.stderr) == (2, True)
+    assert (ran.returncode, "the rendezvous would be at localhost" in ran.stderr) == (2, True)
 
 
 def test_a_host_without_the_folder_says_where_files_go_and_ends_with_its_stdin(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One slow rank by halves: found in made-up fleets of any size, and real rings are measured and checked."""
+"""One slow rank by halves: found in synthetic fleets of any size, and real rings are measured and checked."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

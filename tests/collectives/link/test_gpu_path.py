@@ -3,9 +3,9 @@
 
 import pytest
 
+from railgauge.collectives.link.copy_method import CopyMethod
 from railgauge.collectives.link.gpu_path import GpuPath, GpuPaths
 from railgauge.collectives.link.gpu_way import gpu_ways
-from railgauge.collectives.link.mover import Mover
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
@@ -67,9 +67,9 @@ def test_gpus_are_in_the_order_in_which_they_are_given():
     ("fixture", "environ", "why"),
     [
         ("h200x4", {}, None),
-        ("h200x4", {"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the way is NVL"),
+        ("h200x4", {"NCCL_P2P_DISABLE": "1"}, "NCCL_P2P_DISABLE=1 allows P2P up to LOC, and the path is NVL"),
         ("consumer-2x5090", {}, "NVML denies peer access"),
-        ("pcie-no-switch", {}, "NCCL's default allows P2P up to PXB, and the way is PHB"),
+        ("pcie-no-switch", {}, "NCCL's default allows P2P up to PXB, and the path is PHB"),
         ("pcie-no-switch", {"NCCL_P2P_LEVEL": "SYS"}, None),
     ],
 )
@@ -79,29 +79,32 @@ def test_why_there_is_no_p2p(fixture, environ, why):
 
 def ways(fixture: str, only: str | None = None, reaches=lambda a, b: True, gpus: int = 4, **environ: str):
     found = gpu_ways(gpus, of(fixture, **environ), reaches, only)
-    return [(way.transport, way.mover, sorted(way.paths)) for way in found.ways], found.detours
+    return [(way.transport, way.method, sorted(way.paths)) for way in found.ways], found.detours
 
 
 def test_pairs_go_by_p2p_or_through_the_host_and_never_by_both():
     found, detours = ways("pcie-no-switch", NCCL_P2P_LEVEL="PHB")
     near = found[0][2]
-    assert [(transport, mover) for transport, mover, _ in found] == [
-        *(("P2P", mover) for mover in Mover),
-        ("SHM", Mover.COPY_ENGINE),
+    assert [(transport, method) for transport, method, _ in found] == [
+        *(("P2P", method) for method in CopyMethod),
+        ("SHM", CopyMethod.COPY_ENGINE),
     ]
     assert sorted(near + found[-1][2]) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    assert detours == {"NCCL_P2P_LEVEL=PHB allows P2P up to PHB, and the way is SYS": found[-1][2]}
+    assert detours == {"NCCL_P2P_LEVEL=PHB allows P2P up to PHB, and the path is SYS": found[-1][2]}
 
 
 def test_one_direction_without_access_is_a_detour():
     found, detours = ways("h200x4", reaches=lambda a, b: (a, b) != (2, 1))
-    assert found[-1] == ("SHM", Mover.COPY_ENGINE, [(1, 2)])
+    assert found[-1] == ("SHM", CopyMethod.COPY_ENGINE, [(1, 2)])
     assert list(detours.values()) == [[(1, 2)]]
 
 
 def test_a_transport_alone():
-    assert ways("h200x4", "SHM") == ([("SHM", Mover.COPY_ENGINE, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])], {})
-    with pytest.raises(UnavailableError, match="no P2P joins any of these 2 GPUs: GPUs 0-1: NVML denies"):
+    assert ways("h200x4", "SHM") == (
+        [("SHM", CopyMethod.COPY_ENGINE, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])],
+        {},
+    )
+    with pytest.raises(UnavailableError, match="P2P connects none of these 2 GPUs: GPUs 0-1: NVML denies"):
         ways("consumer-2x5090", "P2P", gpus=2)
     with pytest.raises(UsageError, match="there are P2P, SHM"):
         ways("h200x4", "NET/Socket")

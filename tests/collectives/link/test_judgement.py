@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about made-up results: who is named, how badly, and in which words."""
+"""Findings about synthetic results: who is named, how badly, and in which words."""
 
 from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from tests.collectives.link.made_up import pair, result
+from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.again import LEAST_OTHERS
 from railgauge.collectives.link.bisection import Bisection, Half
@@ -88,7 +88,7 @@ def test_where_values_scatter_widely_nobody_passes():
     speeds = dict(zip(combinations(range(5), 2), (1, 2, 4, 8, 16, 3, 6, 12, 5, 9), strict=True))
     made = result(5, {ends: pair(ends, (speed, speed)) for ends, speed in speeds.items()})
     assert told(made)[0] == ("slow-link", "UNKNOWN", "NET/Socket")
-    assert "scatter so widely" in judge(made)[0].message
+    assert "vary so much" in judge(made)[0].message
 
 
 def test_nothing_is_said_of_ranks_that_shared_cores():

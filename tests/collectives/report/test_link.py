@@ -2,7 +2,7 @@
 """Measured links as text: matrices where they fit, a summary always, and what stands out is marked."""
 
 import pytest
-from tests.collectives.link.made_up import pair, result
+from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge
@@ -17,13 +17,13 @@ def shown(made, width=None) -> list[str]:
 def test_a_matrix_from_row_to_column():
     made = result(4, {(0, 1): pair((0, 1), (3.0, 7.0))})
     text = shown(made)
-    at = text.index("NET/Socket: GB/s, one way, from row to column")
+    at = text.index("NET/Socket: GB/s, one direction, from row to column")
     assert text[at + 1].split() == ["0", "1", "2", "3"]
     assert text[at + 2].split() == ["0", "gpu-00", "-", "3", "10", "10"]
     assert text[at + 3].split() == ["1", "gpu-01", "7", "-", "10", "10"]
     assert text[-3:-1] == [
-        "  one way    10 GB/s, 0.80 of the predicted 12.5; 3 (gpu-00 -> gpu-01) to 10 (gpu-03 -> gpu-02)",
-        "  both ways  9 GB/s each way",
+        "  one direction   10 GB/s, 0.80 of the predicted 12.5; 3 (gpu-00 -> gpu-01) to 10 (gpu-03 -> gpu-02)",
+        "  both directions 9 GB/s each",
     ]
 
 

@@ -167,7 +167,7 @@ class Tree : OnChannel {
     Connection up, down;
   };
 
-  void add(std::vector<End>& ends, int rank, const Box& in, const Box& out) {
+  void add(std::vector<End>& ends, int rank, const StagingBuffer& in, const StagingBuffer& out) {
     ends.push_back(
         {rank, {a_.base, Connection::kGive, in, out}, {a_.base, Connection::kShare, in, out}});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages through the boxes of two ranks, as kernels/connection.cuh exchanges them: one block's,
-// which moves all there is.
+// Messages through the staging buffers of two ranks, as kernels/connection.cuh exchanges them: one
+// block's, which moves all there is.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ class Connection {
  public:
   enum Kind { kGive, kShare };
 
-  // Null boxes: nobody is there, and nothing is ever sent.
-  Connection(const Base& base, Kind kind, const Box& in, const Box& out)
+  // Null staging buffers: nobody is there, and nothing is ever sent.
+  Connection(const Base& base, Kind kind, const StagingBuffer& in, const StagingBuffer& out)
       : slot_bytes_(base.layout.slot_bytes),
         own_(at(in.words, kind == kShare ? base.layout.share_at() : 0)),
         theirs_(at(out.words, kind == kShare ? base.layout.share_at() : 0)),
@@ -37,8 +37,8 @@ class Connection {
   void take() { tell(theirs_->free, ++own_->received); }
 
  private:
-  static Progress* at(char* box, std::size_t offset) {
-    return reinterpret_cast<Progress*>(box + offset);
+  static Progress* at(char* buffer, std::size_t offset) {
+    return reinterpret_cast<Progress*>(buffer + offset);
   }
   static bool reached(const std::uint32_t& counter, std::uint32_t value) {
     return static_cast<std::int32_t>(__atomic_load_n(&counter, __ATOMIC_ACQUIRE) - value) >= 0;

@@ -149,7 +149,7 @@ Result cuGetErrorName(Result result, const char** name) {
 }
 
 Result cuGetErrorString(Result, const char** text) {
-  *text = "made up";
+  *text = "fake error";
   return kSuccess;
 }
 
@@ -168,7 +168,7 @@ Result cuDeviceGet(Device* device, int ordinal) {
   return context_of(ordinal) ? kSuccess : kInvalidDevice;
 }
 
-Result cuDeviceGetName(char* name, int size, Device) { return print(name, size, "made-up GPU"); }
+Result cuDeviceGetName(char* name, int size, Device) { return print(name, size, "fake GPU"); }
 
 Result cuDeviceGetPCIBusId(char* bus_id, int size, Device device) {
   return print(bus_id, size, context_of(device)->bus_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What low_latency, full_lines and push come to: one Exchange, carried out in messages through
-// boxes. The real kernels differ in how they write and wait.
+// staging buffers. The real kernels differ in how they write and wait.
 #include <algorithm>
 #include <vector>
 

@@ -3,7 +3,7 @@
 // What driver.h lists and nothing here does is answered with "not supported".
 //
 // The environment says what there is:
-//   NVML_GPUS             bus ids, separated by spaces; a made-up NVML has the same (tests/vm)
+//   NVML_GPUS             bus ids, separated by spaces; a fake NVML has the same (tests/vm)
 //   CUDA_VISIBLE_DEVICES  as CUDA reads it
 //   FAKE_CUDA_BYTES       the memory of each GPU
 //   FAKE_CUDA_FAULTS      separated by spaces: FUNCTION=RESULT, or FUNCTION@GPU=RESULT where that

@@ -17,21 +17,21 @@ class Registered {
       : a_(a), combine_(dtype, op), size_(combine_.element_bytes()) {}
 
   void run() {
-    const std::uint32_t round = a_.base.memory->meeting[0] + 1;
+    const std::uint32_t round = a_.base.memory->barrier[0] + 1;
     for_peers([&](int peer) {
-      Meeting* theirs = meeting(a_.out[peer]);
+      Barrier* theirs = barrier(a_.out[peer]);
       theirs->source.first = a_.source.word();
       theirs->destination.first = a_.destination.word();
       __atomic_store_n(&theirs->destination.second, round, __ATOMIC_RELEASE);
     });
-    const auto round_of = [&](int peer) { return &meeting(a_.in[peer])->destination.second; };
+    const auto round_of = [&](int peer) { return &barrier(a_.in[peer])->destination.second; };
     if (!all(round_of, std::uint64_t(round))) return;
     bool apart = false;
     for_peers([&](int peer) {
-      const Meeting* own = meeting(a_.in[peer]);
+      const Barrier* own = barrier(a_.in[peer]);
       const Place from = Place::of(own->source.first), to = Place::of(own->destination.first);
-      source_[peer] = a_.windows[from.window].begin[peer] + from.at;
-      destination_[peer] = a_.windows[to.window].begin[peer] + to.at;
+      source_[peer] = a_.registrations[from.registration].begin[peer] + from.at;
+      destination_[peer] = a_.registrations[to.registration].begin[peer] + to.at;
       if (!a_.symmetric || own->destination.first == a_.destination.word()) return;
       a_.base.status->elsewhere = 1 + peer;
       apart = true;
@@ -43,9 +43,9 @@ class Registered {
     });
     reduce();
     for_peers(
-        [&](int peer) { __atomic_store_n(&meeting(a_.out[peer])->done, round, __ATOMIC_RELEASE); });
-    all([&](int peer) { return &meeting(a_.in[peer])->done; }, round);
-    a_.base.memory->meeting[0] = round;
+        [&](int peer) { __atomic_store_n(&barrier(a_.out[peer])->done, round, __ATOMIC_RELEASE); });
+    all([&](int peer) { return &barrier(a_.in[peer])->done; }, round);
+    a_.base.memory->barrier[0] = round;
   }
 
  private:
@@ -67,8 +67,8 @@ class Registered {
     });
     return goes_on;
   }
-  Meeting* meeting(char* box) const {
-    return reinterpret_cast<Meeting*>(box + a_.base.layout.meetings_at());
+  Barrier* barrier(char* buffer) const {
+    return reinterpret_cast<Barrier*>(buffer + a_.base.layout.barriers_at());
   }
   void reduce() {
     std::vector<const void*> inputs;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which NICs NET/IB takes of made-up hosts, and what it says where it takes none."""
+"""Which NICs NET/IB takes of synthetic hosts, and what it says where it takes none."""
 
 import pytest
 from tests.topo.rdma_tree import RdmaTree
-from tests.transports.ib.made_up_nics import gids, listed, reader, roce, without_library
+from tests.transports.ib.fake_nics import gids, listed, reader, roce, without_library
 
 from railgauge.transports.ib.device import BY_LID, find_devices
 
@@ -53,7 +53,7 @@ def test_names_that_match_nothing_are_told_with_those_that_are_there(tree, monke
     listed(monkeypatch, "mlx5_0", "mlx5_1")
     wrong = found(tree, {"NCCL_IB_HCA": "mlx4"})
     assert wrong.devices == ()
-    assert wrong.why_not == "mlx5_0:1: NCCL_IB_HCA=mlx4 leaves it out; mlx5_1:1: NCCL_IB_HCA=mlx4 leaves it out"
+    assert wrong.why_not == "mlx5_0:1: NCCL_IB_HCA=mlx4 excludes it; mlx5_1:1: NCCL_IB_HCA=mlx4 excludes it"
     assert wrong.remarks == ("NCCL_IB_HCA: 'mlx4' names no port of this machine",)
     assert found(tree, {"NCCL_IB_HCA": "mlx5_0,mlx4"}).devices
 
@@ -99,14 +99,14 @@ def test_an_empty_gid_is_told_with_those_that_are_there(tree, monkeypatch):
     listed(monkeypatch, "mlx5_0")
     assert found(tree).devices[0].ports[0].gid_index == 5  # holes are stepped over
     why = found(tree, {"NCCL_IB_GID_INDEX": "3"}).why_not
-    assert why.startswith("mlx5_0:1: nothing stands at GID 3")
-    assert "there are 2 (10.77.0.1, IB/RoCE v1), 5 (10.77.0.1, RoCE v2): unset NCCL_IB_GID_INDEX" in why
+    assert why.startswith("mlx5_0:1: GID index 3 is empty")
+    assert "valid GIDs: 2 (10.77.0.1, IB/RoCE v1), 5 (10.77.0.1, RoCE v2): unset NCCL_IB_GID_INDEX" in why
 
 
 def test_an_interface_without_an_address_is_told(tree, monkeypatch):
     roce(tree, "mlx5_0", gids={})
     listed(monkeypatch, "mlx5_0")
-    assert "there are none: give eth0 an IPv4 address" in found(tree).why_not
+    assert "valid GIDs: none: give eth0 an IPv4 address" in found(tree).why_not
 
 
 @pytest.mark.parametrize("settings", [{"NCCL_IB_DISABLE": "1"}, {"NCCL_NET": "Socket"}])
@@ -115,7 +115,7 @@ def test_settings_that_turn_it_off_are_named_and_expected(tree, monkeypatch, set
     listed(monkeypatch, "mlx5_0")
     ((name, value),) = settings.items()
     off = found(tree, settings)
-    assert (off.devices, off.why_not, off.expected) == ((), f"{name}={value} turns it off", False)
+    assert (off.devices, off.why_not, off.expected) == ((), f"disabled by {name}={value}", False)
 
 
 def test_a_host_without_devices_needs_no_library(tree, monkeypatch):
@@ -138,7 +138,7 @@ def test_a_device_without_its_node_is_told_what_containers_need(tree, monkeypatc
     tree.write("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_0")
     listed(monkeypatch)
     assert found(tree).why_not == (
-        "mlx5_0:1: /dev/infiniband/uverbs0 is not there (docker run --device /dev/infiniband)"
+        "mlx5_0:1: /dev/infiniband/uverbs0 does not exist (docker run --device /dev/infiniband)"
     )
 
 
@@ -151,14 +151,14 @@ def test_a_device_that_cannot_be_opened_says_why(tree, monkeypatch):
 def test_ports_that_are_down_are_told(tree, monkeypatch):
     roce(tree, "mlx5_0", state="1: DOWN")
     listed(monkeypatch, "mlx5_0")
-    assert found(tree).why_not == "mlx5_0:1: it is DOWN (is the cable in, and eth0 up?)"
+    assert found(tree).why_not == "mlx5_0:1: it is DOWN (is the cable connected, and eth0 up?)"
 
 
 def test_iwarp_is_left_out(tree, monkeypatch):
     tree.device("siw0", node_type="4: RNIC")
     tree.port("siw0", gids=gids(), link_layer="Ethernet")
     listed(monkeypatch, "siw0")
-    assert "iWARP connects by rdma_cm only" in found(tree).why_not
+    assert "iWARP needs rdma_cm" in found(tree).why_not
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_plugins_name_is_told(tree, monkeypatch):
     listed(monkeypatch, "mlx5_0")
     got = found(tree, {"NCCL_NET": "RoCE"})
     assert got.expected
-    assert got.why_not == "NCCL_NET=RoCE (a plugin: NCCL's own are IB and Socket) turns it off"
+    assert got.why_not == "disabled by NCCL_NET=RoCE (a plugin: NCCL's own are IB and Socket)"
     assert not found(tree, {"NCCL_NET": "Socket"}).expected
 
 
@@ -191,7 +191,7 @@ def test_too_little_memory_to_lock_is_told_with_what_it_takes(tree, monkeypatch)
     roce(tree, "mlx5_0")
     listed(monkeypatch, "mlx5_0")
     why = found(tree, memlock=64 * KIB).why_not
-    assert "may lock 64 KiB" in why
+    assert "can lock 64 KiB" in why
     assert "ulimit -l unlimited" in why
     assert found(tree, memlock=64 << 20).devices
     assert found(tree, memlock=64 * KIB, capabilities=1 << 14).devices  # CAP_IPC_LOCK

@@ -23,7 +23,7 @@ def test_a_route_by_another_interface_is_none():
     assert route_error("127.0.0.1", NOWHERE, "lo") in (errno.ENETUNREACH, errno.EHOSTUNREACH)
     why = why_unreached(PORT, ["127.0.0.1", NOWHERE])
     assert why is not None
-    assert why.startswith(f"rxe0:1 (127.0.0.1) has no way to {NOWHERE} by lo: ")
+    assert why.startswith(f"rxe0:1 (127.0.0.1) has no route to {NOWHERE} through lo: ")
 
 
 @pytest.mark.parametrize(("number", "said"), [(errno.ENETUNREACH, True), (errno.EINVAL, False), (0, False)])

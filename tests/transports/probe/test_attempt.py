@@ -45,7 +45,7 @@ def test_two_nodes_that_know_each_other_exchange_data(port):
     assert tried(port) is None
 
 
-def test_another_node_and_another_program_are_strangers(port):
+def test_another_node_and_another_program_are_outsiders(port):
     other = tried(port, target="gpu3")
     assert (other.stage, other.hint, other.answered_by) == (Stage.GREETING, Hint.STRANGER, "gpu2")
     assert tried(port, secret=b"another").hint is Hint.STRANGER
@@ -103,11 +103,11 @@ def pass_on_little(listener, port):
 
 @pytest.mark.parametrize("count", range(1, 10))
 def test_everybody_meets_everybody_once_and_nobody_two_at_a_time(count):
-    meetings = [list(opponents(count, me)) for me in range(count)]
-    assert all(sorted(met) == [other for other in range(count) if other != me] for me, met in enumerate(meetings))
+    rendezvous = [list(opponents(count, me)) for me in range(count)]
+    assert all(sorted(met) == [other for other in range(count) if other != me] for me, met in enumerate(rendezvous))
     if count % 2 == 0:
         for number in range(count - 1):
-            assert all(meetings[meetings[me][number]][number] == me for me in range(count))
+            assert all(rendezvous[rendezvous[me][number]][number] == me for me in range(count))
 
 
 def test_dropped_packets_are_read_from_the_kernels_table(tmp_path, monkeypatch):

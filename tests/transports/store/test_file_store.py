@@ -103,7 +103,7 @@ def test_keys_stay_as_long_as_somebody_has_the_store_open(path):
 def test_a_run_that_still_runs_is_named(path):
     with (
         holder(path, 1) as process,
-        pytest.raises(UsageError, match=rf"run of 1 .*pid {process.pid}.*wait for its end"),
+        pytest.raises(UsageError, match=rf"run of 1 .*pid {process.pid}.*wait for it to end"),
     ):
         FileStore(path, 1)
 
@@ -147,7 +147,7 @@ def test_a_file_of_something_else_is_left_alone(path, content):
     with open(path, "wb") as file:
         file.write(content)
     os.chmod(path, 0o640)
-    with pytest.raises(InputError, match="is no store: it begins with"):
+    with pytest.raises(InputError, match="is not a store: it begins with"):
         FileStore(path)
     with open(path, "rb") as file:
         assert file.read() == content
@@ -187,7 +187,7 @@ def test_a_file_that_another_run_began_anew_is_an_error(path):
         with open(path, "r+b") as file:
             file.seek(len(file_log.MAGIC))
             file.write(b"another run's id")
-        with pytest.raises(RunError, match=r"began this file anew.*nolock"):
+        with pytest.raises(RunError, match=r"restarted this file.*nolock"):
             store.get("a")
 
 
@@ -314,13 +314,13 @@ def test_a_path_that_cannot_be_opened_is_told(tmp_path):
 def test_what_is_no_regular_file_is_told(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (str(tmp_path / "fifo"), str(tmp_path), "/dev/null", "/dev/tty"):
-        with pytest.raises(InputError, match=f"^{path}: is no regular file"):
+        with pytest.raises(InputError, match=f"^{path}: is not a regular file"):
             FileStore(path)
 
 
 def test_a_link_is_not_followed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="is a link"):
+    with pytest.raises(InputError, match="is a symbolic link"):
         FileStore(str(tmp_path / "link"))
     assert not (tmp_path / "elsewhere").exists()
 

@@ -179,7 +179,7 @@ def test_no_answer_is_more_than_an_error(answers):
 def test_a_foreign_value_is_an_error():
     with (
         answered_with(BEGUN + b"cmd=barrier_out\ncmd=get_result rc=0 value=hello\n") as store,
-        pytest.raises(RunError, match="no value of railgauge at hub"),
+        pytest.raises(RunError, match="a value of another program at hub"),
     ):
         store.get("hub")
 

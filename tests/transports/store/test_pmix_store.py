@@ -120,7 +120,7 @@ def test_an_error_of_the_library_has_its_words_and_its_path(monkeypatch):
 @pytest.fixture
 def without_library(monkeypatch):
     def absent():
-        raise UnavailableError("no libpmix to ask the launcher with (none is installed)")
+        raise UnavailableError("no usable libpmix to reach the launcher (none is installed)")
 
     monkeypatch.setattr(pmix_store, "open_library", absent)
 
@@ -151,7 +151,7 @@ def test_a_host_without_the_library_says_so(monkeypatch):
         "railgauge.transports.store.pmix_library._candidates", lambda _env: iter(["/none/libpmix.so.2"])
     )
     open_library.cache_clear()
-    with pytest.raises(UnavailableError, match=r"no libpmix .*/none/libpmix\.so\.2"):
+    with pytest.raises(UnavailableError, match=r"no usable libpmix .*/none/libpmix\.so\.2"):
         open_library()
     open_library.cache_clear()
 

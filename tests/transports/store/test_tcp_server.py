@@ -53,7 +53,7 @@ def store(request):
         yield store
 
 
-def stranger(store):
+def outsider(store):
     sock = socket.create_connection(("127.0.0.1", store.port), timeout=HANGS_AFTER_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each piece by itself
     return sock
@@ -65,7 +65,7 @@ def set_of(key, size):
 
 @pytest.mark.parametrize("secret", [b"", SECRET], ids=["no secret", "secret"])
 def test_a_store_open_to_all_keeps_no_more_than_its_bound(monkeypatch, secret):
-    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 1 << 20)
+    monkeypatch.setattr(tcp_server, "MOST_WITHOUT_SECRET", 1 << 20)
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG, secret=secret) as store:
         values = store._server._values
         with TCPStore("127.0.0.1", store.port, timeout=LONG, secret=secret) as client:
@@ -84,7 +84,7 @@ def test_a_store_open_to_all_keeps_no_more_than_its_bound(monkeypatch, secret):
 
 
 def test_a_full_store_open_to_all_still_answers(monkeypatch):
-    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 64 << 10)
+    monkeypatch.setattr(tcp_server, "MOST_WITHOUT_SECRET", 64 << 10)
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
         with TCPStore("127.0.0.1", store.port, timeout=LONG) as client, contextlib.suppress(PeerLostError):
             for number in range(200):
@@ -95,9 +95,9 @@ def test_a_full_store_open_to_all_still_answers(monkeypatch):
 
 
 def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_takes(monkeypatch, caplog):
-    monkeypatch.setattr(tcp_server, "MOST_OF_STRANGERS", 1 << 20)
+    monkeypatch.setattr(tcp_server, "MOST_WITHOUT_SECRET", 1 << 20)
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, contextlib.ExitStack() as stack:
-        halves = [stack.enter_context(stranger(store)) for _ in range(4)]
+        halves = [stack.enter_context(outsider(store)) for _ in range(4)]
         for sock in halves:
             sock.sendall(OPENING + set_of(b"k", 1 << 19)[:-1])
         dropped = select.select(halves, [], [], 20)[0]
@@ -106,13 +106,13 @@ def test_nor_more_of_requests_that_are_not_all_there_or_answers_that_nobody_take
             sock.close()
         until(lambda: store._server._held < 1 << 18)
         store.set("k", bytes(1 << 18))
-        greedy = stack.enter_context(stranger(store))
+        greedy = stack.enter_context(outsider(store))
         get = bytes([Query.GET]) + LENGTH.pack(2) + b"/k"
         with contextlib.suppress(OSError):
             greedy.sendall(OPENING + get * 2000)
         assert store.get("k") == bytes(1 << 18)
         assert store._server._held < 4 << 20
-    assert "without a job secret holds 1 MiB at most" in caplog.text
+    assert "without a job secret holds at most 1 MiB" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_store_that_others_reach_without_a_secret_says_so_at_the_start(caplog,
     server = tcp_server.StoreServer([tcp.listen(host)], secret)
     server.start()
     server.stop()
-    assert caplog.text.count("has no job secret: whoever reaches it") == warned
+    assert caplog.text.count("has no job secret: anyone who can reach it") == warned
 
 
 def end(sock, how):
@@ -147,7 +147,7 @@ def everything(sock):
 @given(crowd=st.lists(st.tuples(streams, steps, endings), min_size=1, max_size=4))
 def test_a_crowd_that_says_anything_in_any_pieces_harms_nobody(store, crowd):
     with contextlib.ExitStack() as stack:
-        socks = [stack.enter_context(stranger(store)) for _ in crowd]
+        socks = [stack.enter_context(outsider(store)) for _ in crowd]
         talks = [list(cut(stream, sizes)) for stream, sizes, _ in crowd]
         for turn in range(max(map(len, talks))):  # they talk at the same time
             for sock, talk in zip(socks, talks, strict=True):
@@ -157,7 +157,7 @@ def test_a_crowd_that_says_anything_in_any_pieces_harms_nobody(store, crowd):
             end(sock, how)
         check_whole(store)
     deadline = time.monotonic() + HANGS_AFTER_S
-    while len(store._server._clients) > 1:  # all strangers are forgotten, with what they waited for
+    while len(store._server._clients) > 1:  # all outsiders are forgotten, with what they waited for
         assert time.monotonic() < deadline
         time.sleep(0.001)
     assert not store._server._values._waiters
@@ -176,7 +176,7 @@ def check_whole(store):
 @given(requests=st.lists(any_requests(keys), max_size=12), sizes=steps)
 def test_answers_do_not_depend_on_the_pieces_that_requests_come_in(requests, sizes):
     expected, is_whole = answers(requests)
-    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, stranger(store) as sock:
+    with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, outsider(store) as sock:
         with contextlib.suppress(OSError):  # dropped meanwhile
             for piece in cut(OPENING + b"".join(encode(*request) for request in requests), sizes):
                 sock.sendall(piece)
@@ -197,33 +197,33 @@ def answers(requests):
 
 
 def test_who_asks_before_it_opens_is_dropped_at_once_however_much_it_announces(store):
-    with stranger(store) as sock:
+    with outsider(store) as sock:
         sock.settimeout(tcp_server.NEWCOMER_S / 2)
         sock.sendall(bytes([Query.SET]) + LENGTH.pack(8000) + b"x" * 100)
         assert everything(sock) in (b"", MAGIC)
     check_whole(store)
 
 
-def test_silent_strangers_on_every_place_keep_no_client_out(monkeypatch, caplog):
+def test_silent_outsiders_on_every_place_keep_no_client_out(monkeypatch, caplog):
     monkeypatch.setattr(tcp_server, "MOST_NEWCOMERS", 20)
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store, contextlib.ExitStack() as stack:
-        strangers = [stack.enter_context(stranger(store)) for _ in range(100)]
-        assert everything(strangers[0]) == b""
+        outsiders = [stack.enter_context(outsider(store)) for _ in range(100)]
+        assert everything(outsiders[0]) == b""
         with TCPStore("127.0.0.1", store.port, timeout=LONG) as client:
             client.set("a", "1")
         assert store.get("a") == b"1"
-    assert "when there was no room for others" in caplog.text
+    assert "when the limit of open connections was reached" in caplog.text
 
 
-def test_strangers_do_not_fill_the_log(caplog):
+def test_outsiders_do_not_fill_the_log(caplog):
     with TCPStore("127.0.0.1", 0, is_master=True, timeout=LONG) as store:
         for _ in range(60):
-            with stranger(store) as sock:
+            with outsider(store) as sock:
                 sock.sendall(b"GET / HTTP/1.1\r\n")
                 everything(sock)
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 20
-    assert lines[-1].endswith("others are not logged for an hour")
+    assert lines[-1].endswith("further ones are not logged for an hour")
 
 
 OUT_OF_FILES = """
@@ -269,9 +269,9 @@ def test_two_listening_sockets_may_run_out_of_files_together():
 def test_a_client_that_is_known_is_a_newcomer_no_more(monkeypatch):
     monkeypatch.setattr(tcp_server, "NEWCOMER_S", 0.1)
     monkeypatch.setattr(tcp_server, "LOOK_S", 0.05)
-    with TCPStore("127.0.0.1", 0, is_master=True) as store, stranger(store) as opened:
+    with TCPStore("127.0.0.1", 0, is_master=True) as store, outsider(store) as opened:
         opened.sendall(OPENING)
-        with stranger(store) as silent:
+        with outsider(store) as silent:
             assert everything(silent) == b""
         opened.sendall(encode(Query.PING, [b"four"]))
         assert opened.recv(4) == b"four"

@@ -70,7 +70,7 @@ def test_what_does_not_begin_as_a_client_is_refused_at_its_first_wrong_byte(begi
     reader.feed(begin[:wrong])
     assert reader.next() is None
     reader.feed(begin[wrong : wrong + 1])
-    with pytest.raises(WireError, match="no store's client"):
+    with pytest.raises(WireError, match="not a store's client"):
         reader.next()
 
 

@@ -34,8 +34,8 @@ def every_collective(collectives: Iterable[Collective] = tuple(NUMBERS)) -> int:
     """Run all of them, or some; the exit status."""
     place = find_place(os.environ, None)
     assert place is not None
-    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as meeting:
-        bootstrap = meeting.join(place.process)
+    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as rendezvous:
+        bootstrap = rendezvous.join(place.process)
         log = NcclLog(place.process)
         peers = exchange(bootstrap, this_peer(place.process))
         network = choose_network(bootstrap, peers, log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `gdr check` on a made-up GPU and Soft-RoCE, whose memory a peer-memory module is said to register."""
+"""Runs `gdr check` on a fake GPU and Soft-RoCE, whose memory a peer-memory module is said to register."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs railgauge between made-up GPUs of two guests over NET/IB, one scenario after another (scenarios.py). The other
+"""Runs railgauge between fake GPUs of two guests over NET/IB, one scenario after another (scenarios.py). The other
 guest runs the same scenarios in the same order.
 """
 
@@ -38,8 +38,8 @@ def every_collective() -> int:
     """One rank on each guest, on its first GPU: prints the wrong elements of each collective, on all ranks."""
     place = find_place(os.environ, None)
     assert place is not None
-    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as meeting:
-        bootstrap = meeting.join(place.process)
+    with arrive(place, ranks_per_process=1, timeout_s=TIMEOUT_S) as rendezvous:
+        bootstrap = rendezvous.join(place.process)
         log, gpu = NcclLog(place.process), gpu_of(0, 1)
         peers = exchange(bootstrap, this_peer(place.process, bus_id=gpu.bus_id, device=gpu.device, gpu=gpu.name))
         network = choose_network(bootstrap, peers, log)

@@ -18,7 +18,7 @@ LINGER_S = 20.0
 SLOTS = 4
 
 
-class Meeting:
+class Rendezvous:
     """The two ranks' TCP connection, by which they tell each other what they need."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -48,7 +48,7 @@ class Pair:
     def __init__(
         self,
         rank: int,
-        meeting: Meeting,
+        rendezvous: Rendezvous,
         *,
         devices: Sequence[str],
         queue_pairs: int = 1,
@@ -63,10 +63,10 @@ class Pair:
         self.proxy = transports.IbProxy(doorbell, LINGER_S)
         end = (self.proxy, rails, self.peer, "the other guest", "NET/IB/0", SLOTS, slot_bytes, queue_pairs, split)
         self.sender, self.receiver = transports.IbSender(*end), transports.IbReceiver(*end)
-        for_receiver, for_sender = meeting.swap(self.sender.facts), meeting.swap(self.receiver.facts)
+        for_receiver, for_sender = rendezvous.swap(self.sender.facts), rendezvous.swap(self.receiver.facts)
         self.sender.connect(for_sender)
         self.receiver.connect(for_receiver)
-        meeting.barrier()
+        rendezvous.barrier()
         self._communicator = collectives.Communicator(
             rank, 2, doorbell, [], [], None, [], None, None, timeout_s=LINGER_S, spin_s=spin_s, stream_bytes=0
         )
@@ -99,12 +99,12 @@ def pattern(rank: int, size: int) -> bytearray:
     return bytearray((unit * (size // 251 + 1))[: max(size, 1)])
 
 
-def meet(rank: int, address: str) -> Meeting:
+def meet(rank: int, address: str) -> Rendezvous:
     if rank == 0:
         with socket.create_server((address, PORT)) as listener:
-            return Meeting(listener.accept()[0])
+            return Rendezvous(listener.accept()[0])
     while True:
         try:
-            return Meeting(socket.create_connection((address, PORT)))
+            return Rendezvous(socket.create_connection((address, PORT)))
         except OSError:
             time.sleep(0.2)

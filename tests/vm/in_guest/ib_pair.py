@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.vm.in_guest.ib_ends import BOTH, IPV4_GID, RECEIVE, SEND, Meeting, Pair, meet, pattern
+from tests.vm.in_guest.ib_ends import BOTH, IPV4_GID, RECEIVE, SEND, Pair, Rendezvous, meet, pattern
 
 from railgauge._native import transports
 from railgauge.topo.errors import Error
@@ -37,9 +37,9 @@ def message_of(body) -> str:
     return ""
 
 
-def exchanges(rank, meeting, shape):
+def exchanges(rank, rendezvous, shape):
     """All sizes both ways at once; how many came wrong, and what the queue pairs are set to."""
-    pair = Pair(rank, meeting, **shape)
+    pair = Pair(rank, rendezvous, **shape)
     wrong = sum(
         pair.exchange(BOTH, pattern(rank, size), size, times=3, registered=registered) != pattern(1 - rank, size)[:size]
         for registered in (False, True)
@@ -55,37 +55,37 @@ def notes(name):
     return int(Path(f"/sys/class/infiniband/{name}/ports/1/hw_counters/rdma_sends").read_text())
 
 
-def counted(rank, meeting, size, times):
+def counted(rank, rendezvous, size, times):
     """The notes that this rank sends for messages from rank 1 to rank 0."""
-    pair = Pair(rank, meeting, devices=("rxe0",), slot_bytes=64 << 10)
+    pair = Pair(rank, rendezvous, devices=("rxe0",), slot_bytes=64 << 10)
     data, came, traffic = pattern(1, size), bytearray(size), SEND if rank else RECEIVE
-    meeting.barrier()
+    rendezvous.barrier()
     before = notes("rxe0")
     pair.time(traffic, data, came, size, times)
     sent = notes("rxe0") - before
-    meeting.barrier()
+    rendezvous.barrier()
     pair.proxy.close()
     return {"notes": sent, "wrong": rank == 0 and came != data[:size]}
 
 
-def rounds(rank, meeting, count):
+def rounds(rank, rendezvous, count):
     """Connect, exchange and close, again and again."""
     wrong = 0
     for _ in range(count):
-        pair = Pair(rank, meeting, devices=("rxe0",), queue_pairs=2)
+        pair = Pair(rank, rendezvous, devices=("rxe0",), queue_pairs=2)
         wrong += pair.exchange(BOTH, pattern(rank, 5000), 5000) != pattern(1 - rank, 5000)
         pair.proxy.close()
     return {"wrong": wrong, "rounds": count}
 
 
-def refusals(rank, meeting):
+def refusals(rank, rendezvous):
     """What cannot be connected, and what is said."""
 
     def never_registered():
         transports.IbProxy(transports.Doorbell(), 1.0).deregister(4096, 1)
 
     def unlike():
-        Pair(rank, meeting, devices=("rxe0",), queue_pairs=1 + rank)
+        Pair(rank, rendezvous, devices=("rxe0",), queue_pairs=1 + rank)
 
     return {
         "no such device": message_of(lambda: transports.IbRail("mlx5_0", 1, 3)),
@@ -100,43 +100,43 @@ def refusals(rank, meeting):
     }
 
 
-def waits_in_vain(pair, meeting):
+def waits_in_vain(pair, rendezvous):
     """What a rank that only waits for data is told, and after how long."""
-    meeting.barrier()
+    rendezvous.barrier()
     before = time.monotonic()
     said = message_of(lambda: pair.exchange(RECEIVE, bytearray(8), 8))
     return {"said": said, "seconds": time.monotonic() - before}
 
 
-def closed(rank, meeting):
+def closed(rank, rendezvous):
     """Rank 1 closes while rank 0 waits for it."""
-    pair = Pair(rank, meeting, devices=("rxe0",))
+    pair = Pair(rank, rendezvous, devices=("rxe0",))
     if rank == 0:
-        return waits_in_vain(pair, meeting)
-    meeting.barrier()
+        return waits_in_vain(pair, rendezvous)
+    rendezvous.barrier()
     time.sleep(0.3)
     pair.proxy.close()
     return {}
 
 
-def link_down(rank, meeting):
+def link_down(rank, rendezvous):
     """Rank 1's link goes while both wait; rank 0's device gives up after 6 retries."""
-    pair = Pair(rank, meeting, devices=("rxe1",), retry_count=6)
+    pair = Pair(rank, rendezvous, devices=("rxe1",), retry_count=6)
     if rank == 1:
         subprocess.Popen(["sh", "-c", "sleep 0.5; ip link set rail1 down"])
-    return waits_in_vain(pair, meeting)
+    return waits_in_vain(pair, rendezvous)
 
 
-def rail_silent(rank, meeting):
+def rail_silent(rank, rendezvous):
     """One of rank 1's two links loses all packets while rank 0 waits; its device takes 7 retries for no end of them."""
-    pair = Pair(rank, meeting, devices=("rxe0", "rxe1"), retry_count=7)
+    pair = Pair(rank, rendezvous, devices=("rxe0", "rxe1"), retry_count=7)
     said = {}
     if rank == 0:
-        said = waits_in_vain(pair, meeting)
+        said = waits_in_vain(pair, rendezvous)
     else:
-        meeting.barrier()
+        rendezvous.barrier()
         subprocess.run(["tc", "qdisc", "add", "dev", "rail1", "root", "netem", "loss", "100%"], check=True)
-    meeting.barrier()
+    rendezvous.barrier()
     if rank == 1:
         subprocess.run(["tc", "qdisc", "del", "dev", "rail1", "root"], check=True)
     pair.proxy.abort()
@@ -144,12 +144,12 @@ def rail_silent(rank, meeting):
     return said
 
 
-def killed(rank, meeting):
+def killed(rank, rendezvous):
     """Rank 1 ends without a word while rank 0 waits for it; Soft-RoCE takes 7 retries for no end of them."""
-    pair = Pair(rank, meeting, devices=("rxe0",))
+    pair = Pair(rank, rendezvous, devices=("rxe0",))
     if rank == 0:
-        return waits_in_vain(pair, meeting)
-    meeting.barrier()
+        return waits_in_vain(pair, rendezvous)
+    rendezvous.barrier()
     print(json.dumps(answers), flush=True)
     os._exit(0)
 
@@ -157,17 +157,17 @@ def killed(rank, meeting):
 answers: dict[str, object] = {}
 
 
-def run(rank: int, meeting: Meeting, two_guests: bool) -> None:
+def run(rank: int, rendezvous: Rendezvous, two_guests: bool) -> None:
     shapes = SHAPES if two_guests else SHAPES[:3]  # two devices of one guest cannot reach each other
-    answers["refusals"] = refusals(rank, meeting)
-    answers["exchanges"] = [exchanges(rank, meeting, shape) for shape in shapes]
-    answers["rounds"] = rounds(rank, meeting, 30)
-    answers["closed"] = closed(rank, meeting)
+    answers["refusals"] = refusals(rank, rendezvous)
+    answers["exchanges"] = [exchanges(rank, rendezvous, shape) for shape in shapes]
+    answers["rounds"] = rounds(rank, rendezvous, 30)
+    answers["closed"] = closed(rank, rendezvous)
     if two_guests:
-        answers["counted"] = {size: counted(rank, meeting, size, times) for size, times in COUNTED.items()}
-        answers["rail_silent"] = rail_silent(rank, meeting)
-        answers["link_down"] = link_down(rank, meeting)
-    answers["killed"] = killed(rank, meeting)
+        answers["counted"] = {size: counted(rank, rendezvous, size, times) for size, times in COUNTED.items()}
+        answers["rail_silent"] = rail_silent(rank, rendezvous)
+        answers["link_down"] = link_down(rank, rendezvous)
+    answers["killed"] = killed(rank, rendezvous)
     print(json.dumps(answers), flush=True)
 
 
@@ -178,7 +178,7 @@ def main() -> None:
         ends[1 - rank].close()
         with open(f"/run/io/rank{rank}.json", "w") as out:
             os.dup2(out.fileno(), 1)
-        run(rank, Meeting(ends[rank]), two_guests=False)
+        run(rank, Rendezvous(ends[rank]), two_guests=False)
         if rank == 0:
             os.wait()
     else:

@@ -2,7 +2,7 @@
 """What a guest is built of, and where each part lands: NUMA nodes with root ports, switches and PCI functions.
 
 Bus numbers are the firmware's: it walks depth first, in the order of slots. Ids and links are those of QEMU's models,
-or free for a MadeUp function, and stand here as sysfs spells them: they are what a scan has to find.
+or free for a FakeDevice function, and stand here as sysfs spells them: they are what a scan has to find.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeUp:
-    """A function that lab/made_up.py answers for."""
+class FakeDevice:
+    """A function that lab/fake_hardware.py answers for."""
 
     identity: Identity
     link: Link
@@ -94,7 +94,7 @@ class Switch:
     identity: Identity = Identity(pci_class=BRIDGE, vendor="0x104c", device="0x8232")
 
 
-Part = MadeUp | Nic | RootPort | DownstreamPort | Switch
+Part = FakeDevice | Nic | RootPort | DownstreamPort | Switch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ class _Running:
 
     def __init__(self, kernel: Kernel, guest: Guest, rank: int, guests: int, ethernet: Path) -> None:
         _prepare(kernel, guest, rank)
-        functions = list(hardware.made_up(guest.board))
+        functions = list(hardware.fake_functions(guest.board))
         arguments = [
             *(QEMU, *QUIET, *EMULATION, *hardware.board_arguments(guest.board)),
             *("-kernel", str(kernel.image), "-initrd", str(kernel.initrd), "-append", KERNEL_OPTIONS),

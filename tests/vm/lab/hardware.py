@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.vm.lab.board import Board, MadeUp, Nic, Placed, RootPort, Switch, layout
-from tests.vm.lab.made_up import MadeUpFunction
+from tests.vm.lab.board import Board, FakeDevice, Nic, Placed, RootPort, Switch, layout
+from tests.vm.lab.fake_hardware import FakeFunction
 
 NIC_SPEED_MBPS = 100_000
 MTU = 9000
@@ -28,7 +28,7 @@ def bridges(board: Board) -> Iterator[str]:
     """Root ports, switches and their ports."""
     for number, placed in enumerate(layout(board)):
         part = placed.part
-        if isinstance(part, MadeUp | Nic):
+        if isinstance(part, FakeDevice | Nic):
             continue
         options = [part.model, f"id={_id(placed)}", f"bus={_bus(placed)}", f"addr={placed.slot:x}.0"]
         if not isinstance(part, Switch):
@@ -51,11 +51,11 @@ def nics(board: Board, rank: int, ethernet: Path, guests: int) -> Iterator[str]:
         yield from ("-device", ",".join([*options, f"bus={_bus(placed)}", f"addr={placed.slot:x}.0"]))
 
 
-def made_up(board: Board) -> Iterator[tuple[MadeUpFunction, list[str]]]:
-    """The made-up functions, each with its arguments; QEMU has to inherit their sockets."""
+def fake_functions(board: Board) -> Iterator[tuple[FakeFunction, list[str]]]:
+    """The fake functions, each with its arguments; QEMU has to inherit their sockets."""
     for placed in layout(board):
-        if isinstance(placed.part, MadeUp):
-            function = MadeUpFunction(placed.part)
+        if isinstance(placed.part, FakeDevice):
+            function = FakeFunction(placed.part)
             options = f"id={_id(placed)},bus={_bus(placed)},addr={placed.slot:x}.0,fd={function.theirs.fileno()}"
             yield function, ["-device", f"x-pci-proxy-dev,{options}"]
 

@@ -57,7 +57,7 @@ def _make(data: bytes, path: str, above: tuple[str, ...]) -> Made:
 def _base(top: Section, path: str, above: tuple[str, ...]) -> Made:
     base = os.path.realpath(os.path.join(os.path.dirname(path), top.text("base")))
     if base in above:
-        raise top.wrong("base", f"{top.text('base')!r} leads back to itself")
+        raise top.wrong("base", f"base {top.text('base')!r} refers back to itself")
     return _make(read_bytes(base, LARGEST), base, (*above, base))
 
 

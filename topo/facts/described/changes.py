@@ -19,7 +19,7 @@ def change_files(top: Section, files: Files) -> None:
         value = section.any(path)
         if value is False:
             if not files.remove(path):
-                raise section.wrong(path, "is not there, so it cannot be removed")
+                raise section.wrong(path, "cannot be removed: it does not exist")
         elif isinstance(value, dict):
             link = section.section(path)
             files.link(files.real(path), link.text("link"))
@@ -33,12 +33,12 @@ def change_facts(top: Section, facts: dict[str, Any]) -> None:
     section = top.section("facts")
     for name in section:
         if name not in FACTS:
-            raise section.wrong(name, f"is none of {', '.join(FACTS)}")
+            raise section.wrong(name, f"is not one of {', '.join(FACTS)}")
         try:
             json.dumps(section.any(name), allow_nan=False)
             facts[name] = _changed(section, name, facts.get(name, {}), section.any(name))
         except (TypeError, ValueError, RecursionError) as error:
-            raise section.wrong(name, f"no JSON could be made of it: {error}") from error
+            raise section.wrong(name, f"cannot be written as JSON: {error}") from error
 
 
 def _changed(section: Section, where: str, old: Any, new: Any) -> Any:
@@ -54,6 +54,6 @@ def _changed_list(section: Section, where: str, old: list[Any], new: dict[str, A
     changed = list(old)
     for key, value in new.items():
         if not key.isdecimal() or int(key) >= len(old):
-            raise section.wrong(where, f"has {len(old)} items, so none is number {key}")
+            raise section.wrong(where, f"has {len(old)} items, but no number {key}")
         changed[int(key)] = _changed(section, f"{where}.{key}", old[int(key)], value)
     return changed

@@ -63,7 +63,7 @@ def _cpuinfo(cpu: Section, virtual: bool) -> str:
     arch, name = cpu.text("arch", "x86_64"), cpu.text("name")
     forms = {"x86_64": X86, "arm64": ARM, "ppc64": POWER}
     if arch not in forms:
-        raise cpu.wrong("arch", f"is {arch!r}, wanted one of {', '.join(forms)}")
+        raise cpu.wrong("arch", f"is {arch!r}, expected one of {', '.join(forms)}")
     vendor = "" if arch == "ppc64" else cpu.text("vendor")
     family = cpu.integer("family") if arch == "x86_64" else 0
     model = cpu.any("model") if "model" in cpu else ""
@@ -74,14 +74,14 @@ def _cpuinfo(cpu: Section, virtual: bool) -> str:
 
 def _number(numa: Section, key: str) -> int:
     if not key.isdecimal():
-        raise numa.wrong(key, "a NUMA node is a number")
+        raise numa.wrong(key, "expected a number: the NUMA node")
     return int(key)
 
 
 def _cores(numa: Section, key: str) -> tuple[int, ...]:
     cores = numa.numbers(key)
     if cores and cores[-1] >= NR_CPUS:
-        raise numa.wrong(key, f"names core {cores[-1]}, Linux has no more than {NR_CPUS}")
+        raise numa.wrong(key, f"has core {cores[-1]}, but Linux has at most {NR_CPUS}")
     return cores
 
 

@@ -69,19 +69,19 @@ def _pattern(section: Section, key: str) -> str | None:
     pattern = section.maybe(key)
     unknown = [field for field in FIELD.findall(pattern or "") if field not in FIELDS]
     if unknown:
-        raise section.wrong(key, f"{pattern!r}: there is no field {unknown[0]!r}, only {', '.join(FIELDS)}")
+        raise section.wrong(key, f"{pattern!r}: unknown field {unknown[0]!r}; use one of {', '.join(FIELDS)}")
     return pattern
 
 
 def _rate(section: Section) -> str:
     rate = section.text("rate", "")
     if rate and not RATE.match(rate):
-        raise section.wrong("rate", f"is {rate!r}, wanted it as sysfs writes it: 400 Gb/sec (4X NDR)")
+        raise section.wrong("rate", f"is {rate!r}, expected the form of sysfs: 400 Gb/sec (4X NDR)")
     return rate
 
 
 def _one_of(section: Section, key: str, choices: tuple[str, ...]) -> str:
     found = section.text(key, choices[0])
     if found not in choices:
-        raise section.wrong(key, f"is {found!r}, wanted one of {', '.join(choices)}")
+        raise section.wrong(key, f"is {found!r}, expected one of {', '.join(choices)}")
     return found

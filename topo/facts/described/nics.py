@@ -83,9 +83,9 @@ def _check(top: Section, nic: Nic, others: list[Nic]) -> None:
     for key in ("rdma", "netdev"):
         name = getattr(nic, key)
         if name is not None and (not NAME.fullmatch(name) or name in [getattr(other, key) for other in others]):
-            raise top.wrong(f"{nic.node.kind}.{key}", f"{name!r} is no name, or one that another NIC has already")
+            raise top.wrong(f"{nic.node.kind}.{key}", f"{name!r} is not a valid name, or another NIC has it")
     if nic.address is not None and not _is_ipv4(nic.address):
-        raise top.wrong(f"{nic.node.kind}.address", f"{nic.address!r} is no IPv4 address")
+        raise top.wrong(f"{nic.node.kind}.address", f"{nic.address!r} is not an IPv4 address")
 
 
 def _is_ipv4(text: str) -> bool:

@@ -24,7 +24,7 @@ def connect(top: Section, tree: PciTree, gpus: Answers) -> None:
         version = section.integer("version") if "version" in section else None
         chosen = section.numbers("gpus", "") or tuple(range(len(gpus)))
         if chosen and chosen[-1] >= len(gpus):
-            raise section.wrong("gpus", f"there are {len(gpus)} GPUs, and so no GPU {chosen[-1]}")
+            raise section.wrong("gpus", f"no GPU {chosen[-1]}: there are {len(gpus)} GPUs")
         to_switches = _to_switches(section.section("switches"), tree, version)
         fabric = _fabric(section.section("fabric"))
         for index in chosen:
@@ -41,7 +41,7 @@ def _to_switches(switches: Section, tree: PciTree, version: int | None) -> Answe
         ends = [UNSEEN] if name == "unseen" else [spelled(node.bus_id) for node in nodes]
         counts = switches.integers(name)
         if any(not 0 <= count <= MAX_LINKS for count in counts):
-            raise switches.wrong(name, f"a GPU has no more than {MAX_LINKS} NVLinks")
+            raise switches.wrong(name, f"a GPU has at most {MAX_LINKS} NVLinks")
         if len(counts) != len(ends):
             raise switches.wrong(name, f"has {len(counts)} counts for {len(ends)} switches: give one for each")
         for end, count in zip(ends, counts, strict=True):
@@ -61,7 +61,7 @@ def _pairs(pairs: Section, gpus: Answers, version: int | None) -> None:
     for key in pairs:
         first, _, last = key.partition("-")
         if not first.isdecimal() or not (last.isdecimal() or is_bus_id(last)):
-            raise pairs.wrong(key, "wanted a GPU's index and another index or a bus id, as in 0-1 or 0-0004:00:00.0")
+            raise pairs.wrong(key, "expected a GPU's index and another index or a bus id, e.g. 0-1 or 0-0004:00:00.0")
         if any(end.isdecimal() and int(end) >= len(gpus) for end in (first, last)):
             raise pairs.wrong(key, f"there are {len(gpus)} GPUs")
         gpu, peer = gpus[int(first)], gpus[int(last)] if last.isdecimal() else None

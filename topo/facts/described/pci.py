@@ -88,13 +88,15 @@ class _Group:
             raise self.section.wrong(name, f"no [gpu.{name}], [nic.{name}] or [device.{name}] describes it")
         found = ROOT.fullmatch(root)
         if not found:
-            raise self.section.wrong("root", f"is {root!r}, wanted the bus of a host bridge as in 3d or 0009:00")
+            raise self.section.wrong("root", f"is {root!r}, expected the bus of a host bridge, e.g. 3d or 0009:00")
         for way in self.section.texts(name):
             self._way(name, way.split(), found[1] or "0000", int(found[2], 16), numa)
 
     def _way(self, name: str, steps: list[str], domain: str, bus: int, numa: int) -> None:
         if len(steps) > 1 and len(steps) % 2:
-            raise self.section.wrong(name, "wanted a root port, pairs of switch ports and the device, or it alone")
+            raise self.section.wrong(
+                name, "expected a root port, pairs of switch ports and the device, or the device alone"
+            )
         path = f"/sys/devices/pci{domain}:{bus:02x}"
         for depth, step in enumerate(steps):
             bus_id = f"{domain}:{self._step(name, step, bus)}"
@@ -111,7 +113,9 @@ class _Group:
         found = STEP.fullmatch(step)
         number = int(found[2], 16) + (bus if found[1] else 0) if found else LAST_BUS + 1
         if not found or number > LAST_BUS:
-            raise self.section.wrong(name, f"{step!r} is no place such as 3b:00.0, or +3:00.0 from the root bus on")
+            raise self.section.wrong(
+                name, f"{step!r}: expected a place such as 3b:00.0, or +3:00.0 relative to the root bus"
+            )
         return f"{number:02x}:{found[3]}"
 
     def _port(self, name: str, depth: int) -> str:

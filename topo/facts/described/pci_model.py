@@ -40,7 +40,7 @@ def read_model(section: Section, pci_class: str, driver: str | None = None) -> P
     """The PCI part of [gpu.*], [nic.*], [device.*], [switch.*] and [port]; the section stays open for more keys."""
     found = section.text("class", pci_class)
     if not CLASS.fullmatch(found):
-        raise section.wrong("class", f"is {found!r}, wanted six hexadecimal digits as in {pci_class}")
+        raise section.wrong("class", f"is {found!r}, expected six hexadecimal digits, e.g. {pci_class}")
     return PciModel(
         pci_class=found,
         ids=_ids(section, "id", "0000:0000"),
@@ -53,7 +53,7 @@ def read_model(section: Section, pci_class: str, driver: str | None = None) -> P
 def _ids(section: Section, key: str, default: str) -> tuple[str, str]:
     found = IDS.fullmatch(section.text(key, default))
     if not found:
-        raise section.wrong(key, f"is {section.text(key)!r}, wanted VENDOR:DEVICE as in 10de:2330")
+        raise section.wrong(key, f"is {section.text(key)!r}, expected VENDOR:DEVICE, e.g. 10de:2330")
     return f"0x{found[1]}", f"0x{found[2]}"
 
 
@@ -62,5 +62,5 @@ def _link(section: Section) -> PciLink | None:
         return None
     found = LINK.fullmatch(section.text("link"))
     if not found:
-        raise section.wrong("link", f"is {section.text('link')!r}, wanted GT/s and lanes as in '32.0 x16'")
+        raise section.wrong("link", f"is {section.text('link')!r}, expected GT/s and lanes, e.g. '32.0 x16'")
     return PciLink(gt_per_s=float(found[1]), lanes=int(found[2]))

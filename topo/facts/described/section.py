@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of a machine description, read key by key: what is wrong is told with the file and the key."""
+"""One table of a machine description, read key by key: errors name the file and the key."""
 
 import tomllib
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Section:
         """A whole number from 0 to `most`."""
         value = int(self._take(key, int, default))
         if not 0 <= value <= most:
-            raise self.wrong(key, f"is {value}, wanted 0 to {most}")
+            raise self.wrong(key, f"is {value}, expected 0 to {most}")
         return value
 
     def flag(self, key: str, default: bool) -> bool:
@@ -60,7 +60,7 @@ class Section:
         try:
             return from_list(self.text(key, default))
         except ValueError as error:
-            raise self.wrong(key, f"is no list such as 0-15,64-79: {error}") from error
+            raise self.wrong(key, f"is not a list such as 0-15,64-79: {error}") from error
 
     def section(self, key: str) -> "Section":
         """A table below this one; an empty one when the key is absent."""
@@ -87,13 +87,13 @@ class Section:
         for key in self._table:
             if key not in self._known:
                 known = ", ".join(sorted(self._known)) or "nothing"
-                raise self.wrong(key, f"means nothing here; known are {known}")
+                raise self.wrong(key, f"is unknown here; known keys: {known}")
 
     def _take(self, key: str, kind: type, default: Any) -> Any:
         self._known.add(key)
         if key not in self._table:
             if default is None:
-                raise self.wrong(key, f"is missing, wanted {KINDS[kind]}")
+                raise self.wrong(key, f"is missing, expected {KINDS[kind]}")
             return default
         return self._checked(key, self._table[key], kind)
 
@@ -105,7 +105,7 @@ class Section:
 
     def _checked(self, key: str, value: Any, kind: type) -> Any:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.wrong(key, f"is {str(value)[:40]!r}, wanted {KINDS[kind]}")
+            raise self.wrong(key, f"is {str(value)[:40]!r}, expected {KINDS[kind]}")
         return value
 
     def _named(self, key: str) -> str:

@@ -49,8 +49,8 @@ def _document(out: bytes, what: str) -> dict[str, Any]:
     try:
         answer = json.loads(out)
     except ValueError:
-        return {"error": f"{what} answered with something that is not JSON"}
-    return answer if isinstance(answer, dict) else {"error": f"{what} answered with something that is not an object"}
+        return {"error": f"{what} did not return JSON"}
+    return answer if isinstance(answer, dict) else {"error": f"{what} did not return a JSON object"}
 
 
 def _abandon(child: "subprocess.Popen[bytes]") -> None:

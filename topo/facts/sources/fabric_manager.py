@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release of NVIDIA's fabric manager that is installed, as its program tells; whether it runs is NVML's to say."""
+"""The release of NVIDIA's fabric manager that is installed, as its program reports it; NVML reports whether it runs."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def live_fabric_manager(program: str = PROGRAM, timeout_s: float = TIMEOUT_S) ->
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"error": f"{program} --version: {error}"}
     found = RELEASE.search(done.stdout.decode("utf-8", "replace"))
-    return {"release": found[1]} if found else {"error": f"{program} --version tells no release"}
+    return {"release": found[1]} if found else {"error": f"{program} --version shows no release"}
 
 
 def read_fabric_manager(reader: Reader) -> str | None:

@@ -93,13 +93,13 @@ def _gpu_dma_buf(gdr: GdrFacts) -> tuple[bool | None, str]:
     if gdr.dma_buf_gpus is not None:
         return gdr.dma_buf_gpus, "CUDA cannot export the memory of every GPU"
     if gdr.open_driver is False:
-        return False, "NVIDIA's driver is not the one with open kernel modules"
-    return None, "CUDA did not tell whether GPUs can export their memory"
+        return False, "the NVIDIA driver does not use the open kernel modules"
+    return None, "CUDA did not report whether GPUs can export their memory"
 
 
 def _nic_dma_buf(gdr: GdrFacts, nic_dma_buf: bool | None) -> tuple[bool | None, str]:
     if nic_dma_buf is not None:
-        return nic_dma_buf, "the NIC's driver does not register it"
+        return nic_dma_buf, "the NIC's driver does not support it"
     if gdr.dma_buf_kernel is False:
         return False, f"Linux {gdr.kernel} is older than 5.12"
-    return None, "libibverbs was not asked whether the NIC registers it"
+    return None, "libibverbs was not queried for the NIC"

@@ -10,7 +10,7 @@ from railgauge.topo.values.number import whole
 
 
 class Way(StrEnum):
-    """Which way bytes go, as this host sees it."""
+    """The direction of bytes, as seen by this host."""
 
     SENT = "sent"
     RECEIVED = "received"
@@ -28,11 +28,11 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkCounters:
-    """One link's counters, as they are read: `counts` holds for each way data, packets, errors and dropped, as far as
-    there are such.
+    """One link's counters, as they are read: `counts` has data, packets, errors and dropped for each direction, as far
+    as available.
 
-    unit_bytes: what 1 of data stands for. wraps_at: how many of these there are before it begins at 0 again, None where
-    nobody tells. made: what changes when the link is made anew. above: links whose bytes it counts once more, as the
+    unit_bytes: what 1 of data stands for. wraps_at: how many of these there are before it begins at 0 again, None if
+    unknown. made: what changes when the link is made anew. above: links whose bytes it counts once more, as the
     ports of a bond do. unread: why data cannot be read, "" where it can.
     """
 
@@ -60,4 +60,4 @@ def why_unread(
 ) -> str:
     """Why data of one way or both could not be read; "" where it was."""
     path = next((f"{folder}/{files[way]['data']}" for way in Way if "data" not in counts[way]), None)
-    return f"{path}: {reader.problems.get(path, 'not there, or no number')}" if path else ""
+    return f"{path}: {reader.problems.get(path, 'missing, or not a number')}" if path else ""

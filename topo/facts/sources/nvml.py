@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs as NVML tells them: identity, NVLinks with what is at their other end, chip-to-chip links, P2P, fabric, MIG.
+"""GPUs as reported by NVML: identity, NVLinks with what is at their other end, chip-to-chip links, P2P, fabric, MIG.
 
 NVML runs in a child process (nvml_child.py). Where it does not answer, CUDA still tells which GPUs there are
 (cuda.py), without their NVLinks. NCCL's function: `ncclTopoGetXmlFromGpu`.
@@ -83,7 +83,7 @@ def live_nvml(
 
 
 def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
-    """The GPUs by NVML's index, and what could not be learnt."""
+    """The GPUs by NVML's index, and warnings about what could not be read."""
     if nvml is None:
         return (), ()
     cuda = cuda or {}
@@ -91,7 +91,7 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
     if "error" in nvml:
         warnings.append(str(nvml["error"]))
         answers = [{"index": index, **gpu} for index, gpu in enumerate(cuda.get("gpus", ()))]
-        warnings += ["the GPUs are those that CUDA lists: their NVLinks are unknown"] if answers else []
+        warnings += ["GPUs are listed by CUDA, so their NVLinks are unknown"] if answers else []
     gpus = []
     for answer in answers:
         if answer.get("cc") is None or answer.get("pci") is None:
@@ -100,8 +100,8 @@ def read_gpus(nvml: Facts | None, cuda: Facts | None) -> tuple[tuple[Gpu, ...], 
         gpus.append(_gpu(answer, cuda))
     unknown = [gpu.index for gpu in gpus if gpu.gdr is None]
     if unknown:
-        why = cuda.get("error") or f"CUDA does not tell of GPU {', '.join(map(str, sorted(unknown)))}"
-        warnings.append(f"{why}: GPUDirect RDMA is taken as supported")
+        why = cuda.get("error") or f"CUDA does not report GPU {', '.join(map(str, sorted(unknown)))}"
+        warnings.append(f"{why}: GPUDirect RDMA is assumed to be supported")
     return tuple(sorted(gpus, key=lambda gpu: gpu.index)), tuple(warnings)
 
 
@@ -111,8 +111,8 @@ def cuda_version(number: int | None) -> str | None:
 
 
 def no_nvml(nvml: Facts | None) -> str | None:
-    """Why NVML tells nothing: its error, or that it was not asked; None when it answered."""
-    return "NVML was not asked" if nvml is None else nvml.get("error")
+    """Why NVML has no answer: its error, or that it was not queried; None if it answered."""
+    return "NVML was not queried" if nvml is None else nvml.get("error")
 
 
 def _gpu(answer: Facts, cuda: Facts) -> Gpu:

@@ -21,5 +21,5 @@ def _gpu(gpu: Facts) -> LinkCounters:
         name=f"GPU{gpu['index']} PCIe",
         counts={way: {} if value is None else {"data": value} for way, value in pairs},
         wraps_at=WRAPS_AT,
-        unread="NVML does not tell: it takes a driver that counts PCIe traffic" if None in gpu["pcie"] else "",
+        unread="not reported by NVML: needs a driver that counts PCIe traffic" if None in gpu["pcie"] else "",
     )

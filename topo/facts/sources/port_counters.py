@@ -44,7 +44,7 @@ def _port(reader: Reader, device: str, port: RdmaPort) -> LinkCounters:
     counts = read_counts(reader, folder, files)
     unread = why_unread(reader, folder, files, counts)
     if not in_bytes and any(counts[way].get("data") == STUCK for way in Way):
-        unread = "a counter of 32 bits is at its end, where it stays: perfquery -R sets it back"
+        unread = "a 32-bit counter has reached its maximum: reset it with perfquery -R"
     return LinkCounters(
         kind=LinkKind.RDMA_PORT,
         name=f"{device}:{port.number}",

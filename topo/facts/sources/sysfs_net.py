@@ -46,7 +46,7 @@ def addressed(reader: Reader) -> tuple[str, ...]:
 def why_no_addresses(reader: Reader) -> tuple[str, ...]:
     """Why the addresses of interfaces are not known; empty when they are, or were not asked for."""
     reason = (reader.facts("interfaces") or {}).get("error")
-    return (f"{reason}: interfaces that are up are taken to have one",) if reason else ()
+    return (f"{reason}: assuming that interfaces that are up have one",) if reason else ()
 
 
 def _addresses(entry: Facts) -> list[str]:

@@ -25,7 +25,7 @@ def numa_nodes(reader: Reader) -> tuple[NumaNode, ...]:
         nodes.append(node)
         cores += len(node.cpus)
         if cores > MAX_CORES:
-            raise InputError(f"the nodes in {NODES} list more than {MAX_CORES} cores: a core belongs to one node")
+            raise InputError(f"NUMA nodes in {NODES} list more than {MAX_CORES} cores in total")
     if nodes:
         return tuple(sorted(nodes, key=lambda node: node.id))
     cpus = _cores(reader.text("/sys/devices/system/cpu/online"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA devices as libibverbs tells them: order, limits, MTU, DMA-BUF; what sysfs does not say.
+"""RDMA devices as reported by libibverbs: order, limits, MTU, DMA-BUF; what sysfs does not have.
 
 It is asked in a child process: through pyverbs (verbs_child.py) with this interpreter if it has that, then with the
 system's own, which alone sees a distribution's pyverbs; without pyverbs directly (libibverbs_child.py). Nothing here is
@@ -95,7 +95,7 @@ def _commands() -> list[Sequence[str]]:
 
 def read_verbs(reader: Reader) -> Verbs:
     """The devices as libibverbs tells them."""
-    answer = reader.facts("verbs") or {"error": "libibverbs was not asked"}
+    answer = reader.facts("verbs") or {"error": "libibverbs was not queried"}
     if "error" in answer:
         return Verbs(reason=str(answer["error"]))
     return Verbs(devices=tuple(_device(one) for one in answer.get("devices", ())))

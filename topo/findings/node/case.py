@@ -94,7 +94,7 @@ class Case:
     @cached_property
     def verbs(self) -> Verbs:
         """What libibverbs tells of the RDMA devices."""
-        return read_verbs(self.reader) if self.reader else Verbs(reason="libibverbs was not asked")
+        return read_verbs(self.reader) if self.reader else Verbs(reason="libibverbs was not queried")
 
     @cached_property
     def rdma_ports(self) -> tuple[NcclPort, ...]:

@@ -44,9 +44,9 @@ def scan(
 ) -> Scan:
     """Read a machine.
 
-    `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does. What `topo_file` says is
-    taken as it is; without one the file that NCCL would take applies, and where that is invalid, InputError: a warning
-    if `tolerant`.
+    `gpus` limits it to those NVML indices, else CUDA_VISIBLE_DEVICES in `environment` does. `topo_file` is taken
+    as it is; without one the file that NCCL would use applies. InputError if that is invalid, or a warning if
+    `tolerant`.
     """
     found, chosen, warnings = _gpus(reader, environment, gpus)
     if not chosen:

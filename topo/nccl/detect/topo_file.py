@@ -31,7 +31,7 @@ HOLDS = {  # the handlers of `ncclTopoXmlLoadSystem` and those below it
 def given_file(
     reader: Reader, environment: Mapping[str, str], *, tolerant: bool = False
 ) -> tuple[Topology | None, tuple[str, ...]]:
-    """The file that applies, None without one, and remarks. InputError when NCCL_TOPO_FILE names an invalid one, unless
+    """The file that applies, None without one, and remarks. InputError if NCCL_TOPO_FILE names an invalid one, unless
     `tolerant`.
 
     As in NCCL, a missing file is no error, and an empty setting also disables the daemon's file.
@@ -41,14 +41,14 @@ def given_file(
         return None, ()
     path = in_folder(reader, file.path)
     if reader.realpath(path) is None and path not in reader.problems:
-        return None, (f"{SETTING}: {file.path} is not there: the machine is detected without it",)
+        return None, (f"{SETTING}: {file.path} does not exist: detecting the machine without it",)
     try:
         return _parsed(file, reader.problems.get(path)), ()
     except InputError as error:
         if tolerant or file.path == VIRTUAL:
             return None, (f"{error}: detecting the machine without it",)
         lint = f"railgauge topo lint {shlex.quote(file.path)}"
-        hint = f"unset {SETTING} to detect the machine without it, or see `{lint}`"
+        hint = f"unset {SETTING} to detect the machine without it, or run `{lint}`"
         raise InputError(f"{error} ({SETTING} names this file: {hint})") from error
 
 

@@ -12,6 +12,7 @@ from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.link_state import (
+    RESTING,
     Key,
     Kind,
     NvlinkGpu,
@@ -144,6 +145,12 @@ def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciL
         gb_per_s=bandwidth.pci(f"{ends.gt_per_s:.1f} GT/s PCIe" if ends.gt_per_s else "", ends.lanes or 0),
     )
     return _measured(link, function, inventory)
+
+
+def ends_at_rest(inventory: Inventory) -> set[str]:
+    """Both ends, by bus id, of the links whose speed is no fact about them, since it falls when the device rests."""
+    links = ((one, _kind_of(one.pci_class or "", switch=True)) for one in inventory.pci)
+    return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
 
 
 def lanes_short(inventory: Inventory) -> dict[str, int]:

@@ -120,29 +120,16 @@ def _beside(system: System, links: NodeLinks) -> tuple[Wire, ...]:
     for link in (link for link in system.links if link.kind in BESIDE):
         first, second = sorted((link.source, link.target), key=order.__getitem__)
         if (first, second, link.kind) not in wires:
-            faults = _nvlink_faults(links, system.node(first), system.node(second))
+            faults = links.between(system.node(first), system.node(second), link.kind)
             wires[first, second, link.kind] = _wire(system, link, (first, second), faults)
     return tuple(wires.values())
-
-
-def _nvlink_faults(links: NodeLinks, one: Node, other: Node) -> list[Fault]:
-    """Those that are surely of the links between two nodes: where all end at the NVSwitches, or of one pair of GPUs."""
-    if other.kind is NodeKind.NVS:
-        return links.nvlink_faults(one)
-    known = [(links.nvlinks_of(node), node, peer) for node, peer in ((one, other), (other, one))]
-    return [
-        fault
-        for state, node, peer in known
-        if state and state.peer and state.peer.bus_id == peer.bus_id
-        for fault in links.nvlink_faults(node)
-    ]
 
 
 def _wire(system: System, link: Link, ends: tuple[str, str], faults: list[Fault]) -> Wire:
     card = next(node for node in map(system.node, ends) if node.kind is NodeKind.DEV)
     label = f"NV{nvlink_count(card, link.gb_per_s)}" if link.kind is LinkKind.NVL else "C2C"
     note = f"{label} {short_speed(link.gb_per_s)}: {ends[0]} to {ends[1]}"
-    problem = faults[0].full if faults and link.kind is LinkKind.NVL else None
+    problem = "; ".join(fault.full for fault in faults) or None
     return Wire(ends=ends, kind=link.kind, gb_per_s=link.gb_per_s, label=label, note=note, problem=problem)
 
 

@@ -14,7 +14,7 @@ void bind_doorbell(nb::module_& m) {
       .def(nb::new_(&Doorbell::create))
       .def_static("open", &Doorbell::open, nb::arg("descriptor"))
       .def_prop_ro("descriptor", &Doorbell::descriptor)
-      .def("abort", &Doorbell::abort, "Tell the owner to give up its operation.")
+      .def("abort", &Doorbell::abort, "Make the owner give up its operation.")
       .def_prop_ro("aborted", &Doorbell::aborted);
 }
 

@@ -19,8 +19,7 @@ constexpr std::pair<ErrorCode, const char*> kPythonNames[] = {
     {ErrorCode::kTimeout, "WaitTimeoutError"}, {ErrorCode::kAborted, "AbortedError"},
     {ErrorCode::kMismatch, "MismatchError"},   {ErrorCode::kPeerLost, "PeerLostError"},
 };
-// By code, and never freed. Looked up early: in the middle of an error a signal's handler could
-// run, and fail.
+// By code, and never freed. Looked up early: during an error a signal handler could run, and fail.
 PyObject* python_types[std::size(kPythonNames)];
 
 PyObject* python_type(ErrorCode code) { return python_types[static_cast<int>(code)]; }
@@ -38,7 +37,7 @@ void bind_errors(nb::module_&) {
     } catch (const PeerLost& error) {
       PyObject* type = python_type(error.code());
       PyObject* made = PyObject_CallFunction(type, "si", error.what(), error.rank());
-      if (made == nullptr) return;  // with what a signal's handler raised
+      if (made == nullptr) return;  // with the exception of a signal handler
       PyErr_SetObject(type, made);
       Py_DECREF(made);
     } catch (const Error& error) {

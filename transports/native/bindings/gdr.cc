@@ -38,15 +38,15 @@ void bind_gdr(nb::module_& m) {
         return std::pair(fd, exported.offset);
       },
       "device"_a, "address"_a, "bytes"_a,
-      "A DMA-BUF of memory of a GPU, by CUDA's number: its descriptor, which the caller closes, "
-      "and "
-      "where the memory begins in it. UnavailableError: there is none.");
+      "A DMA-BUF of a GPU's memory, by CUDA's number: its descriptor, which the caller closes, "
+      "and the memory's offset in it. UnavailableError: there is none.");
   nb::class_<gdr::Attempt>(m, "GdrAttempt", "A way to register a GPU's memory with a port.")
       .def_ro("how", &gdr::Attempt::how, "`DMA-BUF` or `peer memory`")
-      .def_ro("error", &gdr::Attempt::error, "empty: it is registered so");
-  nb::class_<gdr::Trial>(m, "GdrTrial", "GPUDirect RDMA as it was tried.")
-      .def_ro("registration", &gdr::Trial::registration, "the ways that were tried, in order")
-      .def_ro("failed", &gdr::Trial::failed, "the step, and what went wrong; empty: nothing");
+      .def_ro("error", &gdr::Attempt::error, "empty: registered this way");
+  nb::class_<gdr::Trial>(m, "GdrTrial", "The result of a GPUDirect RDMA trial.")
+      .def_ro("registration", &gdr::Trial::registration,
+              "the registrations that were tried, in order")
+      .def_ro("failed", &gdr::Trial::failed, "the step that failed, and why; empty: none");
   m.def(
       "try_gdr",
       [](const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, std::size_t bytes,
@@ -55,25 +55,25 @@ void bind_gdr(nb::module_& m) {
       },
       "rail"_a, "bus_id"_a, "bytes"_a, nb::kw_only(), "dma_buf"_a = true, "timeout_s"_a = 10.0,
       nb::call_guard<nb::gil_scoped_release>(),
-      "Have a port write into a GPU's memory and send from it, and look at every byte. "
+      "Have a port write into a GPU's memory and send from it, and verify every byte. "
       "`timeout_s`: "
       "of each transfer.");
   m.def(
       "register_gpu_memory",
-      [](ib::Proxy& proxy, int device, std::uintptr_t address, std::size_t bytes, bool window,
+      [](ib::Proxy& proxy, int device, std::uintptr_t address, std::size_t bytes, bool remote_write,
          bool dma_buf) {
         const cuda::Gpu gpu(device);
-        const unsigned access = window ? ib::abi::kRemoteWrite | ib::abi::kRemoteRead : 0;
+        const unsigned access = remote_write ? ib::abi::kRemoteWrite | ib::abi::kRemoteRead : 0;
         return gdr::registered(
             gpu.context(), address, bytes, dma_buf, [&](std::shared_ptr<const DmaBuf> exported) {
               proxy.register_memory(at(address), bytes, access, std::move(exported));
             });
       },
-      "proxy"_a, "device"_a, "address"_a, "bytes"_a, nb::kw_only(), "window"_a, "dma_buf"_a = true,
-      nb::call_guard<nb::gil_scoped_release>(),
+      "proxy"_a, "device"_a, "address"_a, "bytes"_a, nb::kw_only(), "remote_write"_a,
+      "dma_buf"_a = true, nb::call_guard<nb::gil_scoped_release>(),
       "Register memory of a GPU, by CUDA's number, with the ports that the proxy uses: what was "
       "tried, the last of it with success, or with none.");
-  nb::class_<gdr::Flush>(m, "GdrFlush", "Makes what a port has written there for the GPU.")
+  nb::class_<gdr::Flush>(m, "GdrFlush", "Makes data that a port has written visible to the GPU.")
       .def(
           "__init__",
           [](gdr::Flush* self, std::shared_ptr<ib::Proxy> proxy, const ib::Rails& rails,
@@ -82,7 +82,7 @@ void bind_gdr(nb::module_& m) {
                 gdr::Flush(std::move(proxy), rails, at(address), bytes, nanoseconds(timeout_s));
           },
           "proxy"_a, "rails"_a, "address"_a, "bytes"_a, "timeout_s"_a,
-          "Of memory that was registered as a window, and is written over those rails.");
+          "For memory that was registered with remote_write, and is written over those rails.");
 }
 
 }  // namespace railgauge

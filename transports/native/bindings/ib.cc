@@ -71,11 +71,11 @@ nb::class_<Kind, Base> bind_end(nb::module_& m, const char* name) {
             const nb::gil_scoped_release meanwhile;
             self.connect(facts);
           },
-          "peer_facts"_a, "Bring the queue pairs up; messages flow from then on.")
+          "peer_facts"_a, "Bring the queue pairs up; messages can flow from then on.")
       .def(
           "attributes", [](const Kind& self) { return attributes_of(self.link()); },
           nb::sig("def attributes(self) -> list[dict[str, int | str | bool]]"),
-          "What each queue pair is set to, asked of the device (ibv_query_qp).");
+          "The attributes of each queue pair, from the device (ibv_query_qp).");
   return bound;
 }
 
@@ -95,7 +95,7 @@ void bind_ib(nb::module_& m) {
       .def_ro("name", &DeviceRecord::name)
       .def_ro("node_guid", &DeviceRecord::node_guid)
       .def_ro("ports", &DeviceRecord::ports)
-      .def_ro("problem", &DeviceRecord::problem, "why it cannot be opened; empty: it can");
+      .def_ro("problem", &DeviceRecord::problem, "why it cannot be opened; empty if it can");
   m.def("verbs_devices", &ib::devices, nb::call_guard<nb::gil_scoped_release>(),
         "The RDMA devices, in libibverbs' order. UnavailableError without a usable library.");
   m.def(
@@ -103,7 +103,8 @@ void bind_ib(nb::module_& m) {
       [](std::uint32_t slots, std::uint32_t slot_bytes) {
         return ib::SlotLayout{slots, slot_bytes}.bytes();
       },
-      "slots"_a, "slot_bytes"_a, "What each end of a connection registers with its devices.");
+      "slots"_a, "slot_bytes"_a,
+      "The memory that each end of a connection registers with its devices.");
   nb::class_<Rail>(m, "IbRail", "One port of an RDMA device, opened.")
       .def(
           "__init__",
@@ -125,17 +126,17 @@ void bind_ib(nb::module_& m) {
   nb::class_<Proxy>(m, "IbProxy",
                     "Moves the messages of a rank's queue pairs; made before its first operation.")
       .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
-      .def("abort", &Proxy::abort, "Give up all connections at once, whatever was posted.")
+      .def("abort", &Proxy::abort, "Give up all connections at once, even with messages posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
-           "Send what was posted, unless told to abort, and end all queue pairs.")
+           "Send what was posted, unless aborted, and end all queue pairs.")
       .def(
           "register",
-          [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool window) {
+          [](Proxy& self, std::uintptr_t address, std::size_t bytes, bool remote_write) {
             self.register_memory(reinterpret_cast<const std::byte*>(address), bytes,
-                                 window ? ib::abi::kRemoteWrite : 0);
+                                 remote_write ? ib::abi::kRemoteWrite : 0);
           },
-          "address"_a, "bytes"_a, "window"_a = false,
-          "Let devices send from that memory, and with `window` write to it, without a copy. "
+          "address"_a, "bytes"_a, "remote_write"_a = false,
+          "Let devices send from that memory, and with `remote_write` write to it, without a copy. "
           "Between "
           "operations; the memory has to stay until it is deregistered as often.")
       .def(
@@ -153,16 +154,16 @@ void bind_ib(nb::module_& m) {
             return nb::bytes(facts.data(), facts.size());
           },
           "address"_a, "bytes"_a,
-          "Make registered memory the window into which the sender may put messages: what its "
+          "Let the sender put messages into this registered memory: the facts that its "
           "aim() "
           "takes.");
   bind_end<ib::IbSender, Sender>(m, "IbSender")
       .def(
           "aim",
-          [](ib::IbSender& self, const nb::bytes& window_facts) {
-            self.aim(std::string(window_facts.c_str(), window_facts.size()));
+          [](ib::IbSender& self, const nb::bytes& remote_facts) {
+            self.aim(std::string(remote_facts.c_str(), remote_facts.size()));
           },
-          "window_facts"_a, "Put messages into that window of the receiver from now on.");
+          "remote_facts"_a, "Put messages into that memory of the receiver from now on.");
 }
 
 }  // namespace railgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the proxies of all networks are made and ended for Python.
+// Creating and closing the proxies of all networks from Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,8 +12,8 @@
 
 namespace railgauge {
 
-// A proxy's end waits until its peers have taken what was posted; they may need the interpreter for
-// it, whoever drops the last reference.
+// Closing a proxy waits until its peers have received what was posted; they may need the
+// interpreter for that, whichever thread drops the last reference.
 template <class Proxy>
 void end_without_gil(Proxy* proxy) {
   nanobind::gil_scoped_acquire hold;

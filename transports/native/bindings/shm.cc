@@ -7,10 +7,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "transports/native/fault.h"
-#include "transports/native/shm/board.h"
 #include "transports/native/shm/connection.h"
 #include "transports/native/shm/cross_memory.h"
 #include "transports/native/shm/memory_left.h"
+#include "transports/native/shm/shared_segment.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -38,13 +38,13 @@ void bind_shm(nb::module_& m) {
           },
           "peer"_a, "peer_doorbell"_a, "descriptor"_a);
 
-  nb::class_<shm::Windows>(m, "Windows",
-                           "Memory of each rank that all ranks of the host map, for arrays.")
-      .def("make", &shm::Windows::make, "size"_a,
-           "Begin the next window, with so many bytes of this rank's; their descriptor.")
+  nb::class_<shm::RegisteredMemory>(
+      m, "RegisteredMemory", "Memory of each rank that all ranks of the host map, for arrays.")
+      .def("make", &shm::RegisteredMemory::make, "size"_a,
+           "Start the next registration, with this many bytes of this rank's; their descriptor.")
       .def(
           "open",
-          [](shm::Windows& self, const std::vector<std::string>& descriptors) {
+          [](shm::RegisteredMemory& self, const std::vector<std::string>& descriptors) {
             std::shared_ptr<shm::Segment> own = self.open(descriptors);
             nb::capsule owner(new std::shared_ptr<shm::Segment>(own), [](void* held) noexcept {
               delete static_cast<std::shared_ptr<shm::Segment>*>(held);
@@ -54,28 +54,32 @@ void bind_shm(nb::module_& m) {
           "descriptors"_a, nb::sig("def open(self, descriptors: list[str]) -> memoryview"),
           "Map the others' parts of it, "
           " for the own; this rank's memory.")
-      .def("settle", &shm::Windows::settle, "All have opened the last window.")
-      .def("drop", &shm::Windows::drop, "Some rank could not make or open the last window.")
-      .def_prop_ro("unused", &shm::Windows::unused, "numbers of windows that nobody here holds")
-      .def("release", &shm::Windows::release, "numbers"_a, "Unmap those that no rank holds.")
-      .def("close", &shm::Windows::close, "Unmap all but what is held here.")
-      .def_prop_ro("bytes", &shm::Windows::bytes, "of this rank's memory in windows")
-      .def_prop_ro("bytes_in_huge_pages", &shm::Windows::bytes_in_huge_pages);
+      .def("settle", &shm::RegisteredMemory::settle, "All ranks have opened the last registration.")
+      .def("drop", &shm::RegisteredMemory::drop,
+           "A rank could not make or open the last registration.")
+      .def_prop_ro("unused", &shm::RegisteredMemory::unused,
+                   "numbers of registrations that nobody here holds")
+      .def("release", &shm::RegisteredMemory::release, "numbers"_a,
+           "Unmap those that no rank holds.")
+      .def("close", &shm::RegisteredMemory::close, "Unmap all but what is held here.")
+      .def_prop_ro("bytes", &shm::RegisteredMemory::bytes, "of this rank's registered memory")
+      .def_prop_ro("bytes_in_huge_pages", &shm::RegisteredMemory::bytes_in_huge_pages);
   m.def(
       "memory_left", [] { return shm::memory_left(); },
-      "How many bytes shared memory may still take here.");
+      "How many more bytes of shared memory are available here.");
   m.def("permit_cross_memory", &shm::permit_cross_memory,
         "Let all processes of this user read this one's memory (PR_SET_PTRACER).");
 
-  nb::class_<shm::Board>(m, "Board", "Where the ranks of a host show each other data.")
+  nb::class_<shm::SharedSegment>(m, "SharedSegment",
+                                 "Shared segments through which the ranks of a host exchange data.")
       .def(nb::init<std::size_t>(), "place_bytes"_a)
-      .def_prop_ro("descriptor", &shm::Board::descriptor)
+      .def_prop_ro("descriptor", &shm::SharedSegment::descriptor)
       .def(
           "open",
-          [](shm::Board& self,
+          [](shm::SharedSegment& self,
              const std::vector<std::tuple<int, int, std::string, std::shared_ptr<Doorbell>>>&
                  peers) {
-            std::vector<shm::Board::Peer> all;
+            std::vector<shm::SharedSegment::Peer> all;
             for (const auto& [rank, world_rank, segment, doorbell] : peers) {
               all.push_back({rank, world_rank, segment, doorbell});
             }
@@ -83,15 +87,19 @@ void bind_shm(nb::module_& m) {
           },
           "peers"_a,
           nb::sig("def open(self, peers: list[tuple[int, int, str, Doorbell | None]]) -> None"),
-          "Map the others' boards: (rank, rank in the job, descriptor, doorbell) of all; \"\" and "
+          "Map the others' segments: (rank, rank in the job, descriptor, doorbell) of all; \"\" "
+          "and "
           "None for "
           "the own.")
-      .def_prop_ro("windows", &shm::Board::windows, nb::rv_policy::reference_internal)
-      .def_prop_ro("reads_peers", &shm::Board::reads_peers,
+      .def_prop_ro("registered_memory", &shm::SharedSegment::registered_memory,
+                   nb::rv_policy::reference_internal)
+      .def_prop_ro("reads_peers", &shm::SharedSegment::reads_peers,
                    "whether the kernel lets this rank read all others' memory")
-      .def("allow_cross_memory", &shm::Board::allow_cross_memory, "All ranks can do that.")
-      .def_prop_ro("cross_memory", &shm::Board::cross_memory, "whether that was said")
-      .def_prop_ro("bytes", &shm::Board::bytes, "bytes that this rank has shown");
+      .def("allow_cross_memory", &shm::SharedSegment::allow_cross_memory,
+           "Note that all ranks can do that.")
+      .def_prop_ro("cross_memory", &shm::SharedSegment::cross_memory,
+                   "whether all ranks can do that")
+      .def_prop_ro("bytes", &shm::SharedSegment::bytes, "bytes that this rank has posted");
 
   nb::class_<FaultySender, Sender>(m, "FaultySender")
       .def(
@@ -106,7 +114,7 @@ void bind_shm(nb::module_& m) {
           },
           "sender"_a, "kind"_a, "message"_a, "seconds"_a)
       .def("arm", &FaultySender::arm, "Count messages from here on.")
-      .def_prop_ro("fired", &FaultySender::fired, "whether the fault has come");
+      .def_prop_ro("fired", &FaultySender::fired, "whether the fault has occurred");
 }
 
 }  // namespace railgauge

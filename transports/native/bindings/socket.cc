@@ -34,9 +34,9 @@ void bind_socket(nb::module_& m) {
   nb::class_<Proxy>(m, "SocketProxy",
                     "Moves the messages of a rank's sockets; made before its first operation.")
       .def(nb::new_(&make_proxy<Proxy>), "doorbell"_a, "linger_s"_a)
-      .def("abort", &Proxy::abort, "Close all sockets at once, whatever was posted.")
+      .def("abort", &Proxy::abort, "Close all sockets at once, even with messages posted.")
       .def("close", &Proxy::close, nb::call_guard<nb::gil_scoped_release>(),
-           "Send what was posted, unless told to abort, and close all sockets.");
+           "Send what was posted, unless aborted, and close all sockets.");
   bind_end<socket::SocketReceiver, Receiver>(m, "SocketReceiver");
   bind_end<socket::SocketSender, Sender>(m, "SocketSender");
 }

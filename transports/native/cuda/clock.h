@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times what is put on a stream by the GPU's own clock.
+// Times work on a stream with the GPU's own clock.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ class Clock {
   explicit Clock(Context context);
 
   Stream stream() const { return line_.stream; }
-  // Put `ahead` and then `times` launches on the stream; the seconds one of the latter took. With
-  // `replays` the `times` are captured into a graph, which runs once ahead and then so often.
-  // Error (kTimeout): nothing was done for so many seconds.
+  // Put `ahead` untimed and then `times` launches on the stream; the seconds of one of the latter.
+  // With `replays` the `times` are captured into a graph, which runs once untimed and then that
+  // many times. Error (kTimeout): no progress for that many seconds.
   double time(const std::function<void(Stream)>& launch, int ahead, int times, int replays,
               double timeout_s);
-  // Until all that is on the stream is done.
+  // Waits until all work on the stream is done.
   void wait(double timeout_s);
 
  private:
@@ -35,8 +35,8 @@ class Clock {
     Stream stream = nullptr;
   };
 
-  // Put something of so many kernels on the stream again and again, but never so much that the
-  // driver would make its caller wait, for which it has no timeout.
+  // Put work of that many kernels on the stream repeatedly, but never so much that the driver would
+  // block its caller, for which it has no timeout.
   void repeat(const std::function<void()>& put, int times, int kernels, double timeout_s);
 
   Line line_;

@@ -42,7 +42,7 @@ Driver::Driver() {
   if (result == kNoDevice) {
     const char* visible = getenv("CUDA_VISIBLE_DEVICES");
     throw Error(ErrorCode::kSystem,
-                std::string("CUDA shows this process no GPU (CUDA_ERROR_NO_DEVICE): ") +
+                std::string("CUDA finds no GPU for this process (CUDA_ERROR_NO_DEVICE): ") +
                     (visible ? std::string("CUDA_VISIBLE_DEVICES is \"") + visible +
                                    "\": are these numbers of `nvidia-smi -L`?"
                              : "`nvidia-smi -L` lists those of the machine; a container has to be "

@@ -113,8 +113,7 @@ struct LaunchConfig {
 
 class Driver {
  public:
-  // The one of this process; Error (kSystem) where there is no driver, or one without some
-  // function.
+  // The driver of this process; Error (kSystem) if there is none, or it lacks a function.
   static const Driver& get();
 
 #define RAILGAUGE_CUDA_MEMBER(name, symbol, parameters) Result(*name) parameters = nullptr;
@@ -124,7 +123,7 @@ class Driver {
   // cuMemGetHandleForAddressRange; null before CUDA 11.7
   Result (*memory_handle)(void*, Pointer, std::size_t, int, unsigned long long) = nullptr;
 
-  // Error unless a call went well: `what` was being done.
+  // Throws Error unless a call succeeded; `what` names the step.
   void check(Result result, const std::string& what) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU lent to the drivers of other devices.
+// Memory of a GPU exported to the drivers of other devices.
 #pragma once
 
 #include "transports/native/cuda/driver.h"

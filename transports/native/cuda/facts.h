@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of this process, by CUDA's numbers. All throw Error (kSystem) where there is no driver.
+// The GPUs of this process, by CUDA's numbers. All throw Error (kSystem) without a driver.
 #pragma once
 
 #include <string>

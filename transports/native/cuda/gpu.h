@@ -12,7 +12,7 @@ class Gpu {
  public:
   // By CUDA's number. Error (kSystem): no driver, no such device.
   explicit Gpu(int number);
-  // Of a device that was found otherwise; `name` for messages.
+  // For a device that was found in another way; `name` is for messages.
   Gpu(Device device, const std::string& name);
   ~Gpu();
   Gpu(const Gpu&) = delete;

@@ -7,7 +7,7 @@ namespace railgauge::cuda {
 
 Kernels::Kernels(Context context, const void* image, const std::string& what) : context_(context) {
   if (!image)
-    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was made without nvcc");
+    throw Error(ErrorCode::kSystem, "this build has no GPU kernels: it was built without nvcc");
   const Current current(context_);
   Driver::get().check(Driver::get().module_load(&module_, image), "loading the kernels " + what);
 }

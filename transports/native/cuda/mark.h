@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in what is put on a stream: a CUDA event of this process's own.
+// A position on a stream: a CUDA event of this process's own.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace railgauge::cuda {
 
 class Mark {
  public:
-  // On the context's GPU; `timed` if elapsed() is asked for. Error (kSystem): it cannot be had.
+  // On the context's GPU; `timed` if elapsed() is needed. Error (kSystem): it cannot be created.
   Mark(Context context, bool timed);
   ~Mark();
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
 
   Event event() const { return event_; }
-  // After all that is on the stream by now. In the GPU's context, as what follows.
+  // After all work on the stream so far. Call it in the GPU's context, like the following.
   void set(Stream stream);
-  // Until it has come. Error (kTimeout): not within so many seconds.
+  // Waits until it is reached. Error (kTimeout): not within that many seconds.
   void await(double timeout_s) const;
   // Seconds that passed on the GPU since another one.
   double since(const Mark& earlier) const;

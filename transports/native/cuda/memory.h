@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one GPU, with ways for the host to write and read it.
+// Memory of one GPU, which the host can write and read.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace railgauge::cuda {
 
-// Where memory comes from: the driver, unless something else wants to know of it. Called in the
+// Where memory comes from: the driver, unless another library has to allocate it. Called in the
 // GPU's context.
 class Source {
  public:
@@ -20,7 +20,7 @@ class Source {
   virtual void give_back(Pointer pointer);
 };
 
-// Bytes that can be taken of a GPU, which stays open from then on: opening one takes long. Error
+// Free bytes of a GPU, which stays open from then on: opening one takes long. Error
 // (kSystem): no such GPU.
 std::size_t memory_left(int device);
 
@@ -35,7 +35,7 @@ class Memory {
   Context context() const { return gpu_.context(); }
   Pointer pointer() const { return pointer_; }
   std::size_t size() const { return size_; }
-  // Of the first `size` bytes; each returns when it is done.
+  // For the first `size` bytes; each returns when it is done.
   void write(const void* from, std::size_t size);
   void read(void* to, std::size_t size) const;
   void set(std::uint8_t value, std::size_t size);
@@ -49,10 +49,10 @@ class Memory {
   std::size_t size_;
 };
 
-// Memory of a GPU that another process has lent, mapped here.
+// Memory of a GPU that another process has exported, mapped here.
 class Mapped {
  public:
-  // `what` is done, for messages. Error (kSystem): it cannot be mapped.
+  // `what` names the step in messages. Error (kSystem): it cannot be mapped.
   Mapped(Context context, const IpcHandle& handle, const std::string& what);
   ~Mapped();
   Mapped(const Mapped&) = delete;

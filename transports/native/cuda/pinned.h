@@ -10,7 +10,7 @@ namespace railgauge::cuda {
 
 class Pinned {
  public:
-  // Error (kSystem): it cannot be had.
+  // Error (kSystem): it cannot be allocated.
   Pinned(Context context, std::size_t size);
   ~Pinned();
   Pinned(const Pinned&) = delete;
@@ -23,7 +23,7 @@ class Pinned {
   void* data_ = nullptr;
 };
 
-// The same, of memory that is there already and stays.
+// The same for existing memory that outlives this.
 class Registered {
  public:
   Registered(Context context, void* data, std::size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream beside the caller's, for a part of an operation that goes on at the same time. It can be
+// A stream beside the caller's, for a part of an operation that runs concurrently. It can be
 // captured with the caller's.
 #pragma once
 
@@ -10,15 +10,15 @@ namespace railgauge::cuda {
 
 class SideStream {
  public:
-  // On a context's GPU. Error (kSystem): it cannot be had.
+  // On a context's GPU. Error (kSystem): it cannot be created.
   explicit SideStream(Context context);
   ~SideStream();
   SideStream(const SideStream&) = delete;
   SideStream& operator=(const SideStream&) = delete;
 
-  // What is put on it from now on comes after all that is on `stream`.
+  // Later work on it runs after all work on `stream` so far.
   Stream fork(Stream stream);
-  // What is put on `stream` from now on comes after all that is on this one.
+  // Later work on `stream` runs after all work on this one so far.
   void join(Stream stream);
 
  private:

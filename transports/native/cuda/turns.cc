@@ -12,7 +12,7 @@ const Stream kLegacy = reinterpret_cast<Stream>(1);  // CU_STREAM_LEGACY
 }  // namespace
 
 Capture capture_of(Stream stream) {
-  // The default stream cannot be captured; to be asked for it is an error while others are.
+  // The default stream cannot be captured; querying it is an error while others are captured.
   if (!stream || stream == kLegacy) return {};
   int status = kNoCapture;
   Capture capture;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of what shares memory and is put on several streams: each turn comes after the one
-// before it, on whatever stream that was, whether it is put there eagerly or by a captured graph.
+// The order of operations that share memory and are on several streams: each turn runs after the
+// previous one, whatever its stream, whether it is launched eagerly or by a captured graph.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,21 @@ struct Capture {
 };
 Capture capture_of(Stream stream);
 
-// The end of each turn is recorded at once, not when another stream follows: a stream may be gone
-// by then, and its handle another one's. A capture begins with an external wait, so that a replay
-// comes after the turn that was put last before it, and has one record behind its last turn, so
-// that what is put after a replay comes after that. The record is a leaf of the graph, which
-// moves from turn to turn: a record between two turns costs 3 us each (2 x H200, 1 KiB
-// all_reduces in a graph: 5.5 us, 2.6 without). When two captures are open at once and turns
-// alternate between them, each graph keeps the order of its own turns on one stream only.
-// For one thread, in the GPU's context.
+// The end of each turn is recorded at once, not when another stream follows: a stream may be
+// destroyed by then, and its handle reused. A capture begins with an external wait, so that a
+// replay runs after the turn before it, and has one record after its last turn, so that work after
+// a replay runs after that. The record is a leaf of the graph, which moves from turn to turn: a
+// record between two turns costs 3 us each (2 x H200, 1 KiB all_reduces in a graph: 5.5 us, 2.6
+// without). When two captures are open at once and turns alternate between them, each graph keeps
+// the order of its own turns on one stream only. For one thread, in the GPU's context.
 class Turns {
  public:
-  // On a context's GPU. Error (kSystem): no event can be had.
+  // On a context's GPU. Error (kSystem): no event can be created.
   explicit Turns(Context context);
 
-  // What is put on a stream from now on comes after the turn before.
+  // Later work on a stream runs after the previous turn.
   void begin(Stream stream);
-  // What has been put since then is a turn. An exception in between leaves the one before.
+  // Work since then is a turn. After an exception in between the previous one stays.
   void end(Stream stream);
 
  private:

@@ -20,7 +20,7 @@ constexpr auto kSpin = std::chrono::microseconds(200), kNap = std::chrono::micro
 constexpr unsigned kUntimed = 2;  // CU_EVENT_DISABLE_TIMING
 
 std::mutex mutex;  // of what follows
-// By GPU that was not done in time, an event after all that was under way; null: nothing tells.
+// By GPU that did not finish in time, an event after all its work; null: unknown.
 std::map<Context, Event>& late() {
   static auto* all = new std::map<Context, Event>;  // destructors run after main()
   return *all;
@@ -53,7 +53,7 @@ void poll(Context context, const Query& query, double timeout_s, const std::stri
     if (now > until) {
       note_late(context);
       std::ostringstream problem;
-      problem << what << ": a GPU was not done within " << timeout_s
+      problem << what << ": a GPU did not finish within " << timeout_s
               << " s (nvidia-smi shows what runs on it)";
       throw Error(ErrorCode::kTimeout, problem.str());
     }
@@ -92,7 +92,7 @@ void await_idle(Context context, double timeout_s) noexcept {
                                   : cuda.event_record(all.event(), nullptr),
                "recording an event");
     all.await(timeout_s);
-  } catch (const Error&) {  // what is wrong with a GPU that is left no longer matters
+  } catch (const Error&) {  // errors of a GPU that is given up no longer matter
   }
 }
 

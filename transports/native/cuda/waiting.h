@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for GPUs, each with an end, and what destructors may do to a GPU. While one is not done in
-// time, all that would wait for it, as giving its memory back does, is left to the driver, which
-// does it when this process is gone.
+// Waits for GPUs, each with a timeout, and what destructors may do to a GPU. While one hangs, calls
+// that would wait for it, such as freeing its memory, are left to the driver, which does it when
+// this process ends.
 #pragma once
 
 #include <string>
@@ -10,24 +10,24 @@
 
 namespace railgauge::cuda {
 
-// Whether a GPU was not done in time, and still is not; of drivers before CUDA 12.5, which cannot
-// tell of all streams, whether it ever was not.
+// Whether a GPU did not finish in time, and still has not; with drivers before CUDA 12.5, which
+// cannot query all streams, whether it ever did not.
 bool hangs(Context context) noexcept;
 // Whether any GPU of this process does.
 bool any_hangs() noexcept;
 
-// Until an event, or all that is on a stream, of a GPU that is current, has come; `what` is waited
-// for. Error (kTimeout): not within so many seconds; the GPU hangs from then on.
+// Waits for an event, or all work on a stream, of the current GPU; `what` names it. Error
+// (kTimeout): not within that many seconds; the GPU counts as hanging from then on.
 void await(Context context, Event event, double timeout_s, const std::string& what);
 void await(Context context, Stream stream, double timeout_s, const std::string& what);
 
-// Until nothing is under way on a GPU, on any stream of this process; it hangs where that does not
-// come within so many seconds. For destructors: throws nothing. Drivers before CUDA 12.5 cannot
-// tell of all streams, and are asked for the default one's.
+// Waits until a GPU is idle, on all streams of this process; it counts as hanging if that takes
+// longer than that many seconds. For destructors: throws nothing. Drivers before CUDA 12.5 cannot
+// query all streams; there only the default one is queried.
 void await_idle(Context context, double timeout_s) noexcept;
 
-// A GPU current on this thread for a destructor; false where nothing can be given back to it: it
-// hangs, or the driver or its context is gone, and all that was there with it.
+// Makes a GPU current on this thread for a destructor; false if nothing can be freed there: it
+// hangs, or the driver or its context is gone, with all its memory.
 class Closing {
  public:
   explicit Closing(Context context) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before Hopper a kernel may be told of data that a NIC has written before that data is there. A
-// read of the GPU's memory by the same NIC comes behind it (NCCL does the same: ncclTopoNeedFlush,
-// ncclIbIflush).
+// Before Hopper a kernel may be notified of data that a NIC has written before that data is
+// visible. A read of the GPU's memory by the same NIC is ordered after it (as in NCCL:
+// ncclTopoNeedFlush, ncclIbIflush).
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@ namespace railgauge::gdr {
 
 class Flush {
  public:
-  // Of memory of a GPU that `proxy` has registered for reading and writing, written over `rails`.
+  // For memory of a GPU that `proxy` has registered for reading and writing, written over `rails`.
   // Throws what Loopback does.
   Flush(std::shared_ptr<ib::Proxy> proxy, const ib::Rails& rails, const std::byte* data,
         std::size_t bytes, std::chrono::nanoseconds limit);
-  // When it returns, all that has come is there for the GPU. Throws what Loopback does.
+  // When it returns, all received data is visible to the GPU. Throws what Loopback does.
   void run();
 
  private:

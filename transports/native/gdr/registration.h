@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU registered with RDMA devices, in NCCL's order: as a DMA-BUF, else by the driver's
-// peer-memory module (nvidia_peermem), which makes ibv_reg_mr take the GPU's address.
+// Memory of a GPU registered with RDMA devices, in NCCL's order: as a DMA-BUF, else through the
+// driver's peer-memory module (nvidia_peermem), with which ibv_reg_mr accepts the GPU's address.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ struct Attempt {
 inline constexpr const char* kDmaBuf = "DMA-BUF";
 inline constexpr const char* kPeerMemory = "peer memory";
 
-// Has memory registered: `with` does it, by a DMA-BUF where it is given one, and throws where it
-// cannot. What was tried, the last of it with success, or with none where nothing works.
+// Registers memory: `with` does it, as a DMA-BUF if it is given one, and throws if it cannot.
+// Returns the attempts; only the last one can have succeeded.
 std::vector<Attempt> registered(cuda::Context context, cuda::Pointer pointer, std::size_t bytes,
                                 bool dma_buf,
                                 const std::function<void(std::shared_ptr<const DmaBuf>)>& with);

@@ -21,7 +21,7 @@ int device_of(const std::string& bus_id) {
     if (cuda::facts(device).bus_id == bus_id) return device;
   }
   throw Error(ErrorCode::kSystem,
-              "CUDA shows this process no GPU " + bus_id + " (CUDA_VISIBLE_DEVICES?)");
+              "CUDA finds no GPU for this process " + bus_id + " (CUDA_VISIBLE_DEVICES?)");
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
@@ -31,7 +31,7 @@ std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
   return made;
 }
 
-// Where two differ, in words; empty: nowhere.
+// Where two buffers differ, in words; empty: nowhere.
 std::string difference(const std::vector<std::byte>& wanted, const std::vector<std::byte>& got) {
   std::size_t wrong = 0, first = 0;
   for (std::size_t at = wanted.size(); at-- > 0;) {
@@ -58,7 +58,7 @@ Trial tried(const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, st
                                     gpu.emplace(ib::Rails{rail}, on_gpu, bytes, kAccess, exported);
                                   });
   if (!gpu) {
-    trial.failed = "no way to register the GPU's memory";
+    trial.failed = "cannot register the GPU's memory";
     return trial;
   }
   std::string step = "making a queue pair";
@@ -69,7 +69,7 @@ Trial tried(const std::shared_ptr<ib::Rail>& rail, const std::string& bus_id, st
     const ib::Region target({rail}, got.data(), bytes, kAccess);
     step = "into the GPU";
     loopback.write(source, sent.data(), *gpu, on_gpu, bytes, limit);
-    loopback.read(*gpu, on_gpu, target, got.data(), 1, limit);  // what is under way arrives first
+    loopback.read(*gpu, on_gpu, target, got.data(), 1, limit);  // data under way arrives first
     memory.read(got.data(), bytes);
     trial.failed = difference(sent, got);
     if (trial.failed.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A completion queue of one connection on one rail, and the channel on which all those of a rail
-// tell a sleeper that something came.
+// wake a sleeper.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace railgauge::ib {
 
-// What a completion is of. A work request's id holds the number of its queue pair, and for a send
-// its own number on that queue pair, counted from 1.
+// The operation that a completion belongs to. A work request's id holds the number of its queue
+// pair, and for a send its own number on that queue pair, counted from 1.
 struct Completion {
   int status;
   std::uint32_t queue_pair;
@@ -44,7 +44,7 @@ class CompletionChannel {
   abi::CompChannel* get() const { return channel_; }
   // Readable when a queue that was armed has something.
   int fd() const;
-  // Takes the events that are there; their queues can be armed again.
+  // Takes the pending events; their queues can be armed again.
   void take_events();
 
  private:
@@ -64,7 +64,7 @@ class CompletionQueue {
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   abi::Cq* get() const { return queue_; }
-  // Up to `most` completions that came, oldest first; how many.
+  // Up to `most` completions, oldest first; returns how many.
   int poll(Completion* into, int most);
   // The channel gets an event with the next completion. Poll once more after this.
   void arm();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NET/IB transport: a FIFO whose slots the sender's device writes. Whoever sets it up hands
-// each end the other one's facts, and lets no rank send before both ends are connected.
+// The NET/IB transport: a FIFO whose slots the sender's device writes. Its creator passes each end
+// the other one's facts, and lets no rank send before both ends are connected.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,8 @@ class IbSender final : public Sender {
   bool borrows(const std::byte* data, std::size_t bytes) const override {
     return !OutgoingLink::is_short(bytes) && proxy_->registrations().find(data, bytes) != nullptr;
   }
-  // Into the window of which the peer's IbReceiver::expose() told.
-  void aim(const std::string& window_facts) { link_->aim(window_facts); }
+  // Into the memory described by the peer's IbReceiver::expose().
+  void aim(const std::string& remote_facts) { link_->aim(remote_facts); }
   bool aims() const override { return link_->aims(); }
   void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag) override;
 
@@ -49,8 +49,8 @@ class IbReceiver final : public Receiver {
   // Error(kSystem) once a device of this rank failed.
   Message front() override;
   void pop() override;
-  // Memory that the proxy has registered for it is this end's window; what aim() takes. Throws
-  // Error(kInvalid) for other memory.
+  // Lets the peer put messages into memory that the proxy has registered for it; returns the
+  // argument of aim(). Throws Error(kInvalid) for other memory.
   std::string expose(const std::byte* data, std::size_t bytes);
 
  private:

@@ -81,12 +81,12 @@ Device::Device(const std::string& name) : name_(name), context_(nullptr) {
     context_ = verbs.open_device(device);
     if (!context_) {
       throw verbs_error(
-          "opening " + name + " (is /dev/infiniband there, and may this user use it?)", errno);
+          "opening " + name + " (does /dev/infiniband exist, and is it accessible to this user?)", errno);
     }
     return;
   }
-  throw Error(ErrorCode::kSystem, "there is no RDMA device " + name +
-                                      " here, only: " + (names.empty() ? "none" : names));
+  throw Error(ErrorCode::kSystem, "no RDMA device " + name +
+                                      " here; devices: " + (names.empty() ? "none" : names));
 }
 
 Device::~Device() { Verbs::get().close_device(context_); }
@@ -110,7 +110,7 @@ abi::PortAttr Device::port(int number) const {
 abi::Gid Device::gid(int port, int index) const {
   abi::Gid gid{};
   if (Verbs::get().query_gid(context_, static_cast<std::uint8_t>(port), index, &gid)) {
-    throw verbs_error(name_ + ":" + std::to_string(port) + " has no GID of index " +
+    throw verbs_error(name_ + ":" + std::to_string(port) + " has no GID at index " +
                           std::to_string(index) + " (NCCL_IB_GID_INDEX)",
                       errno);
   }
@@ -121,7 +121,7 @@ std::uint16_t Device::pkey(int port, int index) const {
   std::uint16_t in_network_order = 0;
   if (Verbs::get().query_pkey(context_, static_cast<std::uint8_t>(port), index,
                               &in_network_order)) {
-    throw verbs_error(name_ + ":" + std::to_string(port) + " has no partition key of index " +
+    throw verbs_error(name_ + ":" + std::to_string(port) + " has no partition key at index " +
                           std::to_string(index) + " (NCCL_IB_PKEY)",
                       errno);
   }

@@ -10,7 +10,7 @@
 
 namespace railgauge::ib {
 
-// One port, as ibv_query_port(3) tells it; numbers are those of its enums.
+// One port, as ibv_query_port(3) reports it; numbers are those of its enums.
 struct PortRecord {
   int number;
   int state;               // 4: active
@@ -24,16 +24,16 @@ struct DeviceRecord {
   std::string name;
   std::string node_guid;  // "0002:c903:0000:1234"
   std::vector<PortRecord> ports;
-  std::string problem;  // why it cannot be opened or asked; empty: it can
+  std::string problem;  // why it cannot be opened or queried; empty if it can
 };
 
-// All devices, in the library's order. Throws Error(kSystem) without a library that can be used.
+// All devices, in the library's order. Throws Error(kSystem) without a usable library.
 std::vector<DeviceRecord> devices();
 
 // An opened device.
 class Device {
  public:
-  // Throws Error(kSystem), saying which devices there are when it is none of them.
+  // Throws Error(kSystem), listing the devices if it is not one of them.
   explicit Device(const std::string& name);
   ~Device();
   Device(const Device&) = delete;

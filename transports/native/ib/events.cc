@@ -14,15 +14,15 @@ const char* remedy(const abi::AsyncEvent& event, int port) {
   switch (event.event_type) {
     case abi::kEventPortErr:
       if (event.element.port_num != port) return nullptr;
-      return "the link went down: look at cable, transceiver and switch port (ibstat, dmesg)";
+      return "the link went down: check cable, transceiver and switch port (ibstat, dmesg)";
     case abi::kEventDeviceFatal:
-      return "the device gave up: look at dmesg, reset it (mlxfwreset) or take it out of "
+      return "the device failed: check dmesg, reset it (mlxfwreset) or take it out of "
              "NCCL_IB_HCA";
     case abi::kEventCqErr:
     case abi::kEventQpFatal:
     case abi::kEventQpReqErr:
     case abi::kEventQpAccessErr:
-      return "the peer or the network broke the protocol: are both ends of one version?";
+      return "the peer or the network violated the protocol: do both ends run the same version?";
     default:
       return nullptr;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank's own devices say went wrong with them (ibv_get_async_event(3)): the first failure
-// ends all connections.
+// Failures that this rank's own devices report (ibv_get_async_event(3)): the first failure ends all
+// connections.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace railgauge::ib {
 class DeviceFailure {
  public:
   bool happened() const { return happened_.load(std::memory_order_acquire); }
-  // The first one is the one that is told.
+  // Only the first one is reported.
   void tell(const std::string& what);
   // Throws Error(kSystem) with it.
   [[noreturn]] void raise() const;
@@ -26,10 +26,10 @@ class DeviceFailure {
   std::atomic<bool> happened_{false};
 };
 
-// Makes a rail's event descriptor one that does not block.
+// Makes a rail's event descriptor non-blocking.
 void prepare_events(const Rail& rail);
-// Takes the events that came; those that end connections are told. False: the device gives none any
-// more.
+// Takes the pending events; those that end connections are reported. False: the device gives no
+// more events.
 bool take_events(const Rail& rail, DeviceFailure& failure);
 
 }  // namespace railgauge::ib

@@ -12,7 +12,7 @@ void IncomingLink::take_piece(const Piece& piece) {
   const std::uint64_t ahead =
       (piece.message - static_cast<std::uint32_t>(popped_)) & Piece::kNumberMask;
   if (ahead >= arrived_.size()) {
-    return health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    return health_->fail(Health::kBroken, "it sent an invalid message on this connection");
   }
   Arrived& message = arrived_[(popped_ + ahead) % arrived_.size()];
   message = {message.pieces + 1, piece.of, piece.is_short};
@@ -32,11 +32,11 @@ Message IncomingLink::oldest() {
     std::uint64_t place;
     std::memcpy(&place, at, sizeof place);
     header.bytes &= ~kPlaced;
-    at = reinterpret_cast<const std::byte*>(window_.address) + place;
-    most = window_.bytes - std::min(place, window_.bytes);
+    at = reinterpret_cast<const std::byte*>(remote_.address) + place;
+    most = remote_.bytes - std::min(place, remote_.bytes);
   }
   if (header.bytes > most || message.pieces > message.of) {
-    health_->fail(Health::kBroken, "it sent what is no message of this connection");
+    health_->fail(Health::kBroken, "it sent an invalid message on this connection");
     return {nullptr, 0};
   }
   return {at, header.bytes, header.tag};
@@ -62,9 +62,9 @@ void IncomingLink::tell_popped() {
 }
 
 std::string IncomingLink::expose(const std::byte* data, std::size_t bytes, const Region& region) {
-  window_ = {reinterpret_cast<std::uint64_t>(data), bytes, {}};
-  for (const auto& pair : pairs_) window_.rkeys.push_back(region.rkey(pair->rail()));
-  return window_.facts();
+  remote_ = {reinterpret_cast<std::uint64_t>(data), bytes, {}};
+  for (const auto& pair : pairs_) remote_.rkeys.push_back(region.rkey(pair->rail()));
+  return remote_.facts();
 }
 
 }  // namespace railgauge::ib

@@ -11,7 +11,7 @@ namespace railgauge::ib {
 
 namespace {
 
-constexpr std::uint32_t kMagic = 0x52474933;  // "RGI3"; in another byte order it is none
+constexpr std::uint32_t kMagic = 0x52474933;  // "RGI3"; another byte order does not match
 constexpr int kMostPairs = 256;               // what an immediate can count
 constexpr int kPollAtOnce = 16;
 constexpr std::chrono::seconds kProbeEvery{1}, kLeastPatience{5};
@@ -52,7 +52,7 @@ void require_same(const char* what, std::uint32_t ours, std::uint32_t theirs, in
   throw Error(ErrorCode::kMismatch, "the connection with rank " + std::to_string(peer) + " has " +
                                         std::to_string(ours) + " " + what + " here and " +
                                         std::to_string(theirs) +
-                                        " there: the NCCL_ settings of both ends have to be alike");
+                                        " there: the NCCL_ settings of both ends must be the same");
 }
 
 }  // namespace
@@ -105,8 +105,8 @@ void Link::connect(const std::string& peer_facts) {
   std::memcpy(&theirs, peer_facts.data(), std::min(sizeof theirs, peer_facts.size()));
   if (theirs.magic != kMagic || theirs.sends == static_cast<std::uint32_t>(sends_)) {
     throw Error(ErrorCode::kMismatch, "rank " + std::to_string(peer) +
-                                          " has no end for this connection over RDMA: are both "
-                                          "ranks of one version?");
+                                          " has no end for this RDMA connection: do both "
+                                          "ranks run the same version?");
   }
   const auto rails = static_cast<std::uint32_t>(completions_.size());
   require_same("ports (NCCL_IB_HCA, NCCL_IB_MERGE_NICS)", rails, theirs.rails, peer);
@@ -118,7 +118,8 @@ void Link::connect(const std::string& peer_facts) {
   require_same("bytes in a slot (NCCL_BUFFSIZE)", memory_.layout().slot_bytes, theirs.slot_bytes,
                peer);
   if (peer_facts.size() != sizeof theirs + pairs_.size() * sizeof(QueuePairFacts)) {
-    throw Error(ErrorCode::kMismatch, "what rank " + std::to_string(peer) + " told is cut off");
+    throw Error(ErrorCode::kMismatch,
+                "the description that rank " + std::to_string(peer) + " sent is truncated");
   }
   peer_memory_ = theirs.memory_at;
   for (std::size_t number = 0; number < pairs_.size(); ++number) {
@@ -160,7 +161,7 @@ void Link::post_receives() {
 }
 
 void Link::take(const Completion& completion) {
-  if (completion.status == abi::kWcFlushed) {  // by a failure whose own completion says more
+  if (completion.status == abi::kWcFlushed) {  // by a failure whose own completion has the details
     flushed_ = pairs_[completion.queue_pair]->rail().name();
     return;
   }
@@ -172,7 +173,7 @@ void Link::take(const Completion& completion) {
   if (completion.kind == Completion::kMessage) return take_piece(Piece::from(completion.immediate));
   if ((completion.immediate & kBye) == 0) return take_note(completion.immediate);
   bye_count_ = completion.immediate & ~kBye;
-  health_->fail(Health::kEnded, "it closed the connection: its process ended?");
+  health_->fail(Health::kEnded, "it closed the connection: did its process end?");
 }
 
 void Link::fail(const Completion& completion) {
@@ -183,7 +184,7 @@ void Link::fail(const Completion& completion) {
                     " (vendor error " + std::to_string(completion.vendor_error) + ")";
   if (completion.status == abi::kWcRetryExceeded) {
     why += ": no answer in " + std::to_string(rail.settings().retry_count + 1) +
-           " tries; is it gone, is a link down, does the network lose packets "
+           " tries; is its process gone, a link down, or does the network lose packets "
            "(NCCL_IB_TIMEOUT, NCCL_IB_RETRY_CNT)?";
   }
   health_->fail(Health::kBroken, why);
@@ -208,7 +209,7 @@ void Link::probe(Pulse& pulse, QueuePair& pair, Clock::time_point now) {
     if (!can_post()) return;
     if (!pulse.heard) {
       return health_->fail(Health::kBroken, "it answers nothing over " + pair.rail().name() +
-                                                " any more: is it gone, is a link down?");
+                                                " any more: is its process gone, or a link down?");
     }
   }
   if (pulse.heard) {
@@ -225,7 +226,7 @@ bool Link::failed_without_cause(Clock::time_point now) {
   if (flushed_since_ == Clock::time_point{}) flushed_since_ = now;
   if (now - flushed_since_ >= kProbeEvery) {
     health_->fail(Health::kBroken,
-                  "RDMA over " + flushed_ + " failed, and its device does not say why");
+                  "RDMA over " + flushed_ + " failed, and its device gives no reason");
   }
   return true;
 }

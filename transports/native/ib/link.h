@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection: its queue pairs on all rails, its slots, and what the two ends say to each other.
+// A connection: its queue pairs on all rails, its slots, and the protocol of its two ends.
 //
 // The sender writes a message and its header into the receiver's slot, a short one into a cell
 // (RDMA WRITE); the immediate of each piece's last write tells the receiver which message it
-// belongs to and how many pieces there are. The receiver says how many messages it has popped,
-// every few of them, by a note: an immediate without data. A note also says that an end closes.
-// The two kinds of end: outgoing_link.h, incoming_link.h.
+// belongs to and how many pieces there are. The receiver reports how many messages it has popped,
+// every few of them, with a note: an immediate without data. A note also reports that an end
+// closes. The two kinds of end: outgoing_link.h, incoming_link.h.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@
 
 namespace railgauge::ib {
 
-// What both ends are made of.
+// The parts of both ends.
 struct End {
   int peer;
   std::string address;  // the peer's, for messages
@@ -35,11 +35,11 @@ struct End {
 
 using Clock = std::chrono::steady_clock;
 
-// What the immediate of a piece says.
+// The immediate of a piece.
 struct Piece {
   static constexpr std::uint32_t kNumberMask = 0x7fffff;
   std::uint32_t message;  // its number, of 23 bits
-  bool is_short;          // it lies in a cell
+  bool is_short;          // it is in a cell
   std::uint32_t of;       // pieces of that message, 1 to 256
 
   std::uint32_t immediate() const {
@@ -58,32 +58,32 @@ class Link {
   virtual ~Link() = default;
 
   const Health& health() const { return *health_; }
-  // What the peer's connect() takes: LinkFacts, and QueuePairFacts of each queue pair.
+  // The argument of the peer's connect(): LinkFacts, and QueuePairFacts of each queue pair.
   std::string facts() const;
-  // Throws Error(kMismatch) when the ends are not made alike, Error(kSystem) when the device
+  // Throws Error(kMismatch) if the ends have different settings, Error(kSystem) if the device
   // refuses.
   void connect(const std::string& peer_facts);
   bool connected() const { return connected_; }
   std::vector<QueuePairAttributes> attributes() const;
 
-  // Takes what has completed; whether anything has.
+  // Processes completions; returns whether there were any.
   bool move();
   // The next completion wakes this rank's sleeper.
   void arm();
-  // The rank only waits: makes sure now and then that the peer is still there, by each rail, since
-  // nothing comes from one that is gone. A device may try for ever (Soft-RoCE does with 7 retries),
-  // so one that answers nothing for twice as long as all tries should take, and at least 5 s, is
-  // gone too.
+  // The rank only waits: periodically checks over each rail that the peer is still there, since
+  // nothing arrives from one that is gone. A device may retry forever (Soft-RoCE does with 7
+  // retries), so a peer that does not answer for twice as long as all retries should take, and at
+  // least 5 s, counts as gone.
   void probe(Clock::time_point now);
   // Whether a device may still read memory of the caller's.
   virtual bool lends() const { return false; }
-  // Tells the peer that this end closes, behind all that was posted.
+  // Reports to the peer that this end closes, after all posted messages.
   void say_bye();
-  // Whether all that was posted has arrived, or never will.
+  // Whether all posted messages have arrived, or never will.
   bool drained() const;
-  // Nothing is posted any more, and nothing waited for.
+  // Posts nothing more, and waits for nothing.
   void give_up(const std::string& why) { health_->fail(Health::kBroken, why); }
-  // Ends the queue pairs: nothing is sent or received any more. What has come stays to be read.
+  // Ends the queue pairs: nothing more is sent or received. Received messages can still be read.
   void close();
 
  protected:
@@ -95,13 +95,13 @@ class Link {
   virtual void take_note(std::uint32_t count) = 0;
   virtual void take_piece(const Piece& piece) = 0;
   virtual std::uint32_t count_to_tell() const = 0;
-  // After a look at what has completed.
+  // After processing completions.
   virtual void after_move() = 0;
-  // Whether queue pairs take what is posted: none is known to have failed.
+  // Whether queue pairs accept posts: none is known to have failed.
   bool can_post() const {
     return connected_ && health_->state() == Health::kSound && flushed_.empty();
   }
-  // Room for as many immediates as have come.
+  // Reposts a receive for each immediate that has arrived.
   void post_receives();
   void send_note(std::uint32_t immediate, bool signaled);
   // A write of nothing, which only asks for an answer.
@@ -116,11 +116,11 @@ class Link {
   std::vector<std::unique_ptr<QueuePair>> pairs_;
   std::uint64_t peer_memory_ = 0;          // where it lies there
   std::vector<std::uint32_t> peer_rkeys_;  // of it, for each queue pair
-  std::uint32_t bye_count_ = 0;            // how many messages the peer's bye told of
+  std::uint32_t bye_count_ = 0;            // how many messages the peer's closing note reported
 
  private:
   void take(const Completion& completion);
-  // What is heard of the peer over one rail.
+  // Signs of life of the peer over one rail.
   struct Pulse {
     bool heard = true;     // since the last look at the clock
     bool probing = false;  // nothing heard since a probe was due
@@ -134,7 +134,7 @@ class Link {
   bool connected_ = false;
   Clock::duration patience_;
   std::vector<Pulse> pulses_;  // of each rail
-  std::string flushed_;        // what was flushed, by a failure that has not been told yet
+  std::string flushed_;        // a flushed completion, by a failure that has not been reported yet
   Clock::time_point probe_at_{}, flushed_since_{};
   std::vector<std::uint32_t> used_receives_;
 };

@@ -48,7 +48,7 @@ void Loopback::move(int opcode, const Region& here, const std::byte* at, const R
   while (pair_.done() < number) {
     Completion done;
     if (completions_.poll(&done, 1) == 0) {
-      if (Clock::now() > by) throw Error(ErrorCode::kTimeout, what + ": not done in time");
+      if (Clock::now() > by) throw Error(ErrorCode::kTimeout, what + ": not finished in time");
       Waiting::relax();
       continue;
     }

@@ -17,11 +17,11 @@ class Loopback {
   explicit Loopback(const std::shared_ptr<Rail>& rail);
 
   // RDMA WRITE from memory to memory, both of registered regions, `to` with kRemoteWrite; returns
-  // when it is done. Throws Error(kSystem) with what the device says, Error(kTimeout).
+  // when it is done. Throws Error(kSystem) with the device's error, Error(kTimeout).
   void write(const Region& region, const std::byte* from, const Region& into, const std::byte* to,
              std::size_t bytes, std::chrono::nanoseconds limit);
-  // RDMA READ, likewise; `from` with kRemoteRead. What came by this device into `from` before is
-  // there, for whoever looks, when it is done.
+  // RDMA READ, likewise; `from` with kRemoteRead. When it is done, data that this device received
+  // into `from` before is visible to everyone.
   void read(const Region& region, const std::byte* from, const Region& into, std::byte* to,
             std::size_t bytes, std::chrono::nanoseconds limit);
 

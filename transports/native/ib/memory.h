@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the messages of one end of a connection lie: memory that every rail's device may use. Long
-// messages lie in slots, short ones in cells, of which there are many. A message lies behind its
+// The memory for the messages of one end of a connection, which every rail's device can access.
+// Long messages are in slots, short ones in cells, of which there are many. A message follows its
 // header, so that one write moves both; in a slot it is 64-byte aligned.
 //
 //   | ... 56 bytes unused | length, 4 bytes | tag, 4 bytes | data, slot_bytes | next slot ... |
@@ -29,8 +29,8 @@ struct SlotLayout {
   std::uint32_t messages() const { return slots + kCells; }
   std::size_t stride() const { return slot_bytes + kAlign; }
   std::size_t bytes() const { return slots * stride() + std::size_t{kCells} * kCellBytes; }
-  // Of the header, behind which the data lies: of a long message and of a short one, each counted
-  // among its like.
+  // Offset of the header, which the data follows: for a long message and for a short one, each
+  // counted separately.
   std::size_t slot(std::uint64_t number) const {
     return number % slots * stride() + kAlign - sizeof(Header);
   }

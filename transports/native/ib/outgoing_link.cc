@@ -85,14 +85,14 @@ void OutgoingLink::send_long(const std::byte* data, std::size_t bytes, std::uint
   sent(false);
 }
 
-void OutgoingLink::aim(const std::string& window_facts) {
-  window_ = Window::from(window_facts, pairs_.size());
+void OutgoingLink::aim(const std::string& remote_facts) {
+  remote_ = RemoteMemory::from(remote_facts, pairs_.size());
 }
 
 void OutgoingLink::put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag,
                        const Region& region) {
-  if (bytes > window_.bytes || at > window_.bytes - bytes) {
-    throw Error(ErrorCode::kInvalid, "a message is put beside the peer's window");
+  if (bytes > remote_.bytes || at > remote_.bytes - bytes) {
+    throw Error(ErrorCode::kInvalid, "a message is outside the peer's registered memory");
   }
   const Striping::Cut cut = striping_.cut(bytes);
   const Piece piece{static_cast<std::uint32_t>(posted_), true, cut.pieces};
@@ -100,7 +100,7 @@ void OutgoingLink::put(const std::byte* data, std::size_t bytes, std::size_t at,
     const std::uint32_t number = striping_.queue_pair(posted_, each);
     const std::size_t begin = each * cut.size, end = std::min(bytes, begin + cut.size);
     abi::Sge parts[] = {part(data + begin, end - begin, region.lkey(pairs_[number]->rail()))};
-    const Target target{window_.address + at + begin, window_.rkeys[number]};
+    const Target target{remote_.address + at + begin, remote_.rkeys[number]};
     write(number, parts, target, nullptr, Memory::kCallers);
     if (each > 0) announce(number, piece);
   }
@@ -108,8 +108,8 @@ void OutgoingLink::put(const std::byte* data, std::size_t bytes, std::size_t at,
   send_short({static_cast<std::uint32_t>(bytes) | kPlaced, tag}, &place, sizeof place, cut.pieces);
 }
 
-// One RDMA WRITE. With a piece it tells the peer of it, by itself or, where packets may come in any
-// order, by an empty write behind it.
+// One RDMA WRITE. A piece notifies the peer, by itself or, if packets may arrive in any order, with
+// an empty write after it.
 void OutgoingLink::write(std::uint32_t number, std::span<abi::Sge> parts, Target to,
                          const Piece* piece, Memory memory) {
   QueuePair& pair = *pairs_[number];
@@ -158,13 +158,13 @@ bool OutgoingLink::lends() const {
 void OutgoingLink::take_note(std::uint32_t count) {
   std::uint32_t more = (count - static_cast<std::uint32_t>(popped_)) & ~kBye;
   if (more > posted_ - popped_) {
-    return health_->fail(Health::kBroken, "it says to have read what was not sent");
+    return health_->fail(Health::kBroken, "it acknowledged messages that were not sent");
   }
   for (; more > 0; --more) popped_short_ += short_[popped_++ % short_.size()];
 }
 
 void OutgoingLink::take_piece(const Piece&) {
-  health_->fail(Health::kBroken, "it sent data on a connection that it receives on");
+  health_->fail(Health::kBroken, "it sent data on a connection on which it receives");
 }
 
 }  // namespace railgauge::ib

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sending end of a connection: from its own slots, or from memory of the caller's that is
-// registered, to the peer's slots, cells or window.
+// registered, to the peer's slots, cells or registered memory.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "transports/native/ib/link.h"
-#include "transports/native/ib/window.h"
+#include "transports/native/ib/remote_memory.h"
 
 namespace railgauge::ib {
 
@@ -21,17 +21,17 @@ class OutgoingLink final : public Link {
   std::byte* vacant() const;
   // Sends what was put into the vacant slot.
   void push(std::size_t bytes, std::uint32_t tag);
-  // Whether a message goes by a cell, and so from any memory.
+  // Whether a message uses a cell, and so can come from any memory.
   static bool is_short(std::size_t bytes) { return bytes <= SlotLayout::kCellData; }
   void push_short(const void* data, std::size_t bytes, std::uint32_t tag);
   // Sends a long message from memory of the caller's, of `region`, while lends().
   void lend(const std::byte* data, std::size_t bytes, std::uint32_t tag, const Region& region);
   bool lends() const override;
 
-  // Into the window of which the peer's IncomingLink::expose() told.
-  void aim(const std::string& window_facts);
-  bool aims() const { return window_.bytes > 0; }
-  // Sends from `region`, as lend() does, into the window, at `at`.
+  // Into the memory described by the peer's IncomingLink::expose().
+  void aim(const std::string& remote_facts);
+  bool aims() const { return remote_.bytes > 0; }
+  // Sends from `region`, as lend() does, into that memory, at offset `at`.
   void put(const std::byte* data, std::size_t bytes, std::size_t at, std::uint32_t tag,
            const Region& region);
 
@@ -58,7 +58,7 @@ class OutgoingLink final : public Link {
   std::uint64_t posted_short_ = 0, popped_short_ = 0;  // those of them that went to cells
   std::vector<bool> short_;                            // of each message that is under way
   std::vector<std::uint64_t> lent_;                    // of each queue pair, its last such send
-  Window window_;
+  RemoteMemory remote_;
 };
 
 }  // namespace railgauge::ib

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t kLooksPerClock = 64;
 constexpr int kEvents = 16;
-constexpr std::chrono::milliseconds kPause{1};  // between two looks, at the end
-// After a failure peers are told that this end closes, as far as that takes no longer.
+constexpr std::chrono::milliseconds kPause{1};  // between two polls, at the end
+// After a failure this end reports to the peers that it closes, for at most this long.
 constexpr std::chrono::nanoseconds kFarewell = std::chrono::milliseconds(100);
 
 void watch(int epoll, int fd) {
@@ -26,7 +26,7 @@ void watch(int epoll, int fd) {
   }
 }
 
-// At the end: a device that refuses ends its own connection alone.
+// At the end: a device that refuses ends only its own connection.
 template <class Body>
 bool tried(Link& link, Body body) {
   try {
@@ -76,7 +76,7 @@ Proxy::~Proxy() {
 void Proxy::add(std::shared_ptr<Link> link) {
   Attendant* other = doorbell_->attendant();
   if (other != nullptr && other != this) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's connections over the network have one proxy");
+    throw Error(ErrorCode::kInvalid, "a doorbell already has a proxy for network connections");
   }
   links_.push_back(std::move(link));
   doorbell_->attach(this);
@@ -96,8 +96,8 @@ const Region& Proxy::registered(const std::byte* data, std::size_t bytes, unsign
   if (const Region* region = registrations_.find(data, bytes, access)) return *region;
   throw Error(ErrorCode::kInvalid,
               registrations_.find(data, bytes) != nullptr
-                  ? "this memory is registered with RDMA devices, but not as a "
-                    "window: for reading alone"
+                  ? "this memory is registered with RDMA devices, but for reading "
+                    "only"
                   : "this memory is not registered with RDMA devices");
 }
 
@@ -174,11 +174,11 @@ void Proxy::ring_for_sleeper() {
   }
 }
 
-// Its descriptors would be readable for ever.
+// Its descriptors would stay readable forever.
 void Proxy::lose(const CompletionChannel& channel) {
   const Rail& rail = *channel.rail();
   failure_.tell(rail.name() +
-                " of this rank is gone: was the device removed, or its driver (dmesg)?");
+                " of this rank is gone: was the device or its driver removed (dmesg)?");
   for (int fd : {channel.fd(), rail.context()->async_fd}) {
     epoll_ctl(bell_.get(), EPOLL_CTL_DEL, fd, nullptr);
   }

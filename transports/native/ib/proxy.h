@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves a rank's connections over RDMA: the devices do, and the rank's own thread takes what
-// has completed while it waits (Attendant). While the rank sleeps, a thread of the proxy sleeps on
-// the completion channels and rings the rank's doorbell; it also hears what devices say went wrong.
+// Drives a rank's connections over RDMA: the devices move data, and the rank's own thread processes
+// completions while it waits (Attendant). While the rank sleeps, a thread of the proxy sleeps on
+// the completion channels and rings the rank's doorbell; it also receives the devices' failure
+// events.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@ namespace railgauge::ib {
 
 class Proxy final : public Attendant {
  public:
-  // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
+  // `doorbell` is the rank's own; `linger` is how long closing may take to send what was posted.
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
   // Those of some rails, which are watched from then on. Between operations.
@@ -29,18 +30,19 @@ class Proxy final : public Attendant {
   const DeviceFailure& failure() const { return failure_; }
   // Between operations.
   void add(std::shared_ptr<Link> link);
-  // Memory of the caller's that devices send from without a copy, and that peers may put messages
-  // into where `access` has kRemoteWrite; until it is deregistered as often. Between operations.
+  // Memory of the caller's that devices send from without a copy, and into which peers may put
+  // messages if `access` has kRemoteWrite; until it is deregistered as many times. Between
+  // operations.
   void register_memory(const std::byte* data, std::size_t bytes, unsigned access,
                        std::shared_ptr<const DmaBuf> exported = nullptr);
   void deregister_memory(const std::byte* data, std::size_t bytes);
   const Registrations& registrations() const { return registrations_; }
-  // What holds that memory for such access; throws Error(kInvalid) when nothing does.
+  // The region of that memory for such access; throws Error(kInvalid) if there is none.
   const Region& registered(const std::byte* data, std::size_t bytes, unsigned access = 0) const;
-  // Sends what was posted, unless told to abort, and ends all queue pairs; after the last
-  // operation. A device that refuses at the end keeps no other from it. Harmless a second time.
+  // Sends what was posted, unless aborted, and ends all queue pairs; after the last operation. A
+  // device that refuses at the end does not affect the others. May be called twice.
   void close();
-  // From any thread: nothing is waited for any more.
+  // From any thread: ends all waits.
   void abort() { aborted_ = true; }
 
   bool attend() override;

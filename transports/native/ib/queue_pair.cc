@@ -19,8 +19,8 @@ constexpr std::uint8_t kRnrRetry = 7;   // is not needed; 7: for ever
 constexpr std::uint8_t kHopLimit = 255;
 constexpr std::uint16_t kPartition = 0x7fff;  // of a partition key; the bit above: full member
 
-// Where a queue pair's packets start to count; any number, as long as it differs from the last
-// pair's of that number.
+// The first packet number of a queue pair; any number, as long as it differs from the previous
+// pair's with the same queue pair number.
 std::uint32_t packet_number() {
   static thread_local std::mt19937 random{std::random_device{}()};
   return random() & 0xffffff;
@@ -98,14 +98,14 @@ void QueuePair::connect(const QueuePairFacts& peer, std::uint32_t number) {
     throw Error(ErrorCode::kInvalid, rail_->name() + " is " +
                                          (rail_->ethernet() ? "RoCE" : "InfiniBand") +
                                          ", the port of " + where +
-                                         " is not: NCCL_IB_HCA has to name devices of one network");
+                                         " is not: NCCL_IB_HCA must name devices of one network");
   }
   if (((peer.pkey ^ rail_->pkey()) & kPartition) != 0) {
-    throw Error(ErrorCode::kMismatch,
-                rail_->name() + " has the partition key " + hexadecimal(rail_->pkey()) +
-                    " at index " + std::to_string(settings.pkey_index) + ", the port of " + where +
-                    " has " + hexadecimal(peer.pkey) +
-                    ": the indices (NCCL_IB_PKEY) have to name one partition");
+    throw Error(ErrorCode::kMismatch, rail_->name() + " has the partition key " +
+                                          hexadecimal(rail_->pkey()) + " at index " +
+                                          std::to_string(settings.pkey_index) + ", the port of " +
+                                          where + " has " + hexadecimal(peer.pkey) +
+                                          ": the indices (NCCL_IB_PKEY) must name one partition");
   }
   abi::QpAttr attributes{};
   attributes.qp_state = abi::kQpsRtr;

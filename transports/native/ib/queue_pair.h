@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reliable connected queue pair on a rail (IBTA 9.7), brought up as NCCL does it, and what the
-// device has not told to be done of it. One thread posts to it.
+// A reliable connected queue pair on a rail (IBTA 9.7), brought up as in NCCL, and its posted but
+// not yet completed work. One thread posts to it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace railgauge::ib {
 
-// What a queue pair is set to, as ibv_query_qp(3) tells it.
+// The attributes of a queue pair, as ibv_query_qp(3) reports them.
 struct QueuePairAttributes {
   std::string rail;
   std::uint32_t qpn;
@@ -29,8 +29,8 @@ class QueuePair {
   struct Depth {
     std::uint32_t sends, receives;
   };
-  // `number` tells it from others of `queue`'s in Completion::queue_pair; `access`: what the peer
-  // may do (enum ibv_access_flags).
+  // `number` identifies it among those of `queue` in Completion::queue_pair; `access`: what the
+  // peer may do (enum ibv_access_flags).
   QueuePair(std::shared_ptr<Rail> rail, CompletionQueue& queue, std::uint32_t number, Depth depth,
             unsigned access = abi::kRemoteWrite);
   ~QueuePair();
@@ -42,19 +42,19 @@ class QueuePair {
   // Without an rkey.
   QueuePairFacts facts() const;
   // To the state in which it sends, as the `number`th between these ports. Throws Error(kMismatch)
-  // for ports of unlike partitions, Error(kSystem) naming both ends.
+  // for ports of different partitions, Error(kSystem) naming both ends.
   void connect(const QueuePairFacts& peer, std::uint32_t number);
   QueuePairAttributes attributes() const;
-  // Whether so many more sends may be posted.
+  // Whether that many more sends can be posted.
   bool has_room(std::uint32_t sends) const { return posted_ + sends <= done_ + depth_.sends; }
   // Posts `wr`, all of it but its wr_id and next set, asking for a completion when `signaled`, or
-  // now and then, so that there is room again. Its number, counted from 1.
+  // periodically, so that slots become free again. Returns its number, counted from 1.
   std::uint64_t post(abi::SendWr& wr, bool signaled);
   // All sends up to that number are done.
   void done(std::uint64_t number) { done_ = number; }
   std::uint64_t done() const { return done_; }
   std::uint64_t posted() const { return posted_; }
-  // Room for so many more immediates of the peer's.
+  // Posts receives for that many more immediates of the peer's.
   void post_receives(std::uint32_t count);
 
  private:

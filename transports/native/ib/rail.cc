@@ -16,7 +16,7 @@ constexpr int kAny = std::numeric_limits<int>::max();
 void check_range(const char* what, int value, int most) {
   if (value >= 0 && value <= most) return;
   throw Error(ErrorCode::kInvalid, std::string(what) + " is " + std::to_string(value) +
-                                       ": it takes 0 to " + std::to_string(most));
+                                       ": it must be from 0 to " + std::to_string(most));
 }
 
 const RailSettings& checked(const RailSettings& settings) {
@@ -60,24 +60,24 @@ Rail::Rail(const std::string& device, int port, int gid_index, const RailSetting
   const int state = attributes_.state;
   if (state != abi::kPortActive && state != abi::kPortActiveDefer) {
     throw Error(ErrorCode::kSystem, name_ + " is " + kStates[state < 0 || state > 5 ? 0 : state] +
-                                        ", not active: is the cable in, and the link up (ibstat)?");
+                                        ", not active: is the cable connected, and the link up (ibstat)?");
   }
   if (ethernet() && gid_index < 0) {
-    throw Error(ErrorCode::kInvalid, name_ + " is RoCE: it takes a GID (NCCL_IB_GID_INDEX)");
+    throw Error(ErrorCode::kInvalid, name_ + " is RoCE: it needs a GID (NCCL_IB_GID_INDEX)");
   }
   if (ethernet() && all_zero(gid_)) {
     throw Error(ErrorCode::kSystem, name_ + ": GID " + std::to_string(gid_index) +
-                                        " is empty: which are there, `railgauge topo show --view "
-                                        "rdma` says (NCCL_IB_GID_INDEX)");
+                                        " is empty: list the GIDs with `railgauge topo show --view "
+                                        "rdma` (NCCL_IB_GID_INDEX)");
   }
   if (settings_.pkey_index >= attributes_.pkey_tbl_len) {
     throw Error(ErrorCode::kInvalid, name_ + " has " + std::to_string(attributes_.pkey_tbl_len) +
-                                         " partition keys: there is no index " +
+                                         " partition keys, so there is no index " +
                                          std::to_string(settings_.pkey_index) + " (NCCL_IB_PKEY)");
   }
   pkey_ = device_.pkey(port, settings_.pkey_index);
   if (is_empty(pkey_)) {
-    throw Error(ErrorCode::kInvalid, name_ + ": no partition key stands at index " +
+    throw Error(ErrorCode::kInvalid, name_ + ": no partition key at index " +
                                          std::to_string(settings_.pkey_index) +
                                          " (NCCL_IB_PKEY), only at " +
                                          pkey_indices(device_, port, attributes_.pkey_tbl_len));

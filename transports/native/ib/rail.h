@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rail: one port of an opened device with what all queue pairs on it have in common.
+// A rail: one port of an opened device, with what all queue pairs on it share.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace railgauge::ib {
 
-// What NCCL's settings say for all devices; the defaults are NCCL's.
+// NCCL's settings for all devices; the defaults are NCCL's.
 struct RailSettings {
   int traffic_class = 0;  // NCCL_IB_TC
   int service_level = 0;  // NCCL_IB_SL
@@ -31,9 +31,8 @@ struct RailSettings {
 class Rail {
  public:
   // `gid_index` on Ethernet names the GID that packets come from; on InfiniBand it is used between
-  // subnets only, and -1 stands for index 0. Throws Error(kSystem) for a port that is down or a GID
-  // that is not there, Error(kInvalid) for a setting that no queue pair can have, an empty
-  // partition key among them.
+  // subnets only, and -1 stands for index 0. Throws Error(kSystem) for a port that is down or an
+  // empty GID, Error(kInvalid) for an invalid setting, including an empty partition key.
   Rail(const std::string& device, int port, int gid_index, const RailSettings& settings);
   ~Rail();
   Rail(const Rail&) = delete;

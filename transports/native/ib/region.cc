@@ -12,8 +12,8 @@ namespace {
 std::string lock_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
-  return " (this process may lock " + std::to_string(limit.rlim_cur >> 10) +
-         " KiB: `ulimit -l unlimited`, or LimitMEMLOCK=infinity where a service starts it)";
+  return " (this process can lock " + std::to_string(limit.rlim_cur >> 10) +
+         " KiB: `ulimit -l unlimited`, or LimitMEMLOCK=infinity of the service that starts it)";
 }
 
 }  // namespace

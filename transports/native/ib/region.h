@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that devices may use: registered with each rail, which has keys of its own for it.
+// Memory that devices can access: registered with each rail, which has its own keys for it.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace railgauge::ib {
 
 class Region {
  public:
-  // `access`: what devices may do with it beside reading (enum ibv_access_flags); `exported`: of
-  // memory that is another device's. The memory has to outlive it. Throws Error(kSystem), also when
-  // this process may not lock so much memory.
+  // `access`: what devices may do with it beside reading (enum ibv_access_flags); `exported`: the
+  // memory belongs to another device. The memory must outlive it. Throws Error(kSystem), also if
+  // this process cannot lock that much memory.
   Region(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
          std::shared_ptr<const DmaBuf> exported = nullptr);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  // Registers it with another rail, unless it is.
+  // Registers it with another rail, unless already done.
   void add(const std::shared_ptr<Rail>& rail);
 
   const std::byte* data() const { return data_; }

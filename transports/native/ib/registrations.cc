@@ -16,7 +16,7 @@ const Region& Registrations::add(const Rails& rails, const std::byte* data, std:
     known = known_.emplace(range, Counted{std::move(region), 0}).first;
   }
   if (!known->second.region->allows(access)) {
-    throw Error(ErrorCode::kInvalid, "this memory is registered already, and for reading alone");
+    throw Error(ErrorCode::kInvalid, "this memory is already registered, for reading only");
   }
   ++known->second.times;
   return *known->second.region;

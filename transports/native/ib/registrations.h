@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's memory that devices may use without a copy, by its place; as NCCL keeps what
-// ncclCommRegister is given. Only what somebody registered is in here, since memory that is
-// given back and mapped anew keeps its address, but not the registration.
+// The caller's memory that devices can access without a copy, by address; as NCCL keeps what
+// ncclCommRegister is given. Only explicitly registered memory is in here, since memory that is
+// freed and mapped again keeps its address, but not the registration.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace railgauge::ib {
 class Registrations {
  public:
   // Registers the pages of some memory with these rails, of memory that is `exported` the memory
-  // itself; `access` and `exported` as Region's. The same again is only counted. Throws what Region
-  // does, and Error(kInvalid) for more access than before.
+  // itself; `access` and `exported` as Region's. Repeated registrations are only counted. Throws
+  // what Region does, and Error(kInvalid) for more access than before.
   const Region& add(const Rails& rails, const std::byte* data, std::size_t bytes, unsigned access,
                     std::shared_ptr<const DmaBuf> exported = nullptr);
-  // Takes one add() back. Throws Error(kInvalid) for what nobody added.
+  // Undoes one add(). Throws Error(kInvalid) for memory that was not added.
   void remove(const std::byte* data, std::size_t bytes);
-  // What holds all of some memory and allows such access; nullptr: nothing does.
+  // The region that contains all of this memory and allows such access; nullptr: none.
   const Region* find(const std::byte* data, std::size_t bytes, unsigned access = 0) const;
   // All of it is registered with another rail, too.
   void extend(const std::shared_ptr<Rail>& rail);

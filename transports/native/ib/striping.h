@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages go over the queue pairs of a connection. NCCL's rule (ncclIbMultiSend in net_ib): a
-// message is cut over all rails and uses one queue pair of each, the next one for the next message;
-// with NCCL_IB_SPLIT_DATA_ON_QPS=1 it is cut over all queue pairs. Ours: pieces are not smaller
-// than 8 KiB, and the first piece takes turns over the rails.
+// How messages are distributed over the queue pairs of a connection. NCCL's rule (ncclIbMultiSend
+// in net_ib): a message is cut over all rails and uses one queue pair of each, the next one for the
+// next message; with NCCL_IB_SPLIT_DATA_ON_QPS=1 it is cut over all queue pairs. Ours: pieces are
+// at least 8 KiB, and the first piece alternates between the rails.
 #pragma once
 
 #include <algorithm>

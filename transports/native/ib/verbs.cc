@@ -40,7 +40,7 @@ Verbs::Verbs() {
 #undef RAILGAUGE_VERBS_RESOLVE
   reg_dmabuf_mr = reinterpret_cast<decltype(reg_dmabuf_mr)>(
       dlvsym(library, "ibv_reg_dmabuf_mr", "IBVERBS_1.12"));
-  // Before anything is registered: a child of fork() must not take over registered pages. With
+  // Before anything is registered: a child of fork() must not inherit registered pages. With
   // kernels from 5.12 on, which copy them for the child, it does nothing.
   if (void* fork_init = dlvsym(library, "ibv_fork_init", "IBVERBS_1.1")) {
     reinterpret_cast<int (*)()>(fork_init)();

@@ -44,7 +44,7 @@ namespace railgauge::ib {
 
 class Verbs {
  public:
-  // Throws Error(kSystem) when the library is not there, or too old.
+  // Throws Error(kSystem) if the library is missing or too old.
   static const Verbs& get();
 
 #define RAILGAUGE_VERBS_MEMBER(result, name, version, parameters) result(*name) parameters;

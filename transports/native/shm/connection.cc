@@ -9,7 +9,7 @@ namespace {
 
 std::size_t segment_size(std::uint32_t slots, std::uint32_t slot_bytes) {
   if (slots < kMinSlots || slots > kMaxSlots || slot_bytes == 0 || slot_bytes % 64 != 0) {
-    throw Error(ErrorCode::kInvalid, "a FIFO takes 2 to " + std::to_string(kMaxSlots) +
+    throw Error(ErrorCode::kInvalid, "a FIFO must have 2 to " + std::to_string(kMaxSlots) +
                                          " slots of a multiple of 64 bytes");
   }
   return sizeof(Fifo) + std::size_t{slots} * slot_bytes;
@@ -50,7 +50,7 @@ ShmSender::ShmSender(int peer, std::shared_ptr<Doorbell> receiver, std::unique_p
       segment_(std::move(segment)),
       fifo_(fifo_in(*segment_)) {
   if (segment_->size() != segment_size(fifo_->slots, fifo_->slot_bytes)) {
-    throw Error(ErrorCode::kInvalid, "a peer's FIFO has another layout: ranks of two versions?");
+    throw Error(ErrorCode::kInvalid, "a peer's FIFO has another layout: do the ranks run different versions?");
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-memory attach: one process copies out of another one's memory, with nobody else's help
-// (process_vm_readv(2)). The kernel allows it to those who might debug the other process: the same
-// user, unless a security module (Yama), a container's filter of system calls, or another user
-// namespace forbids it.
+// Cross-memory attach: one process copies from another one's memory directly (process_vm_readv(2)).
+// The kernel allows it to processes that may debug the other one: the same user, unless a security
+// module (Yama), a container's filter of system calls, or another user namespace forbids it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +10,7 @@
 namespace railgauge::shm {
 
 // Lets all processes of this user read this one's memory where Yama restricts that to parents
-// (prctl(2), PR_SET_PTRACER; ptrace_scope 1). Without Yama there is nothing to let.
+// (prctl(2), PR_SET_PTRACER; ptrace_scope 1). Without Yama it has no effect.
 void permit_cross_memory();
 
 // Copies `bytes` from an address in process `pid`. False, with errno, when not all could be read.

@@ -122,7 +122,7 @@ void Segment::settle() {
   populate(data_, size_);
 }
 
-// Null where too few huge pages are reserved: mapping reserves them for this segment.
+// Null if too few huge pages are reserved: mapping reserves them for this segment.
 std::unique_ptr<Segment> Segment::create_in_huge_pages(std::size_t size) {
   int fd = memfd_create("railgauge", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
   if (fd < 0) return nullptr;
@@ -148,7 +148,8 @@ std::unique_ptr<Segment> Segment::open(const std::string& descriptor) {
   // A shorter one would end this process by SIGBUS.
   if (status.st_ino != inode || status.st_size < static_cast<off_t>(size)) {
     close(fd);
-    throw Error(ErrorCode::kInvalid, path + " is not the peer's segment: another pid namespace?");
+    throw Error(ErrorCode::kInvalid,
+                path + " is not the peer's segment: is it in another pid namespace?");
   }
   std::unique_ptr<Segment> segment(new Segment(fd, size));
   segment->close_descriptor();  // the mapping is enough; only the owner's is opened by others

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory shared between processes of one host. A segment is a memfd: it has no name in any file
-// system, so nothing is left behind whatever happens to its owners, and its size is not limited by
-// /dev/shm. A peer opens it through the owner's /proc entry (proc(5), /proc/[pid]/fd).
+// system, so nothing is left behind when its owners end, and its size is not limited by /dev/shm. A
+// peer opens it through the owner's /proc entry (proc(5), /proc/[pid]/fd).
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@ class Segment {
  public:
   // `size` zeroed bytes. Throws Error(kSystem).
   static std::unique_ptr<Segment> create(std::size_t size);
-  // At least `size` bytes, all there at once: no write to them ends by SIGBUS. In huge pages where
-  // some are reserved (hugetlbfs) or shared memory may have them (shmem_enabled of
-  // transparent_hugepage says advise, within_size or always), and on the NUMA node of this thread's
+  // At least `size` bytes, all allocated at once: no write to them can raise SIGBUS. In huge pages
+  // if some are reserved (hugetlbfs) or shared memory can use them (shmem_enabled of
+  // transparent_hugepage is advise, within_size or always), and on the NUMA node of this thread's
   // cores. Throws Error(kSystem).
   static std::unique_ptr<Segment> create_resident(std::size_t size);
   // A peer's segment, by its descriptor(). Throws Error(kSystem) when it cannot be reached (another
@@ -34,7 +34,7 @@ class Segment {
   // "pid:fd:size:inode", for open() in another process of this host. For the one that create()
   // made.
   std::string descriptor() const;
-  // All peers have opened it that ever will: it takes no file descriptor any more.
+  // No further peer will open it: closes its file descriptor.
   void close_descriptor();
 
  private:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NET/Socket transport: a FIFO over one or several TCP sockets. Whoever sets it up has
-// connected them and let both ends prove who they are (transports/data_listener.py).
-//
-// TCP's window holds a sender back: what is under way is the sender's slots and the kernel's
-// buffers of this connection (and the receiver's slots where a helper fills them), and a full one
-// holds no other up, since each has sockets of its own.
+// The NET/Socket transport: a FIFO over one or several TCP sockets. Its creator has connected and
+// authenticated them (transports/data_listener.py). TCP's flow control limits the sender: at most
+// the sender's slots and the kernel's buffers of this connection (and the receiver's slots if a
+// helper fills them) are under way, and a full connection does not block others, since each has its
+// own sockets.
 #pragma once
 
 #include <memory>
@@ -39,7 +38,7 @@ class SocketReceiver final : public Receiver {
  public:
   SocketReceiver(std::shared_ptr<Proxy> proxy, const End& end);
   std::string via() const override { return via_; }
-  // Throws PeerLost once the connection has ended and all that came before was popped.
+  // Throws PeerLost once the connection has ended and all received messages are popped.
   Message front() override;
   void pop() override;
   void prefer(std::byte* place, std::size_t bytes) override;

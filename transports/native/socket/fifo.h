@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of one connection between the rank and the sockets that move them: slots in private
-// memory, each with what is to be known of the message in it. A message may also be elsewhere, in
-// memory of the caller. Every socket passes every message, and is done with it when its piece has
-// been moved; counters of messages only grow.
+// memory, each with the facts of its message. A message may also be elsewhere, in memory of the
+// caller. Every socket handles every message, and is done with it when its piece has been moved;
+// counters of messages only grow.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class Fifo {
   Fifo(std::uint32_t slots, std::uint32_t slot_bytes, std::uint32_t sockets)
       : slot_bytes_(slot_bytes), sockets_(sockets), entries_(slots) {
     if (slots == 0 || slot_bytes == 0 || slot_bytes % kAlign != 0) {
-      throw Error(ErrorCode::kInvalid, "a FIFO takes slots of a multiple of 64 bytes");
+      throw Error(ErrorCode::kInvalid, "a FIFO's slots must be a multiple of 64 bytes");
     }
     data_ = static_cast<std::byte*>(
         ::operator new(std::size_t{slots} * slot_bytes, std::align_val_t{kAlign}));
@@ -43,7 +43,7 @@ class Fifo {
   void done(std::uint64_t message) {
     entries_[message % entries_.size()].sockets_left.fetch_sub(1, std::memory_order_acq_rel);
   }
-  // How many messages the sockets may move up to.
+  // The number of messages up to which the sockets may move.
   std::uint64_t on() const { return on_.load(std::memory_order_acquire); }
 
  protected:

@@ -42,12 +42,12 @@ struct Piece {
 
 // NCCL's rule (ncclNetSocketTest in net_socket.cc): as many equal pieces as there are sockets, but
 // none smaller than 64 KiB, each on the socket after that of the piece before it. Both ends follow
-// it, so that nothing but the length has to be told.
+// it, so that only the length has to be sent.
 class Striping {
  public:
   Striping(std::size_t socket, std::size_t sockets) : socket_(socket), sockets_(sockets) {}
 
-  // What of the next message of `length` goes by this socket.
+  // The piece of the next message of `length` for this socket.
   Piece next(std::size_t length) {
     const std::size_t size = std::max(kLeast, (length + sockets_ - 1) / sockets_);
     const std::size_t offset = std::min(length, (socket_ + sockets_ - first_) % sockets_ * size);

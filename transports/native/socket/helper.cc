@@ -14,18 +14,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long the thread sleeps before it looks around by itself; an event wakes it at once.
+// How long the thread sleeps before it polls by itself; an event wakes it at once.
 constexpr int kNapMs = 100;
 
 }  // namespace
 
-Helper::Helper(std::vector<Lane*> lanes, std::function<void()> moved)
-    : lanes_(std::move(lanes)),
+Helper::Helper(std::vector<TcpSocket*> sockets, std::function<void()> moved)
+    : sockets_(std::move(sockets)),
       moved_(std::move(moved)),
       event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!event_.open()) throw system_error("starting a helper thread");
   watch(pump_.fd(), EPOLL_CTL_ADD, event_.get(), EPOLLIN | EPOLLET, nullptr);
-  for (Lane* lane : lanes_) pump_.add(*lane);
+  for (TcpSocket* socket : sockets_) pump_.add(*socket);
 }
 
 void Helper::start() {
@@ -33,7 +33,7 @@ void Helper::start() {
 }
 
 void Helper::wake() {
-  // Pairs with run(): either this load sees it asleep, or its last look sees our message.
+  // Pairs with run(): either this load sees it asleep, or its last poll sees our message.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_relaxed)) stir();
 }
@@ -65,8 +65,8 @@ void Helper::run() {
 
 bool Helper::move_all() {
   bool moved = false;
-  for (Lane* lane : lanes_) moved |= lane->move();
-  const bool ends = !ended_ && lanes_.front()->ended();  // they have one health
+  for (TcpSocket* socket : sockets_) moved |= socket->move();
+  const bool ends = !ended_ && sockets_.front()->ended();  // they have one health
   ended_ |= ends;
   if (moved || ends) moved_();
   return moved;
@@ -74,9 +74,9 @@ bool Helper::move_all() {
 
 bool Helper::may_end() const {
   if (!ending_) return false;
-  return Clock::now() >= end_by_ || std::all_of(lanes_.begin(), lanes_.end(), [](Lane* lane) {
-           return lane->drained() || lane->ended();
-         });
+  return Clock::now() >= end_by_ ||
+         std::all_of(sockets_.begin(), sockets_.end(),
+                     [](TcpSocket* socket) { return socket->drained() || socket->ended(); });
 }
 
 }  // namespace railgauge::socket

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A helper thread of a connection (NCCL_SOCKET_NTHREADS): moves some of its sockets, so that data
-// goes on while the rank computes, on another core.
+// A helper thread of a connection (NCCL_SOCKET_NTHREADS): drives some of its sockets, so that data
+// moves while the rank computes, on another core.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace railgauge::socket {
 
 class Helper {
  public:
-  // `moved` is called after it has moved something or seen the connection end; the lanes, at least
+  // `moved` is called after it has moved data or seen the connection end; the sockets, at least
   // one, outlive it.
-  Helper(std::vector<Lane*> lanes, std::function<void()> moved);
+  Helper(std::vector<TcpSocket*> sockets, std::function<void()> moved);
   ~Helper() { finish({}); }
   void start();
-  // Messages or free slots may have come.
+  // There may be new messages or free slots.
   void wake();
-  // Ends it: at once, or when the lanes are drained and no later than `by`. Harmless a second time.
+  // Ends it: at once, or when the sockets are drained and no later than `by`. May be called twice.
   void finish(std::chrono::steady_clock::time_point by);
   // The same, from any thread and without waiting for its end.
   void abort();
@@ -33,11 +33,11 @@ class Helper {
   bool may_end() const;
   void stir();
 
-  std::vector<Lane*> lanes_;
+  std::vector<TcpSocket*> sockets_;
   std::function<void()> moved_;
   Pump pump_;
   Fd event_;
-  bool ended_ = false;  // the end of the connection was told
+  bool ended_ = false;  // the end of the connection was reported
   std::atomic<bool> asleep_{false};
   std::atomic<bool> aborted_{false};
   std::atomic<bool> ending_{false};

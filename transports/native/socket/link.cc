@@ -9,7 +9,7 @@ namespace {
 
 std::uint32_t sockets_of(const End& end) { return static_cast<std::uint32_t>(end.fds.size()); }
 
-// A rank that reads by itself does so when it wants the message, and then into one slot.
+// A rank that reads by itself does so when it needs the message, and then into one slot.
 std::uint32_t slots_to_receive(const End& end) { return end.threads > 0 ? end.slots : 1; }
 
 }  // namespace
@@ -17,24 +17,24 @@ std::uint32_t slots_to_receive(const End& end) { return end.threads > 0 ? end.sl
 Link::Link(const End& end)
     : fds_(end.fds.begin(), end.fds.end()),
       health_(std::make_shared<Health>(end.peer, end.address)) {
-  if (fds_.empty()) throw Error(ErrorCode::kInvalid, "a connection takes at least one socket");
+  if (fds_.empty()) throw Error(ErrorCode::kInvalid, "a connection needs at least one socket");
 }
 
-template <class OneLane, class OneFifo>
-void Link::make_lanes(OneFifo& fifo) {
+template <class OneSocket, class OneFifo>
+void Link::make_sockets(OneFifo& fifo) {
   const std::size_t count = fds_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    lanes_.push_back(std::make_unique<OneLane>(std::move(fds_[i]), i, count, health_, fifo));
+    sockets_.push_back(std::make_unique<OneSocket>(std::move(fds_[i]), i, count, health_, fifo));
   }
   fds_.clear();
 }
 
 void Link::start(const End& end, const std::shared_ptr<Doorbell>& doorbell) {
   const std::size_t threads =
-      std::min(lanes_.size(), static_cast<std::size_t>(std::max(0, end.threads)));
-  std::vector<std::vector<Lane*>> shares(threads);
-  for (std::size_t i = 0; threads > 0 && i < lanes_.size(); ++i) {
-    shares[i % threads].push_back(lanes_[i].get());
+      std::min(sockets_.size(), static_cast<std::size_t>(std::max(0, end.threads)));
+  std::vector<std::vector<TcpSocket*>> shares(threads);
+  for (std::size_t i = 0; threads > 0 && i < sockets_.size(); ++i) {
+    shares[i % threads].push_back(sockets_[i].get());
   }
   for (std::size_t i = 0; i < threads; ++i) {
     const bool opens = i == 0 && !sends();  // messages, by the first socket, for the others
@@ -53,7 +53,7 @@ void Link::start(const End& end, const std::shared_ptr<Doorbell>& doorbell) {
 
 bool Link::move() {
   bool moved = false;
-  for (auto& lane : lanes_) moved |= lane->move();
+  for (auto& socket : sockets_) moved |= socket->move();
   return moved;
 }
 
@@ -62,12 +62,13 @@ void Link::wake() {
 }
 
 bool Link::drained() const {
-  return std::all_of(lanes_.begin(), lanes_.end(), [](auto& lane) { return lane->drained(); });
+  return std::all_of(sockets_.begin(), sockets_.end(),
+                     [](auto& socket) { return socket->drained(); });
 }
 
 void Link::abort() {
   health_->close();
-  for (auto& lane : lanes_) lane->cut();
+  for (auto& socket : sockets_) socket->cut();
   for (auto& helper : helpers_) helper->abort();
 }
 
@@ -77,18 +78,18 @@ void Link::finish(std::chrono::steady_clock::time_point by) {
 
 void Link::close() {
   health_->close();
-  for (auto& lane : lanes_) lane->close();
+  for (auto& socket : sockets_) socket->close();
 }
 
 OutgoingLink::OutgoingLink(const End& end, const std::shared_ptr<Doorbell>& doorbell)
     : Link(end), fifo_(end.slots, end.slot_bytes, sockets_of(end)) {
-  make_lanes<OutgoingLane>(fifo_);
+  make_sockets<OutgoingSocket>(fifo_);
   start(end, doorbell);
 }
 
 IncomingLink::IncomingLink(const End& end, const std::shared_ptr<Doorbell>& doorbell)
     : Link(end), fifo_(slots_to_receive(end), end.slot_bytes, sockets_of(end)) {
-  make_lanes<IncomingLane>(fifo_);
+  make_sockets<IncomingSocket>(fifo_);
   start(end, doorbell);
 }
 

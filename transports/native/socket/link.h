@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection's sockets together with its messages, as the rank and its proxy share them. Without
-// helper threads it is attended: the rank's own thread moves it.
+// helper threads it is attended: the rank's own thread drives it.
 #pragma once
 
 #include <chrono>
@@ -10,14 +10,14 @@
 
 #include "transports/native/doorbell.h"
 #include "transports/native/socket/helper.h"
-#include "transports/native/socket/lane.h"
+#include "transports/native/socket/tcp_socket.h"
 
 namespace railgauge::socket {
 
-// What both ends are made of.
+// The parts of both ends.
 struct End {
   std::vector<int> fds;  // connected sockets, in the same order at both ends; taken over
-  int threads;           // helpers, at most one for each socket; 0: the rank does it
+  int threads;           // helper threads, at most one for each socket; 0: the rank drives them
   int peer;
   std::string address;  // the peer's, for messages
   std::string via;      // "NET/Socket/0": 0 is this end's interface
@@ -31,10 +31,10 @@ class Link {
 
   bool attended() const { return helpers_.empty(); }
   const Health& health() const { return *health_; }
-  const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
+  const std::vector<std::unique_ptr<TcpSocket>>& sockets() const { return sockets_; }
   // Moves what can be moved, when attended.
   bool move();
-  // Messages or free slots came; wakes the helpers.
+  // There are new messages or free slots; wakes the helpers.
   void wake();
   virtual bool sends() const = 0;
   bool drained() const;
@@ -46,14 +46,14 @@ class Link {
 
  protected:
   explicit Link(const End& end);
-  template <class OneLane, class OneFifo>
-  void make_lanes(OneFifo& fifo);
-  // Shares the lanes out to the helpers; `doorbell` is the rank's.
+  template <class OneSocket, class OneFifo>
+  void make_sockets(OneFifo& fifo);
+  // Shares the sockets out to the helpers; `doorbell` is the rank's.
   void start(const End& end, const std::shared_ptr<Doorbell>& doorbell);
 
-  std::vector<Fd> fds_;  // until they are in lanes
+  std::vector<Fd> fds_;  // until they are in sockets
   std::shared_ptr<Health> health_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<TcpSocket>> sockets_;
 
  private:
   std::vector<std::unique_ptr<Helper>> helpers_;
@@ -75,8 +75,8 @@ class IncomingLink final : public Link {
   IncomingLink(const End& end, const std::shared_ptr<Doorbell>& doorbell);
   ~IncomingLink() override { finish({}); }
   bool sends() const override { return false; }
-  // Whether nothing more comes, given how the connection stood before the last look: it broke, or
-  // it ended and no message is half there.
+  // Whether nothing more arrives, given the connection's state before the last poll: it broke, or
+  // it ended and no message is incomplete.
   bool is_over(Health::State state) const {
     return state == Health::kBroken || (state == Health::kEnded && fifo_.all_popped());
   }

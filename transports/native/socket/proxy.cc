@@ -36,12 +36,12 @@ Proxy::~Proxy() {
 void Proxy::add(std::shared_ptr<Link> link) {
   Attendant* other = doorbell_->attendant();
   if (other != nullptr && other != this) {
-    throw Error(ErrorCode::kInvalid, "a doorbell's sockets have one proxy");
+    throw Error(ErrorCode::kInvalid, "a doorbell already has a proxy for sockets");
   }
   std::lock_guard lock(mutex_);
-  links_.push_back(link);  // first: whatever fails after this, what is pointed to stays
+  links_.push_back(link);  // first: pointers to it stay valid if a later step fails
   if (!link->attended()) return;
-  for (auto& lane : link->lanes()) pump_.add(*lane);
+  for (auto& socket : link->sockets()) pump_.add(*socket);
   if (link->sends()) leaving_.push_back(link.get());
   doorbell_->attach(this);
   if (!ringer_.joinable()) ringer_ = std::thread([this] { ring_for_sleeper(); });

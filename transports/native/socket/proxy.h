@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves a rank's sockets. The rank's own thread does it while it waits (Attendant), so that a
-// message takes no switch of threads and can go straight from and to the caller's memory; for a
+// Drives a rank's sockets. The rank's own thread does it while it waits (Attendant), so that a
+// message needs no thread switch and can go directly from and to the caller's memory; for a
 // connection with helper threads these do. While the rank sleeps, a thread of the proxy sleeps on
 // the sockets and rings the rank's doorbell.
 #pragma once
@@ -21,16 +21,16 @@ namespace railgauge::socket {
 
 class Proxy final : public Attendant {
  public:
-  // `doorbell` is the rank's own; `linger` is how long the end may take to send what was posted.
+  // `doorbell` is the rank's own; `linger` is how long closing may take to send what was posted.
   Proxy(std::shared_ptr<Doorbell> doorbell, std::chrono::nanoseconds linger);
   ~Proxy();
   const std::shared_ptr<Doorbell>& doorbell() const { return doorbell_; }
   // Between operations.
   void add(std::shared_ptr<Link> link);
-  // Sends what was posted, unless told to abort, and closes all sockets; after the last operation.
-  // Harmless a second time.
+  // Sends what was posted, unless aborted, and closes all sockets; after the last operation. May be
+  // called twice.
   void close();
-  // From any thread: cuts all sockets at once, whatever was posted.
+  // From any thread: shuts all sockets down at once, even with messages posted.
   void abort();
 
   bool attend() override;

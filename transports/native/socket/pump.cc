@@ -24,15 +24,16 @@ Pump::Pump() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_.open()) throw system_error("making an epoll set");
 }
 
-void Pump::add(Lane& lane) {
-  watch(epoll_.get(), EPOLL_CTL_ADD, lane.fd(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, &lane);
+void Pump::add(TcpSocket& socket) {
+  watch(epoll_.get(), EPOLL_CTL_ADD, socket.fd(), EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+        &socket);
 }
 
 bool Pump::look(int timeout_ms) {
   epoll_event events[kEvents];
   int count = epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
   for (int i = 0; i < count; ++i) {
-    if (events[i].data.ptr) static_cast<Lane*>(events[i].data.ptr)->hear(events[i].events);
+    if (events[i].data.ptr) static_cast<TcpSocket*>(events[i].data.ptr)->hear(events[i].events);
   }
   return count > 0;
 }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sockets that one thread moves, in an epoll(7) set. Edge-triggered: after a call that would
-// block, one event comes when it would no more, so that sockets which have nothing to do cost no
-// call.
+// The sockets that one thread drives, in an epoll(7) set. Edge-triggered: after a call that would
+// block, one event arrives when it no longer would, so that idle sockets cost no call.
 #pragma once
 
 #include "transports/native/fd.h"
-#include "transports/native/socket/lane.h"
+#include "transports/native/socket/tcp_socket.h"
 
 namespace railgauge::socket {
 
 class Pump {
  public:
   Pump();
-  void add(Lane& lane);
-  // Tells the lanes what happened, after waiting for it up to `timeout_ms`; whether anything did.
+  void add(TcpSocket& socket);
+  // Passes events to the sockets, after waiting up to `timeout_ms`; returns whether there were any.
   bool look(int timeout_ms);
-  // Readable while something has happened.
+  // Readable while there are events.
   int fd() const { return epoll_.get(); }
 
  private:

@@ -112,53 +112,53 @@ def test_the_memory_of_a_gpu_is_a_numa_node_without_cores():
 
 BAD = {
     "[host\n": "not a machine description",
-    "host = 3\n": "host: is '3', wanted a table",
+    "host = 3\n": "host: is '3', expected a table",
     SMALL.replace('name = "small"', ""): "host.name: is missing",
-    SMALL.replace('name = "small"', "name = 3"): "host.name: is '3', wanted a text",
-    SMALL.replace('kernel = "6.8.0"', 'kernel = "6.8.0"\nkernal = "x"'): "host.kernal: means nothing here",
-    SMALL + "[nics]\n": "nics: means nothing here",
-    SMALL.replace('0 = "0-3,8-11"', 'x = "0-3"'): "numa.x: a NUMA node is a number",
-    SMALL.replace('0 = "0-3,8-11"', '0 = "0-b"'): "numa.0: is no list",
+    SMALL.replace('name = "small"', "name = 3"): "host.name: is '3', expected a text",
+    SMALL.replace('kernel = "6.8.0"', 'kernel = "6.8.0"\nkernal = "x"'): "host.kernal: is unknown here",
+    SMALL + "[nics]\n": "nics: is unknown here",
+    SMALL.replace('0 = "0-3,8-11"', 'x = "0-3"'): "numa.x: expected a number: the NUMA node",
+    SMALL.replace('0 = "0-3,8-11"', '0 = "0-b"'): "numa.0: is not a list",
     SMALL.replace("vendor =", 'arch = "vax", vendor ='): "host.cpu.arch: is 'vax'",
-    SMALL.replace("10de:2330", "H100"): "gpu.h100.id: is 'H100', wanted VENDOR:DEVICE",
+    SMALL.replace("10de:2330", "H100"): "gpu.h100.id: is 'H100', expected VENDOR:DEVICE",
     SMALL.replace("32.0 x16", "Gen5 x16", 1): "port.link: is 'Gen5 x16'",
-    SMALL.replace("sm = 90", 'sm = "90"'): "gpu.h100.sm: is '90', wanted a whole number",
-    SMALL.replace("sm = 90", "sm = true"): "gpu.h100.sm: is 'True', wanted a whole number",
+    SMALL.replace("sm = 90", 'sm = "90"'): "gpu.h100.sm: is '90', expected a whole number",
+    SMALL.replace("sm = 90", "sm = true"): "gpu.h100.sm: is 'True', expected a whole number",
     SMALL.replace("sm = 90", 'sm = 90\nclass = "gpu"'): "gpu.h100.class: is 'gpu'",
     SMALL.replace("mlx5_{n}", "mlx5_{m}"): "nic.rail.rdma: 'mlx5_{m}'",
-    SMALL.replace("0-1 = 2", "0-1 = 65"): "nvlink[0].pairs.0-1: is 65, wanted 0 to 64",
+    SMALL.replace("0-1 = 2", "0-1 = 65"): "nvlink[0].pairs.0-1: is 65, expected 0 to 64",
     SMALL.replace(
         "pairs = { 0-1 = 2 }", "switches = { unseen = [65] }"
-    ): "nvlink[0].switches.unseen: a GPU has no more",
-    SMALL.replace("8-11", "99999999"): "numa.0: names core 99999999",
-    SMALL.replace("mlx5_{n}", "mlx5_0"): "nic.rail.rdma: 'mlx5_0' is no name, or one that another",
+    ): "nvlink[0].switches.unseen: a GPU has at most",
+    SMALL.replace("8-11", "99999999"): "numa.0: has core 99999999",
+    SMALL.replace("mlx5_{n}", "mlx5_0"): "nic.rail.rdma: 'mlx5_0' is not a valid name, or another",
     SMALL.replace("100 Gb/sec", "100G"): "nic.rail.rate: is '100G",
-    SMALL.replace("10.0.{i}.1", "10.3{bus}.0.1"): "nic.rail.address: '10.365.0.1' is no IPv4 address",
+    SMALL.replace("10.0.{i}.1", "10.3{bus}.0.1"): "nic.rail.address: '10.365.0.1' is not an IPv4 address",
     SMALL.replace("rate =", 'layer = "iWARP"\nrate ='): "nic.rail.layer: is 'iWARP'",
-    SMALL.replace("0-1 = 2", "0to1 = 2"): "nvlink[0].pairs.0to1: wanted a GPU's index",
+    SMALL.replace("0-1 = 2", "0to1 = 2"): "nvlink[0].pairs.0to1: expected a GPU's index",
     SMALL.replace("0-1 = 2", "0-7 = 2"): "nvlink[0].pairs.0-7: there are 2 GPUs",
-    SMALL.replace("pairs = {", 'gpus = "0-2"\npairs = {'): "nvlink[0].gpus: there are 2 GPUs",
+    SMALL.replace("pairs = {", 'gpus = "0-2"\npairs = {'): "nvlink[0].gpus: no GPU 2: there are 2 GPUs",
     SMALL.replace(
         "pairs = { 0-1 = 2 }", "switches = { nvswitch = [4] }"
     ): "nvlink[0].switches.nvswitch: has 1 counts for 0",
     SMALL.replace('root = "3c"', 'root = "3cc"'): "pci[0].root: is '3cc'",
     SMALL.replace("numa = 0", "numa = [0, 1]"): "pci[0].numa: has 2 nodes for 1 roots",
     SMALL.replace("rail = [", "rails = ["): "pci[0].rails: no [gpu.rails]",
-    SMALL.replace("+4:00.0", "+4.0"): "pci[0].h100: '+4.0' is no place",
-    SMALL.replace("+4:00.0", "+d4:00.0"): "pci[0].h100: '+d4:00.0' is no place",
+    SMALL.replace("+4:00.0", "+4.0"): "pci[0].h100: '+4.0': expected a place",
+    SMALL.replace("+4:00.0", "+d4:00.0"): "pci[0].h100: '+d4:00.0': expected a place",
     SMALL.replace("+4:00.0", "+3:00.0").replace("+2:01.0", "+2:00.0"): "0000:3f:00.0 is there twice",
-    SMALL.replace("+0:02.0 +5:00.0", "+0:02.0 +5:00.0 +6:00.0"): "pci[0].rail: wanted a root port, pairs",
+    SMALL.replace("+0:02.0 +5:00.0", "+0:02.0 +5:00.0 +6:00.0"): "pci[0].rail: expected a root port, pairs",
     SMALL.replace('switch = "pex"\n', ""): "pci[0].h100: goes through 1 switches",
     SMALL.replace('switch = "pex"', 'switch = "plx"'): "pci[0].h100: goes through 1 switches",
-    SMALL + '[files]\n"/sys/nothing" = false\n': "files./sys/nothing: is not there",
-    SMALL + '[files]\n"/sys/nothing" = 3\n': "files./sys/nothing: is '3', wanted a text",
-    SMALL + "[facts.nvml]\ngpus.2.index = 0\n": "facts.nvml.gpus: has 2 items, so none is number 2",
+    SMALL + '[files]\n"/sys/nothing" = false\n': "files./sys/nothing: cannot be removed",
+    SMALL + '[files]\n"/sys/nothing" = 3\n': "files./sys/nothing: is '3', expected a text",
+    SMALL + "[facts.nvml]\ngpus.2.index = 0\n": "facts.nvml.gpus: has 2 items, but no number 2",
     SMALL + '[facts.nvml]\ngpus.0.index = "a"\n': "facts/nvml.json.gpus[0].index",
-    SMALL + "[facts.nvml]\nx = 2020-01-01\n": "facts.nvml: no JSON could be made of it",
-    SMALL + "[facts.nvml]\nx = inf\n": "facts.nvml: no JSON could be made of it",
-    SMALL + f"[facts.nvml]\n{'.'.join('a' * 5000)} = 0\n": "facts.nvml: no JSON could be made of it",
+    SMALL + "[facts.nvml]\nx = 2020-01-01\n": "facts.nvml: cannot be written as JSON",
+    SMALL + "[facts.nvml]\nx = inf\n": "facts.nvml: cannot be written as JSON",
+    SMALL + f"[facts.nvml]\n{'.'.join('a' * 5000)} = 0\n": "facts.nvml: cannot be written as JSON",
     "a = 1\n" * (1 << 18): "larger than 1024 KiB",
-    SMALL + "[facts.lspci]\na = 1\n": "facts.lspci: is none of",
+    SMALL + "[facts.lspci]\na = 1\n": "facts.lspci: is not one of",
 }
 
 
@@ -180,7 +180,7 @@ def test_a_base_is_changed_and_may_not_lead_back(tmp_path):
     assert take_inventory(machine.reader).function("0000:41:00.0").numa is None
     assert machine.reader.entries("/sys/class/net") == ("enp65s0f0", "lo")
     (tmp_path / "loop.toml").write_text('base = "loop.toml"\n')
-    with pytest.raises(InputError, match="leads back"):
+    with pytest.raises(InputError, match="refers back"):
         load_machine(str(tmp_path / "loop.toml"))
 
 

@@ -55,14 +55,14 @@ def test_kernels_that_know_dma_buf(kernel, want):
     ("changes", "nic", "want", "why"),
     [
         ({}, True, True, "DMA-BUF"),
-        ({}, None, None, "libibverbs was not asked"),
-        ({}, False, False, "does not register it"),
+        ({}, None, None, "libibverbs was not queried"),
+        ({}, False, False, "does not support it"),
         ({"kernel": "5.4.0"}, None, False, "Linux 5.4.0 is older than 5.12"),
         ({"dma_buf": (("a", True), ("b", False))}, True, False, "every GPU"),
-        ({"dma_buf": (("a", None),)}, True, None, "CUDA did not tell"),
-        ({"dma_buf": (), "open_driver": False}, True, False, "not the one with open kernel modules"),
-        ({"dma_buf": (), "open_driver": True}, True, None, "CUDA did not tell"),
-        ({"dma_buf": (), "open_driver": True}, False, False, "does not register it"),
+        ({"dma_buf": (("a", None),)}, True, None, "CUDA did not report"),
+        ({"dma_buf": (), "open_driver": False}, True, False, "does not use the open kernel modules"),
+        ({"dma_buf": (), "open_driver": True}, True, None, "CUDA did not report"),
+        ({"dma_buf": (), "open_driver": True}, False, False, "does not support it"),
     ],
 )
 def test_dma_buf_needs_gpu_and_nic(changes, nic, want, why):

@@ -135,7 +135,7 @@ def test_unknown_rdma_is_told_by_gpu():
     answers = [{"index": i, "pci": f"00000000:0{i}:00.0", "cc": [9, 0]} for i in (1, 2)]
     gpus, warnings = read_gpus({"gpus": answers}, {"gpu_direct_rdma": {"0000:01:00.0": 0, "0000:02:00.0": None}})
     assert [gpu.gdr for gpu in gpus] == [False, None]
-    assert warnings == ("CUDA does not tell of GPU 2: GPUDirect RDMA is taken as supported",)
+    assert warnings == ("CUDA does not report GPU 2: GPUDirect RDMA is assumed to be supported",)
 
 
 def test_links_tell_what_is_at_their_other_end():

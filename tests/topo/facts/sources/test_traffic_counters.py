@@ -67,7 +67,7 @@ def test_an_interface_has_its_statistics_its_index_and_what_is_above_it(tree):
 def test_an_interface_without_bytes_says_which_file_is_amiss(tree, files, what):
     interface(tree, "eth0", **files)
     (eth0,) = read_net_counters(live(tree))
-    assert eth0.unread == f"/sys/class/net/eth0/statistics/{what}: not there, or no number"
+    assert eth0.unread == f"/sys/class/net/eth0/statistics/{what}: missing, or not a number"
 
 
 def test_this_machines_own_interfaces_are_read():
@@ -88,7 +88,7 @@ def test_a_port_counts_words_and_those_of_ipoib_once_more(tree):
     first, second = read_port_counters(live(tree))
     assert (first.kind, first.name, first.unit_bytes, first.above) == (LinkKind.RDMA_PORT, "mlx5_0:1", 4, ("ib0",))
     assert first.counts == {Way.SENT: {"data": 250}, Way.RECEIVED: {"data": 5, "errors": 1}}
-    assert (second.above, "32 bits" in second.unread) == ((), True)
+    assert (second.above, "32-bit" in second.unread) == ((), True)
 
 
 def folder_of(tree, folder, file):

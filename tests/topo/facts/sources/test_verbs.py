@@ -93,7 +93,7 @@ def test_what_cannot_be_opened_or_queried_says_so_and_the_rest_is_there(pyverbs)
 def test_a_capture_takes_the_answers(pyverbs):
     answer = json.loads(json.dumps(live_verbs([pyverbs])))
     assert misfit(answer, "facts/verbs.json") is None
-    assert misfit({"devices": [{"max_qp": 1}]}, "facts/verbs.json") == "facts/verbs.json.devices[0] lacks 'name'"
+    assert misfit({"devices": [{"max_qp": 1}]}, "facts/verbs.json") == "facts/verbs.json.devices[0] has no 'name'"
 
 
 def test_the_next_way_is_tried_when_one_has_no_pyverbs(pyverbs):
@@ -116,7 +116,7 @@ def test_a_hanging_library_costs_its_time_limit_only():
 
 
 def test_unasked_is_told():
-    assert read_verbs(LiveReader("/nonexistent")).reason == "libibverbs was not asked"
+    assert read_verbs(LiveReader("/nonexistent")).reason == "libibverbs was not queried"
 
 
 def test_the_live_child_answers_one_way_or_the_other():

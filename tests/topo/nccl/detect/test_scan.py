@@ -185,7 +185,7 @@ def without_nvml(machine, **facts):
     ("facts", "why"),
     [
         ({"nvml": {"error": "Driver/library version mismatch"}}, "Driver/library version mismatch"),
-        ({}, "NVML was not asked"),
+        ({}, "NVML was not queried"),
         ({"nvml": {"gpus": []}}, "not listed by NVML"),
     ],
 )

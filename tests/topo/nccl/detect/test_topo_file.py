@@ -93,7 +93,7 @@ def test_strangers_are_named(machine):
     assert "given.xml: this machine has no GPU 0000:77:00.0, 0000:99:00.0" in warnings
     assert f"given.xml: does not have GPU {GPU1}, which was detected" in warnings
     assert "given.xml: this machine does not use its NIC eth7" in warnings
-    assert any(warning.startswith("topology file given.xml is used: 8 of 10 elements") for warning in warnings)
+    assert any(warning.startswith("topology file given.xml: 8 of 10 elements") for warning in warnings)
 
 
 def test_a_switch_that_only_the_file_knows_is_no_remark(machine):
@@ -109,7 +109,7 @@ def test_the_setting_is_taken(machine, tmp_path):
 
 def test_a_file_that_is_not_there_is_passed_over(machine, tmp_path):
     result = scan(machine.reader(), {"NCCL_TOPO_FILE": "/none.xml"})
-    assert any("none.xml is not there" in warning for warning in result.warnings)
+    assert any("none.xml does not exist" in warning for warning in result.warnings)
     assert topology_file.dumps(result.topology) == topology_file.dumps(scan(machine.reader(), {}).topology)
 
 

@@ -2,6 +2,7 @@
 """The words of a picture: titles, facts and wires, with names where a machine or a capture tells them."""
 
 import pytest
+from tests.topo.findings.node.cases import case
 from tests.topo.nvlinks_down import with_nvlinks_down
 from tests.topo.render.picture.random_pictures import drawn
 from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, pci, switch, topology
@@ -62,6 +63,23 @@ def test_a_gpu_short_of_nvlinks_is_known_by_its_twins_in_an_xml():
     links = (SWITCHED, SWITCHED.replace("18", "12"), SWITCHED)
     cards = "".join(gpu(f"0000:0{i + 1}:00.0", i, text, sm=90) for i, text in enumerate(links))
     assert [one.faults for one in drawn(topology(cards)).cpus[0].below] == [(), ("12 of 18 NVLinks are up",), ()]
+
+
+def test_an_nvlink_of_a_mesh_that_one_gpu_lacks_is_marked_with_its_wire(tmp_path):
+    machine = with_nvlinks_down(tmp_path, "a100-4gpu", [0], 1)
+    drawing = picture(build_system(machine.topology), machine.topology, machine.inventory())
+    assert [(one.title, one.faults) for one in drawing.parts() if one.faults] == [
+        ("GPU0", ("11 of 12 NVLinks are up",))
+    ]
+    assert [wire.label for wire in drawing.wires if wire.problem] == ["NV3"]
+
+
+def test_a_switch_that_nccl_counts_as_part_of_another_is_marked_there():
+    """The inner switches of the DGX H100 are Broadcom's second level."""
+    machine = case("dgx-h100", files={"/sys/bus/pci/devices/0000:19:00.0/current_link_width": "8"}).machine
+    drawing = picture(build_system(machine.topology), machine.topology, machine.inventory())
+    (one,) = (one for one in drawing.parts() if one.faults)
+    assert (one.id, one.faults) == ("PCI/0-16000", ("0000:19:00.0: runs x8 Gen5, both ends can do x16 Gen5",))
 
 
 def test_gpus_that_lost_all_nvlinks_are_marked(tmp_path):

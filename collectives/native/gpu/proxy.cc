@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/native/gpu/courier.h"
+#include "collectives/native/gpu/proxy.h"
 
 #include <chrono>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace railgauge::gpu {
 
 namespace {
 
-constexpr int kKinds = 2;                    // of connections in a box: inputs and results
+constexpr int kKinds = 2;  // of connections in a staging buffer: inputs and results
 constexpr std::uint32_t kCredit = 1u << 31;  // in a tag: how many messages were read
 constexpr auto kNap = std::chrono::microseconds(50);
 constexpr unsigned kCoresToSpare = 8;
@@ -30,18 +30,18 @@ void store(std::uint32_t& word, std::uint32_t value) {
 
 }  // namespace
 
-Courier::Courier(const Layout& layout, int lane, int lanes, std::vector<Route> routes,
-                 std::shared_ptr<Doorbell> doorbell, Status* status)
+Proxy::Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
+             std::shared_ptr<Doorbell> doorbell, Status* status)
     : layout_(layout),
       routes_(std::move(routes)),
       doorbell_(std::move(doorbell)),
       status_(status),
-      of_kind_((layout.blocks + lanes - 1 - lane) / lanes) {
+      of_kind_((layout.blocks + proxies - 1 - proxy) / proxies) {
   for (Route& route : routes_) {
     for (int kind = 0; kind < kKinds; ++kind) {
       const std::size_t at = kind ? layout.share_at() : 0;
       for (int number = 0; number < of_kind_; ++number) {
-        const std::uint32_t block = lane + number * lanes;
+        const std::uint32_t block = proxy + number * proxies;
         const std::size_t slots = layout.slots_of(kind, block);
         streams_.push_back({&route, static_cast<std::uint32_t>(kind * of_kind_ + number),
                             reinterpret_cast<Progress*>(route.in + at) + block,
@@ -54,18 +54,18 @@ Courier::Courier(const Layout& layout, int lane, int lanes, std::vector<Route> r
   thread_ = std::thread([this] { run(); });
 }
 
-Courier::~Courier() {
+Proxy::~Proxy() {
   stop_ = true;
   thread_.join();
 }
 
-void Courier::fail(int rank, const char* problem) {
+void Proxy::fail(int rank, const char* problem) {
   problem_ = problem;
   failed_.store(true, std::memory_order_release);
   store(status_->failed, 1 + rank);
 }
 
-void Courier::run() {
+void Proxy::run() {
   using Clock = std::chrono::steady_clock;
   auto moved = Clock::now();
   const auto patience = spin();
@@ -92,13 +92,13 @@ void Courier::run() {
   }
 }
 
-bool Courier::carry_all() {
+bool Proxy::carry_all() {
   bool any = false;
   for (Stream& stream : streams_) any |= carry(stream);
   return any;
 }
 
-bool Courier::carry(Stream& stream) {
+bool Proxy::carry(Stream& stream) {
   bool any = false;
   const std::uint32_t read = load(stream.out->free);
   if (read != stream.read) {
@@ -124,13 +124,13 @@ bool Courier::carry(Stream& stream) {
   return any;
 }
 
-bool Courier::deliver(Route& route, Receiver& from) {
+bool Proxy::deliver(Route& route, Receiver& from) {
   bool any = false;
   for (Message message = from.front(); message.data; message = from.front()) {
     const std::size_t number = message.tag & ~kCredit, first = &route - routes_.data();
     if (number >= std::size_t(kKinds) * of_kind_ || message.bytes > layout_.slot_bytes) {
-      throw Error(ErrorCode::kMismatch,
-                  "rank " + std::to_string(route.rank) + " sends what this version does not know");
+      throw Error(ErrorCode::kMismatch, "rank " + std::to_string(route.rank) +
+                                            " sent a message that this version does not know");
     }
     Stream& stream = streams_[first * kKinds * of_kind_ + number];
     if (message.tag & kCredit) {
@@ -141,7 +141,7 @@ bool Courier::deliver(Route& route, Receiver& from) {
       std::byte* place = stream.in_slots + slot(stream.arrived);
       if (message.data != place && route.in_gpu) {
         throw Error(ErrorCode::kMismatch, "rank " + std::to_string(route.rank) +
-                                              " sent a message beside its slot in GPU memory");
+                                              " sent a message outside its slot in GPU memory");
       }
       if (message.data != place) {
         std::memcpy(place, message.data, message.bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up cluster: 1,000 captures of a DGX H100, each another individual, some of them odd.
+"""A synthetic cluster: 1,000 captures of DGX H100 nodes, some of which deviate.
 
 Their /proc/cpuinfo has all 224 processors, with clock rates that no two readings have in common, as a real one has.
 """

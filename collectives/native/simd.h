@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A register's worth of elements as they are stored, and as they are computed with, at the width of
 // the instruction set that this is compiled for. Vectors are the compiler's own (GCC's and Clang's
-// vector_size), so that one text serves x86 and ARM; intrinsics only stand where the compiler has
-// nothing for the instruction.
+// vector_size), so that one source works for x86 and ARM; intrinsics are used only for instructions
+// that the compiler cannot express.
 //
 // In an anonymous namespace, as reduced_float.h is.
 #pragma once
@@ -95,7 +95,7 @@ inline void stream(void* to, Register x) {
 
 // Numbers that are computed with as they are stored.
 template <class T>
-struct Lanes {
+struct Simd {
   using Register = typename VectorOf<T, kVectorBytes>::type;
   struct Values {
     Register part[1];
@@ -110,7 +110,7 @@ struct Lanes {
 // changes its place, and all operations are those on 32-bit lanes.
 template <class T>
   requires kIsReduced<T>
-struct Lanes<T> {
+struct Simd<T> {
   using Register = typename VectorOf<std::uint32_t, kVectorBytes>::type;
   static constexpr int kParts = sizeof(float) / sizeof(T);
   struct Values {
@@ -140,7 +140,7 @@ struct Lanes<T> {
 // x86 converts float16 by itself.
 #if defined(__AVX512F__)
 template <>
-struct Lanes<Float16> {
+struct Simd<Float16> {
   using Register = VectorOf<std::uint16_t, 32>::type;
   struct Values {
     VectorOf<float, 64>::type part[1];
@@ -156,7 +156,7 @@ struct Lanes<Float16> {
 };
 #elif defined(__F16C__)
 template <>
-struct Lanes<Float16> {
+struct Simd<Float16> {
   using Register = VectorOf<std::uint16_t, 16>::type;
   struct Values {
     VectorOf<float, 32>::type part[1];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GPUs' patterns and arrays are tried by on a GPU (the files beside this one) passes on a made-up one."""
+"""What GPUs' patterns and arrays are tried by on a GPU (the files beside this one) passes on a fake one."""
 
 import os
 import re

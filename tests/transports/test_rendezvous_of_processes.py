@@ -10,8 +10,8 @@ import time
 import pytest
 from tests.hosts.netns import make_hosts
 from tests.patience import HANGS_AFTER_S
-from tests.transports.meeting_process import process_command
 from tests.transports.ranks import meet_on
+from tests.transports.rendezvous_process import process_command
 
 from railgauge.topo.errors import RunError
 from railgauge.transports.store.file_store import FileStore
@@ -27,18 +27,18 @@ def test_a_process_that_dies_while_others_are_awaited_is_named(tmp_path, number,
         process_command(1, 3, 30, path, "NCCL_SOCKET_IFNAME=lo"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     store = FileStore(str(path))
-    meeting = meet_on(store, 0, 3, timeout_s=30.0)
+    rendezvous = meet_on(store, 0, 3, timeout_s=30.0)
 
     def kill_once_joined():
-        while not meeting._hub._members.get(1):
+        while not rendezvous._hub._members.get(1):
             time.sleep(0.02)
         victim.send_signal(number)
 
     threading.Thread(target=kill_once_joined).start()
     with pytest.raises(RunError, match=problem):
-        meeting.join(0)
+        rendezvous.join(0)
     victim.wait(HANGS_AFTER_S)
-    meeting.close()
+    rendezvous.close()
     store.close()
 
 

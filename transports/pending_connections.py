@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to a listener that have not said who they are. Anybody can open many, and none may keep our own out."""
+"""Unauthenticated connections to a listener. Anyone can open many, and they must not keep the job's own out."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ LEAST = 16
 Connection = TypeVar("Connection")
 
 
-class Strangers(Generic[Connection]):
-    """The connections, by the host that they come from; names are HOST:PORT. There is room for `most`."""
+class PendingConnections(Generic[Connection]):
+    """The connections by remote host; names are HOST:PORT. The limit is `most`."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -20,26 +20,26 @@ class Strangers(Generic[Connection]):
         return sum(map(len, self._of.values()))
 
     def __iter__(self) -> Iterator[Connection]:
-        """Those that are here, which may be removed meanwhile."""
+        """The open connections, which may be removed meanwhile."""
         return iter([one for those in self._of.values() for one in those])
 
     def add(self, connection: Connection, name: str) -> None:
-        """Add one that has just come."""
+        """Add a new connection."""
         self._of[_host(name)][connection] = None
 
     def remove(self, connection: Connection, name: str) -> None:
-        """One is gone, or has said who it is; harmless when called twice."""
+        """Remove one that is gone or has authenticated; may be called twice."""
         those = self._of[_host(name)]
         those.pop(connection, None)
         if not those:
             del self._of[_host(name)]
 
     def leave_files(self) -> None:
-        """The process ran out of files: from now on there is room for half of those that are here."""
+        """The process ran out of files: lower the limit to half of the connections that are open."""
         self.most = max(LEAST, len(self) // 2)
 
     def surplus(self) -> Iterator[Connection]:
-        """Who has to go, to be removed before the next is asked for: the oldest of the host with most."""
+        """The connection to drop, the oldest of the host with most; remove it before asking for the next."""
         while len(self) > self.most:
             crowd = max(self._of, key=lambda host: len(self._of[host]))
             yield next(iter(self._of[crowd]))

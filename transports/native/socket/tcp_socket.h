@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One TCP socket of a connection. It carries its piece of every message, in one direction; the
-// first one also the frames (frame.h). One thread moves it: the rank's own, or a helper (pump.h).
+// first one also the frames (frame.h). One thread drives it: the rank's own, or a helper (pump.h).
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,28 @@
 
 namespace railgauge::socket {
 
-class Lane {
+class TcpSocket {
  public:
   // `fd` is a connected socket, number `socket` of `sockets`.
-  Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health);
-  virtual ~Lane() = default;
+  TcpSocket(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health);
+  virtual ~TcpSocket() = default;
 
   int fd() const { return fd_.get(); }
-  // Moves all that can be moved without blocking; whether anything changed.
+  // Moves all that can be moved without blocking; returns whether anything changed.
   virtual bool move() = 0;
-  // Nothing is left that has to be moved before closing.
+  // Whether nothing is left to be moved before closing.
   virtual bool drained() const { return true; }
   bool ended() const { return health_->state() != Health::kSound; }
-  // What epoll(7) says of the socket.
+  // The socket's epoll(7) events.
   virtual void hear(std::uint32_t events) = 0;
-  // Another thread may cut it; the thread that moves it closes it.
+  // Another thread may shut it down; the thread that drives it closes it.
   void cut() const;
   void close() { fd_.reset(); }
 
  protected:
   bool usable() const { return ready_ && fd_.open() && !health_->closing(); }
-  // What a system call's `result` of <= 0 means: fails, or waits when it would block. False always.
+  // Handles a system call's `result` of <= 0: fails, or waits if it would block. Always returns
+  // false.
   bool stopped(long result);
 
   Fd fd_;
@@ -49,11 +50,11 @@ class Lane {
   bool begun_ = false;
 };
 
-class OutgoingLane final : public Lane {
+class OutgoingSocket final : public TcpSocket {
  public:
-  OutgoingLane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
-               OutgoingFifo& fifo)
-      : Lane(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
+  OutgoingSocket(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
+                 OutgoingFifo& fifo)
+      : TcpSocket(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
   bool move() override;
   bool drained() const override { return message_ == fifo_.on(); }
   void hear(std::uint32_t events) override;
@@ -67,11 +68,11 @@ class OutgoingLane final : public Lane {
   std::size_t frame_bytes_ = 0;  // of the current message, on this socket
 };
 
-class IncomingLane final : public Lane {
+class IncomingSocket final : public TcpSocket {
  public:
-  IncomingLane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
-               IncomingFifo& fifo)
-      : Lane(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
+  IncomingSocket(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health,
+                 IncomingFifo& fifo)
+      : TcpSocket(std::move(fd), socket, sockets, std::move(health)), fifo_(fifo) {}
   bool move() override;
   void hear(std::uint32_t events) override;
 

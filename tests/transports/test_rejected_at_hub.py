@@ -22,66 +22,66 @@ from railgauge.transports.reach import reach
 from railgauge.transports.store.hash_store import HashStore
 
 
-def strangers_bytes():
+def outsiders_bytes():
     return [b"GET / HTTP/1.0\r\n\r\n", b"\x01\0\0\0\0\0\0\0\x02{}", b"\x04" * 4000, MAGIC + bytes(16), b"", b"RGAU"]
 
 
-def test_strangers_do_not_disturb(caplog):
-    meeting = meet_on(HashStore(), 0, 1)
-    address = (meeting.place.address, meeting.place.port)
-    left_open = [socket.create_connection(address) for _ in strangers_bytes()]
-    for stranger, data in zip(left_open, strangers_bytes(), strict=True):
-        stranger.sendall(data)
-    with socket.create_connection(address) as stranger:
-        stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        stranger.settimeout(5)
-        assert stranger.recv(1) == b""
+def test_outsiders_do_not_disturb(caplog):
+    rendezvous = meet_on(HashStore(), 0, 1)
+    address = (rendezvous.place.address, rendezvous.place.port)
+    left_open = [socket.create_connection(address) for _ in outsiders_bytes()]
+    for outsider, data in zip(left_open, outsiders_bytes(), strict=True):
+        outsider.sendall(data)
+    with socket.create_connection(address) as outsider:
+        outsider.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        outsider.settimeout(5)
+        assert outsider.recv(1) == b""
     with socket.create_connection(address) as member:  # knows the secret, but sends no frames
-        authenticate(member, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+        authenticate(member, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
         member.sendall(b"\xff" * 100)
         member.settimeout(5)
         assert member.recv(1) == b""
-    bootstrap = meeting.join(0)
+    bootstrap = rendezvous.join(0)
     assert bootstrap.all_gather(1) == [1]
-    for each in (*left_open, bootstrap, meeting):
+    for each in (*left_open, bootstrap, rendezvous):
         each.close()
-    assert "no railgauge: it begins with b'GET / HTTP/1.0" in caplog.text
+    assert "it does not speak railgauge's protocol: it begins with b'GET / HTTP/1.0" in caplog.text
 
 
-def test_a_stranger_that_says_nothing_is_sent_away(monkeypatch):
-    monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
-    meeting = meet_on(HashStore(), 0, 1)
-    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=HANGS_AFTER_S) as stranger:
-        assert stranger.recv(1) == b""
-    meeting.join(0).close()
-    meeting.close()
+def test_a_outsider_that_says_nothing_is_sent_away(monkeypatch):
+    monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
+    rendezvous = meet_on(HashStore(), 0, 1)
+    with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as outsider:
+        assert outsider.recv(1) == b""
+    rendezvous.join(0).close()
+    rendezvous.close()
 
 
-def test_silent_strangers_on_every_place_keep_no_rank_out(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "MOST_STRANGERS", 20)
+def test_silent_outsiders_on_every_place_keep_no_rank_out(monkeypatch, caplog):
+    monkeypatch.setattr(hub, "MOST_PENDING", 20)
     store = HashStore()
-    meetings = [meet_on(store, process, 2) for process in range(2)]
+    rendezvous = [meet_on(store, process, 2) for process in range(2)]
     with contextlib.ExitStack() as stack:
-        address = (meetings[0].place.address, meetings[0].place.port)
-        strangers = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
-        assert strangers[0].recv(1) == b""  # the oldest makes room
-        members = in_threads(2, lambda process: meetings[process].join(process))
+        address = (rendezvous[0].place.address, rendezvous[0].place.port)
+        outsiders = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
+        assert outsiders[0].recv(1) == b""  # the oldest makes room
+        members = in_threads(2, lambda process: rendezvous[process].join(process))
     assert in_threads(2, lambda process: members[process].all_gather(process)) == [[0, 1]] * 2
-    for each in members + meetings:
+    for each in members + rendezvous:
         each.close()
-    assert "had proved nothing when there was no room for others" in caplog.text
+    assert "had not authenticated when the limit of open connections was reached" in caplog.text
 
 
-def test_strangers_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
-    monkeypatch.setattr(hub, "MOST_STRANGERS", 20)
-    meeting = meet_on(HashStore(), 0, 1, ranks_per_process=2)
-    members = in_threads(2, meeting.join)
+def test_outsiders_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
+    monkeypatch.setattr(hub, "MOST_PENDING", 20)
+    rendezvous = meet_on(HashStore(), 0, 1, ranks_per_process=2)
+    members = in_threads(2, rendezvous.join)
     with contextlib.ExitStack() as stack:
-        address = (meeting.place.address, meeting.place.port)
-        strangers = [stack.enter_context(socket.create_connection(address, HANGS_AFTER_S)) for _ in range(100)]
-        assert strangers[0].recv(1) == b""  # there was no room for all
+        address = (rendezvous.place.address, rendezvous.place.port)
+        outsiders = [stack.enter_context(socket.create_connection(address, HANGS_AFTER_S)) for _ in range(100)]
+        assert outsiders[0].recv(1) == b""  # there was no room for all
     assert in_threads(2, lambda rank: members[rank].all_gather(rank)) == [[0, 1]] * 2
-    for each in (*members, meeting):
+    for each in (*members, rendezvous):
         each.close()
 
 
@@ -90,18 +90,18 @@ import resource, socket, threading
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 from tests.transports.ranks import in_threads, meet_on
 from railgauge.transports.store.hash_store import HashStore
-meeting = meet_on(HashStore(), 0, 1)
-address = meeting.place.address, meeting.place.port
+rendezvous = meet_on(HashStore(), 0, 1)
+address = rendezvous.place.address, rendezvous.place.port
 print(*address, flush=True)
 input()
-member = meeting.join(0)
+member = rendezvous.join(0)
 print(member.all_gather(0), flush=True)
 member.close()
-meeting.close()
+rendezvous.close()
 """
 
 
-def test_strangers_that_use_up_the_descriptors_keep_no_rank_out():
+def test_outsiders_that_use_up_the_descriptors_keep_no_rank_out():
     with (
         subprocess.Popen(
             [sys.executable, "-c", CROWDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries boxes between nodes: what this rank's kernels write into the boxes that leave goes over a
-// connection of the host, and what comes is put into the boxes that its kernels read. One thread,
-// which has the blocks of its lane.
-//
-// A message is carried on once its kernel has told of it; the kernel is told that a slot is free
-// once the peer's kernel has read the message, so that no connection is ever held up by one block.
-// Where the peer has a window, its NIC puts messages into the slots that the kernel reads, else the
-// courier copies them.
+// A proxy moves staging buffers between nodes: it sends what this rank's kernels write into
+// outgoing buffers over a connection of the host, and puts received data into the buffers that its
+// kernels read. It is one thread, for a share of the blocks. A message is sent once its kernel has
+// posted it; the kernel sees its slot as free once the peer's kernel has read the message, so that
+// one block never stalls a connection. If the peer has registered its slots, its NIC puts messages
+// into the slots that the kernel reads, else the proxy copies them.
 #pragma once
 
 #include <atomic>
@@ -22,38 +20,39 @@
 
 namespace railgauge::gpu {
 
-// The boxes between this rank and one on another node, as the host addresses their words, and what
-// carries a lane of them, its blocks in turn. Slots may lie in this GPU where NICs move them.
+// The staging buffers between this rank and one on another node, as the host addresses their words,
+// and the connections of one proxy, for its blocks in turn. Slots may be in this GPU's memory if
+// NICs move them.
 struct Route {
   int rank;
   std::byte *in, *out, *in_slots, *out_slots;
-  bool in_gpu;  // what comes lands there by itself
+  bool in_gpu;  // the NIC writes received data there directly
   std::vector<std::shared_ptr<Sender>> to;
   std::vector<std::shared_ptr<Receiver>> from;
-  std::shared_ptr<gdr::Flush> flush;  // what comes needs it before a kernel may look; null: not
+  std::shared_ptr<gdr::Flush> flush;  // received data needs it before a kernel may read; null: not
 };
 
-class Courier {
+class Proxy {
  public:
-  // Of the blocks b with b % lanes == lane. `status` is told when a peer is lost.
-  Courier(const Layout& layout, int lane, int lanes, std::vector<Route> routes,
-          std::shared_ptr<Doorbell> doorbell, Status* status);
-  ~Courier();
-  // An operation has begun.
+  // For the blocks b with b % proxies == proxy. `status` is set when a peer is lost.
+  Proxy(const Layout& layout, int proxy, int proxies, std::vector<Route> routes,
+        std::shared_ptr<Doorbell> doorbell, Status* status);
+  ~Proxy();
+  // An operation has started.
   void wake() { woken_.store(true, std::memory_order_relaxed); }
-  // What went wrong; empty: nothing yet. For any thread: `status` may tell of another's failure.
+  // The failure; empty: none yet. For any thread: `status` may hold another proxy's failure.
   std::string problem() const {
     return failed_.load(std::memory_order_acquire) ? problem_ : std::string();
   }
 
  private:
-  // One way of a box, for one block.
+  // One direction of a staging buffer, for one block.
   struct Stream {
     Route* route;
     std::uint32_t tag;
     Progress *in, *out;
     std::byte *in_slots, *out_slots;
-    std::size_t at;  // of its slots, among all of a box
+    std::size_t at;  // of its slots, among all of a staging buffer
     Sender* to;
     std::uint32_t carried = 0, arrived = 0, read = 0;
   };

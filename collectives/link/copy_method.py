@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who moves bytes between two GPUs, and which way; the numbers are those of collectives/native/gpu/link.h."""
+"""How bytes are copied between two GPUs, and in which direction; the numbers are those of
+collectives/native/gpu/link.h.
+"""
 
 import enum
 
 
-class Mover(enum.IntEnum):
+class CopyMethod(enum.IntEnum):
     """The copy engine, or threads of one GPU that store into the other's memory or load from it."""
 
     COPY_ENGINE = 0
@@ -13,12 +15,12 @@ class Mover(enum.IntEnum):
 
     @property
     def label(self) -> str:
-        """For people and documents: copy engine, stores, loads."""
+        """For text and documents: copy engine, stores, loads."""
         return self.name.lower().replace("_", " ")
 
 
 class Flow(enum.IntEnum):
-    """From the lower GPU to the higher, back, both at once, or a message and its answer."""
+    """From the lower GPU to the higher, back, both at once, or a round trip."""
 
     OUT = 0
     BACK = 1

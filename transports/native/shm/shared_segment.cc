@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transports/native/shm/board.h"
+#include "transports/native/shm/shared_segment.h"
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ std::size_t board_size(std::size_t place_bytes) { return kData + kPlaces * place
 
 Front& front_of(std::byte* base) { return *reinterpret_cast<Front*>(base); }
 
-// Where a rank waits on boards: at the message that it is at, counted from the operation's first.
+// Where a rank waits on shared segments: its current message, counted from the operation's first.
 BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64_t first) {
   BlockedOn on = BlockedOn{rank, frees_slot}.at(0, number - first);
   on.channel = BlockedOn::kBoard;
@@ -33,21 +33,22 @@ BlockedOn waits_for(int rank, bool frees_slot, std::uint64_t number, std::uint64
 
 }  // namespace
 
-Board::Board(std::size_t place_bytes)
+SharedSegment::SharedSegment(std::size_t place_bytes)
     : place_bytes_(place_bytes),
       own_(Segment::create(board_size(place_bytes))),
       done_(&front_of(own_->data()).done) {
   if (place_bytes % kLine != 0) {
-    throw Error(ErrorCode::kInvalid, "a board's places take a multiple of 64 bytes");
+    throw Error(ErrorCode::kInvalid,
+                "the slots of a shared segment must be a multiple of 64 bytes");
   }
   std::random_device draw;
   front_of(own_->data()).token = std::uint64_t{draw()} << 32 | draw();
   front_of(own_->data()).address = reinterpret_cast<std::uint64_t>(own_->data());
 }
 
-void Board::open(const std::vector<Peer>& peers) {
+void SharedSegment::open(const std::vector<Peer>& peers) {
   if (peers.size() > kMostRanks) {
-    throw Error(ErrorCode::kInvalid, "boards serve up to " + std::to_string(kMostRanks) +
+    throw Error(ErrorCode::kInvalid, "shared segments support up to " + std::to_string(kMostRanks) +
                                          " ranks of a host, not " + std::to_string(peers.size()));
   }
   peers_.clear();
@@ -58,7 +59,9 @@ void Board::open(const std::vector<Peer>& peers) {
       opened.pid = Segment::owner(peer.segment);
       opened.base = opened.segment->data();
       if (opened.segment->size() != own_->size()) {
-        throw Error(ErrorCode::kInvalid, "a peer's board has another size: ranks of two versions?");
+        throw Error(
+            ErrorCode::kInvalid,
+            "a peer's shared segment has another size: do the ranks run different versions?");
       }
     } else {
       position_ = static_cast<int>(peers_.size());
@@ -67,23 +70,23 @@ void Board::open(const std::vector<Peer>& peers) {
   }
 }
 
-int Board::position_of(int rank) const {
+int SharedSegment::position_of(int rank) const {
   for (int position = 0; position < size(); ++position) {
     if (peers_[position].rank == rank) return position;
   }
   return -1;
 }
 
-Head& Board::head(std::byte* base, std::uint64_t number) {
+Head& SharedSegment::head(std::byte* base, std::uint64_t number) {
   return reinterpret_cast<Head*>(base + sizeof(Front))[number % kPlaces];
 }
 
-std::byte* Board::data(std::byte* base, std::uint64_t number, std::size_t bytes) const {
+std::byte* SharedSegment::data(std::byte* base, std::uint64_t number, std::size_t bytes) const {
   return bytes <= kShort ? head(base, number).data : base + kData + number % kPlaces * place_bytes_;
 }
 
-// Whether every rank needs no message below `number` any more.
-bool Board::all_done(std::uint64_t number) {
+// Whether no rank needs a message below `number` any more.
+bool SharedSegment::all_done(std::uint64_t number) {
   std::uint64_t least = ~std::uint64_t{0};
   for (Opened& peer : peers_) {
     if (peer.done_seen < number) {
@@ -96,7 +99,7 @@ bool Board::all_done(std::uint64_t number) {
   return true;
 }
 
-bool Board::reads_peers() const {
+bool SharedSegment::reads_peers() const {
   for (const Opened& peer : peers_) {
     const Front& shared = front_of(peer.base);
     std::uint64_t token = 0;
@@ -109,15 +112,16 @@ bool Board::reads_peers() const {
   return true;
 }
 
-void Board::fetch(int position, const Reference& from, std::byte* to, std::size_t bytes) const {
+void SharedSegment::fetch(int position, const Reference& from, std::byte* to,
+                          std::size_t bytes) const {
   const Opened& peer = peers_[position];
   if (read_cross_memory(peer.pid, to, from.at, bytes)) return;
   throw PeerLost("rank " + std::to_string(peer.world_rank) + "'s memory cannot be read: " +
-                     std::strerror(errno) + "; if it lives, try RAILGAUGE_CMA=0",
+                     std::strerror(errno) + "; if its process is alive, try RAILGAUGE_CMA=0",
                  peer.world_rank);
 }
 
-std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiting) {
+std::byte* SharedSegment::compose(std::size_t bytes, std::uint64_t first, Waiting& waiting) {
   if (posted_ >= free_below_) {
     std::uint64_t needed = posted_ - kPlaces + 1;
     auto first_behind = [&] {
@@ -130,7 +134,7 @@ std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiti
     lacks_room.store(1, std::memory_order_relaxed);
     waiting.until([&] { return all_done(needed); }, first_behind,
                   [&] {
-                    return "a free place on the board, which rank " +
+                    return "a free slot of the shared segment, which rank " +
                            std::to_string(first_behind().rank) + " still reads";
                   });
     lacks_room.store(0, std::memory_order_relaxed);
@@ -138,9 +142,9 @@ std::byte* Board::compose(std::size_t bytes, std::uint64_t first, Waiting& waiti
   return data(own_->data(), posted_, bytes);
 }
 
-// Without a fence, which each round would pay for: who begins to wait in that very moment wakes
-// from its nap a little later.
-void Board::done(std::uint64_t number) {
+// Without a fence, which would cost time in each round: a rank that starts to wait at that moment
+// wakes up a little later.
+void SharedSegment::done(std::uint64_t number) {
   done_->store(number, std::memory_order_release);
   for (const Opened& peer : peers_) {
     if (peer.doorbell && front_of(peer.base).lacks_room.load(std::memory_order_relaxed)) {
@@ -149,7 +153,7 @@ void Board::done(std::uint64_t number) {
   }
 }
 
-void Board::post(std::size_t bytes, const Subject& subject) {
+void SharedSegment::post(std::size_t bytes, const Subject& subject) {
   Head& own = head(own_->data(), posted_);
   own.subject = subject;
   own.number.store(++posted_, std::memory_order_release);
@@ -159,14 +163,15 @@ void Board::post(std::size_t bytes, const Subject& subject) {
   }
 }
 
-Board::Shown Board::read(int position, std::uint64_t number, std::size_t bytes, std::uint64_t first,
-                         Waiting& waiting) {
+SharedSegment::Shown SharedSegment::read(int position, std::uint64_t number, std::size_t bytes,
+                                         std::uint64_t first, Waiting& waiting) {
   Opened& peer = peers_[position];
   Head& there = head(peer.base, number);
   if (there.number.load(std::memory_order_acquire) <= number) {
-    waiting.until([&] { return there.number.load(std::memory_order_acquire) > number; },
-                  [&] { return waits_for(peer.world_rank, false, number, first); },
-                  [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s board"; });
+    waiting.until(
+        [&] { return there.number.load(std::memory_order_acquire) > number; },
+        [&] { return waits_for(peer.world_rank, false, number, first); },
+        [&] { return "data from rank " + std::to_string(peer.world_rank) + "'s shared segment"; });
   }
   return {data(peer.base, number, bytes), there.subject};
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the processes of a job meet: through a store they learn where process 0's hub listens, and each of their ranks
+"""Rendezvous of a job's processes: through a store they learn where process 0's hub listens, and each of their ranks
 joins it.
 
-    railgauge/hub            where the hub listens (HubPlace as JSON), or {"trouble": why process 0 cannot begin}
-    railgauge/process/N      that process N (not 0) is there, and on which host
+    railgauge/hub            where the hub listens (HubPlace as JSON), or {"trouble": why process 0 cannot start}
+    railgauge/process/N      process N (not 0) has arrived, and on which host
     railgauge/trouble        why a process cannot join; process 0 then ends the waiting of all
 """
 
@@ -33,14 +33,14 @@ from railgauge.transports.store.store import Store
 
 HUB, PROCESS, TROUBLE = "railgauge/hub", "railgauge/process/{}", "railgauge/trouble"
 MOST_ASKED = 64
-"""Of so many processes a message says whether they are there."""
+"""How many processes a message lists."""
 LONGEST_TROUBLE = 1000
 KEY_BYTES = 16
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Share:
-    """Which part of a job one process is; every process has as many ranks."""
+    """One process's part of a job; every process has the same number of ranks."""
 
     process: int
     processes: int
@@ -57,8 +57,8 @@ class Share:
         return range(self.process * self.ranks_per_process, (self.process + 1) * self.ranks_per_process)
 
 
-class Meeting:
-    """One process's part of the meeting; its ranks join from their threads."""
+class Rendezvous:
+    """One process's part of the rendezvous; its ranks join from their threads."""
 
     def __init__(self, store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str) -> None:
         self.host = socket.gethostname()
@@ -81,7 +81,7 @@ class Meeting:
         try:
             self.interface = bootstrap_interface(environ)
             log.info("INIT", f"Bootstrap: Using {self.interface}", also="BOOTSTRAP")
-            log.info("INIT", f"Bootstrap: {self.interface.name} is taken: {self.interface.reason}", also="BOOTSTRAP")
+            log.info("INIT", f"Bootstrap: using {self.interface.name}: {self.interface.reason}", also="BOOTSTRAP")
             self.place = self._run_hub(comm_id_port(environ)) if self.process == 0 else self._find_hub()
         except BaseException as error:
             self._tell_trouble(described(error))
@@ -91,7 +91,7 @@ class Meeting:
         """Join as one of this process's ranks, and wait for all others.
 
         Raises:
-            PeerLostError, WaitTimeoutError: the hub cannot be reached, or not everybody came within the timeout.
+            PeerLostError, WaitTimeoutError: the hub cannot be reached, or some ranks did not join within the timeout.
             UsageError: the hub refuses this rank: its number is taken, another world size, version or job secret.
             RunError: another process cannot join.
         """
@@ -110,14 +110,14 @@ class Meeting:
             except BaseException as error:
                 if not isinstance(error, Error):  # Ctrl-C
                     member.fail(described(error))
-                self._over = True  # the hub tells the others, or is gone
+                self._over = True  # the hub reports it to the others, or is gone
                 raise
             undo.pop_all()
         self._members.append(member)
         return member
 
     def fail(self, reason: str) -> None:
-        """End the run on all ranks, whether they have joined or not; why it ended is told once."""
+        """End the run on all ranks, whether they have joined or not; the reason is reported once."""
         for member in self._members:
             if not member.has_left:
                 member.fail(reason)
@@ -126,7 +126,7 @@ class Meeting:
 
     @property
     def standings(self) -> dict[int, list[Standing]]:
-        """Where each rank stood that could be reached when the run failed; process 0's alone, else empty."""
+        """The state of each rank that could be reached when the run failed; known to process 0 only, else empty."""
         return self._hub.standings if self._hub else {}
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Meeting:
         if (there := self._store.compare_set(HUB, "", told)) != told:
             listener.close()
             raise UsageError(
-                f"process 0 has come already, {_whereabouts(there)}: were two processes given RANK=0, "
+                f"process 0 has already arrived, {_whereabouts(there)}: were two processes given RANK=0, "
                 f"or does an earlier run still use this store?"
             )
         secret, refused = place.secret(self._secret), self._store.refused
@@ -169,7 +169,7 @@ class Meeting:
         except OSError as error:
             raise UsageError(
                 f"rank 0 cannot listen on {name}, {address} port {port}: {error.strerror}: "
-                f"does another run use it? NCCL_COMM_ID names the port, NCCL_SOCKET_IFNAME the interface"
+                f"does another run use this port? NCCL_COMM_ID sets the port, NCCL_SOCKET_IFNAME the interface"
             ) from None
 
     def _find_hub(self) -> HubPlace:
@@ -178,7 +178,7 @@ class Meeting:
             self._store.wait([HUB], timedelta(seconds=max(0.001, self.deadline - time.monotonic())))
         except WaitTimeoutError:
             raise PeerLostError(
-                f"waited {self.timeout_s:g} s for process 0 of {self.processes}, which has not come; "
+                f"waited {self.timeout_s:g} s for process 0 of {self.processes}, which has not arrived; "
                 f"{self._who_is_here()}",
                 0,
             ) from None
@@ -186,7 +186,7 @@ class Meeting:
         if place.is_loopback and place.network != network_id():
             raise UsageError(
                 f"rank 0 listens at {place}, where no other host can reach it "
-                f"({place.interface} is taken: {place.reason}): "
+                f"(it uses {place.interface}: {place.reason}): "
                 f"set NCCL_SOCKET_IFNAME on {place.host} to an interface that others reach"
             )
         return place
@@ -199,7 +199,7 @@ class Meeting:
         return f"here {be} {name_ranks(here, 'process', 'processes')}, on {', '.join(hosts)}"
 
     def _tell_trouble(self, problem: str) -> None:
-        """Tell those who wait; a store that fails too is no second problem."""
+        """Report it to the waiting processes; ignore a store that fails too."""
         self._over = True
         problem = f"{name_ranks(self._ranks)} on {self.host}: {problem}"
         if self._hub:
@@ -212,7 +212,7 @@ class Meeting:
                 self._store.set(TROUBLE, problem)
 
     def _look_for_trouble(self) -> None:
-        """End the waiting of all when a process tells that it cannot join."""
+        """End all waits when a process reports that it cannot join."""
         with self._storing, contextlib.suppress(Error, OSError):
             if self._hub and self._store.check([TROUBLE]):
                 self._hub.end(_text(self._store.get(TROUBLE)))
@@ -220,20 +220,20 @@ class Meeting:
 
 def meet(
     store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str, environ: Mapping[str, str]
-) -> Meeting:
-    """Meet the other processes of the job through a store that all of them have. Each calls it once.
+) -> Rendezvous:
+    """Rendezvous with the other processes of the job through a store that all of them have. Each calls it once.
 
     Process 0 starts the hub, on the interface that NCCL's bootstrap would use, and the others wait until it has; the
-    interface and the reason are logged (NCCL_DEBUG=INFO). All of it, ranks joining included, has `timeout_s`.
+    interface and the reason are logged (NCCL_DEBUG=INFO). `timeout_s` limits all of it, joining included.
 
     Raises:
-        PeerLostError: process 0 does not come.
-        UnavailableError: no interface is left to use. UsageError: a setting is wrong, or process 0 came twice.
-        RunError: process 0 cannot begin.
+        PeerLostError: process 0 does not arrive.
+        UnavailableError: no interface can be used. UsageError: a setting is invalid, or process 0 arrived twice.
+        RunError: process 0 cannot start.
     """
-    meeting = Meeting(store, share, timeout_s=timeout_s, secret=secret, version=version)
-    meeting.arrange(environ, NcclLog(share.ranks[0], environ))
-    return meeting
+    rendezvous = Rendezvous(store, share, timeout_s=timeout_s, secret=secret, version=version)
+    rendezvous.arrange(environ, NcclLog(share.ranks[0], environ))
+    return rendezvous
 
 
 def _whereabouts(told: bytes) -> str:

@@ -1,103 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/native/gpu/windows.h"
+#include "collectives/native/gpu/registered_memory.h"
 
 #include <algorithm>
 #include <string>
 
 namespace railgauge::gpu {
 
-Windows::Windows(int device, PeerMemory& peers, std::vector<Via> via, int rank)
+RegisteredMemory::RegisteredMemory(int device, PeerMemory& peers, std::vector<Via> via, int rank)
     : peers_(peers),
       via_(std::move(via)),
       rank_(rank),
       allowed_(via_.size() > 1 && via_.size() <= kMostRanks),
-      table_(device, kMostWindows * sizeof(Window)) {
+      table_(device, kMostRegistrations * sizeof(Registration)) {
   for (int peer = 0; peer < static_cast<int>(via_.size()); ++peer) {
     allowed_ &= peer == rank || in_gpu(via_[peer]);
   }
 }
 
-Lent Windows::lend(int rank, const std::byte* data) const {
+Lent RegisteredMemory::lend(int rank, const std::byte* data) const {
   const auto pointer = reinterpret_cast<cuda::Pointer>(data);
   cuda::Pointer allocation = 0;
   std::size_t bytes = 0;
   {
     const cuda::Current current(table_.context());
-    cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer),
-                "registering memory that is to be in this GPU");
+    cuda_.check(cuda_.memory_range(&allocation, &bytes, pointer), "registering memory on this GPU");
   }
   Lent lent = peers_.lent(via_[rank], allocation);
   lent.at = pointer - allocation;
   return lent;
 }
 
-int Windows::open(const std::byte* data, std::size_t bytes, bool symmetric,
-                  const std::vector<Lent>& lent) {
+int RegisteredMemory::open(const std::byte* data, std::size_t bytes, bool symmetric,
+                           const std::vector<Lent>& lent) {
   if (lent.size() != via_.size() || !allowed_) {
     throw Error(ErrorCode::kInvalid,
-                "memory is registered where all GPUs map each other's, by all ranks together");
+                "registering memory needs GPUs that all map each other's memory, and all ranks");
   }
   auto place = std::ranges::find(opened_, nullptr, &Opened::data);
   if (place == opened_.end()) {
-    if (opened_.size() == kMostWindows) {
-      throw Error(ErrorCode::kInvalid, "there are " + std::to_string(kMostWindows) +
+    if (opened_.size() == kMostRegistrations) {
+      throw Error(ErrorCode::kInvalid, "there are " + std::to_string(kMostRegistrations) +
                                            " registered arrays, as many as there can be: close "
                                            "some, or register what they are parts of");
     }
     place = opened_.emplace(place);
   }
-  Opened window{data, bytes, symmetric, {}, lent};
-  window.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
+  Opened registration{data, bytes, symmetric, {}, lent};
+  registration.at.begin[rank_] = reinterpret_cast<char*>(const_cast<std::byte*>(data));
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
     if (rank != rank_)
-      window.at.begin[rank] = peers_.open(rank, via_[rank], lent[rank]) + lent[rank].at;
+      registration.at.begin[rank] = peers_.open(rank, via_[rank], lent[rank]) + lent[rank].at;
   }
   const int number = static_cast<int>(place - opened_.begin());
   const cuda::Current current(table_.context());
-  cuda_.check(
-      cuda_.memory_write(table_.pointer() + number * sizeof(Window), &window.at, sizeof(Window)),
-      "writing memory of a GPU");
-  *place = std::move(window);
+  cuda_.check(cuda_.memory_write(table_.pointer() + number * sizeof(Registration), &registration.at,
+                                 sizeof(Registration)),
+              "writing memory of a GPU");
+  *place = std::move(registration);
   return number;
 }
 
-void Windows::close(int window) {
+void RegisteredMemory::close(int registration) {
   for (int rank = 0; rank < static_cast<int>(via_.size()); ++rank) {
-    if (via_[rank] == Via::kIpc) peers_.close(opened_.at(window).lent[rank]);
+    if (via_[rank] == Via::kIpc) peers_.close(opened_.at(registration).lent[rank]);
   }
-  opened_.at(window) = {};
+  opened_.at(registration) = {};
 }
 
-bool Windows::have(const Operation& o) const {
+bool RegisteredMemory::have(const Operation& o) const {
   if (opened_.empty() || (!o.source && !o.destination)) return false;
-  // In one step the root's links would carry everything to each.
+  // In one step the root's links would carry all data to every rank.
   if (o.collective == Collective::kBroadcast && via_.size() > 2) return false;
   return (!o.source || source(o)) && (!o.destination || destination(o));
 }
 
-bool Windows::can_copy(const Operation& o) const {
-  // Of these, ranks have no destination, or the root has another place for it in place.
+bool RegisteredMemory::can_copy(const Operation& o) const {
+  // For these, some ranks have no destination, or the root has another place for it in place.
   const bool of_root = o.collective == Collective::kGather || o.collective == Collective::kScatter;
   if (o.reduces() || of_root || !o.destination || !have(o)) return false;
-  return opened_[destination(o)->window].symmetric;
+  return opened_[destination(o)->registration].symmetric;
 }
 
-std::optional<Place> Windows::source(const Operation& o) const {
+std::optional<Place> RegisteredMemory::source(const Operation& o) const {
   const int ranks = static_cast<int>(via_.size());
   return find(o.source, o.extent(rank_, ranks).source * o.element_bytes());
 }
 
-std::optional<Place> Windows::destination(const Operation& o) const {
+std::optional<Place> RegisteredMemory::destination(const Operation& o) const {
   const int ranks = static_cast<int>(via_.size());
   return find(o.destination, o.extent(rank_, ranks).destination * o.element_bytes());
 }
 
-std::optional<Place> Windows::find(const std::byte* data, std::size_t bytes) const {
-  for (std::size_t window = 0; window < opened_.size(); ++window) {
-    const Opened& one = opened_[window];
+std::optional<Place> RegisteredMemory::find(const std::byte* data, std::size_t bytes) const {
+  for (std::size_t registration = 0; registration < opened_.size(); ++registration) {
+    const Opened& one = opened_[registration];
     if (!one.data || data < one.data || data >= one.data + one.bytes) continue;
     const std::size_t at = data - one.data;
-    if (bytes <= one.bytes - at) return Place{window, at};
+    if (bytes <= one.bytes - at) return Place{registration, at};
   }
   return {};
 }

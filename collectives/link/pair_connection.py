@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connections of one round: between the two ranks of each pair, over one way; and timed messages on them."""
+"""The connections of one round, between the two ranks of each pair over one transport; and timed messages on them."""
 
 import enum
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ class Traffic(enum.IntEnum):
     ANSWER = 4
 
 
-class Lane:
-    """One rank's end of a round's connections. All ranks make it together; those without a pair have none."""
+class PairConnections:
+    """One rank's end of a round's connections. All ranks make it together; ranks without a pair have none."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Lane:
         """Connect both ranks of each pair, as `channel` of the job; `network` is the job's.
 
         Raises:
-            RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface is not there.
+            RunError: a rank was lost meanwhile, or cannot be reached. UnavailableError: an interface does not exist.
         """
         self._job = job
         self._connections = made = Connections(job, peers, network if way.transport == NET_IB else SOCKETS, fault)
@@ -64,7 +64,7 @@ class Lane:
             made.doorbell,
             rings=[],
             trees=[],
-            board=None,
+            segment=None,
             hosts=[],
             cube=None,
             across=None,
@@ -78,7 +78,7 @@ class Lane:
     def seconds(
         self, peer: int, traffic: Traffic, source: Any, destination: Any, size: int, *, ahead: int = 0, times: int = 1
     ) -> float:
-        """What one of `times` messages of `size` bytes takes, an answer included; the peer calls the counterpart.
+        """Seconds of one of `times` messages of `size` bytes, including the answer; the peer calls the counterpart.
 
         Raises:
             RunError: the peer was lost, or nothing moved within the timeout.
@@ -93,17 +93,17 @@ class Lane:
         return self._connections.ends
 
     def arm_fault(self) -> bool:
-        """Let an injected fault come from here on; whether there is one on this rank's connections."""
+        """Arm an injected fault from here on; returns whether there is one on this rank's connections."""
         faulty = [end for end in self.ends.values() if isinstance(end, FaultySender)]
         for end in faulty:
             end.arm()
         return bool(faulty)
 
     def fault_fired(self) -> bool:
-        """Whether it has come."""
+        """Whether it has occurred."""
         return any(end.fired for end in self.ends.values() if isinstance(end, FaultySender))
 
     def close(self) -> None:
-        """Send what the other rank still has to get, and end."""
+        """Send what the other rank still has to receive, and end."""
         self._connections.close()
         self._job.dismiss(self._watch)

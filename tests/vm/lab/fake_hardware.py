@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 
-from tests.vm.lab.board import MadeUp
+from tests.vm.lab.board import FakeDevice
 
 SYNC_MEMORY, RETURN, WRITE_CONFIG, READ_CONFIG, SET_INTERRUPT = 0, 1, 2, 3, 6  # enum MPQemuCmd
 HEADER = struct.Struct("<i4xQ")  # command, bytes that follow
@@ -27,7 +27,7 @@ SPEED_CODES = {2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
 MAX_DESCRIPTORS = 8
 
 
-def config_space(part: MadeUp) -> bytearray:
+def config_space(part: FakeDevice) -> bytearray:
     """The 256 bytes of a function's configuration space as after a reset."""
     identity, link, space = part.identity, part.link, bytearray(CONFIG_BYTES)
     struct.pack_into("<HH", space, 0x00, int(identity.vendor, 16), int(identity.device, 16))
@@ -54,10 +54,10 @@ def writable_bits() -> bytes:
     return bytes(mask)
 
 
-class MadeUpFunction:
+class FakeFunction:
     """Answers for one function until QEMU ends; `theirs` is the socket that QEMU has to inherit."""
 
-    def __init__(self, part: MadeUp) -> None:
+    def __init__(self, part: FakeDevice) -> None:
         self._config = config_space(part)
         self._mask = writable_bits()
         self._ours, self.theirs = socket.socketpair()

@@ -28,17 +28,17 @@ from railgauge.transports.store.tcp_store import TCPStore
 def come(*places, timeout_s=10.0, store=None, **others):
     """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
     store = store or HashStore()
-    meetings = []
+    rendezvous = []
 
     def process_main(number):
         process, processes, *more = places[number]
         settings = {"timeout_s": timeout_s} | others | (more[0] if more else {})
-        meeting = meet_on(store, process, processes, **settings)
-        meetings.append(meeting)
-        return meeting.join(process * settings.get("ranks_per_process", 1))
+        rendezvous = meet_on(store, process, processes, **settings)
+        rendezvous.append(rendezvous)
+        return rendezvous.join(process * settings.get("ranks_per_process", 1))
 
     results = in_threads(len(places), process_main)
-    for each in [r for r in results if not isinstance(r, BaseException)] + meetings:
+    for each in [r for r in results if not isinstance(r, BaseException)] + rendezvous:
         each.close()
     return results
 
@@ -60,22 +60,24 @@ def test_what_another_rank_says_of_its_end_is_one_line_that_steers_no_terminal()
     text = "line\n\x1b[2J\r\tend"
     for failing in (0, 1):
         store = HashStore()
-        meetings = [meet_on(store, process, 2 + failing) for process in range(2)]  # with a third they are still awaited
-        threading.Timer(0.3, meetings[failing].fail, [text]).start()
+        rendezvous = [
+            meet_on(store, process, 2 + failing) for process in range(2)
+        ]  # with a third they are still awaited
+        threading.Timer(0.3, rendezvous[failing].fail, [text]).start()
 
-        def body(process, meetings=meetings):
-            with contextlib.closing(meetings[process].join(process)) as member:
+        def body(process, rendezvous=rendezvous):
+            with contextlib.closing(rendezvous[process].join(process)) as member:
                 raise member.wait_for_failure(RunError("nobody told"))
 
         told = in_threads(2, body)
         assert {str(error).rpartition(": ")[2] for error in told} == {"line \ufffd[2J\ufffd end"}
-        meetings[0].close()
+        rendezvous[0].close()
 
 
 def test_a_process_0_that_does_not_come_is_named_with_those_who_have():
     for text in texts(come((1, 4), (3, 4), timeout_s=0.7)):
         assert text == (
-            "PeerLostError: waited 0.7 s for process 0 of 4, which has not come; "
+            "PeerLostError: waited 0.7 s for process 0 of 4, which has not arrived; "
             f"here are processes 1 and 3, on {socket.gethostname()}"
         )
     (text,) = texts(come((1, 4), timeout_s=0.7))
@@ -92,9 +94,9 @@ def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
     ("places", "problem"),
     [
         (((0, 3), (1, 3), (1, 3)), "rank 1 has joined already, from .*: were two processes given the same RANK"),
-        (((0, 2), (1, 4)), "it was started for a world of 4 ranks, rank 0 for 2"),
+        (((0, 2), (1, 4)), "it was started with world size 4, rank 0 with 2"),
         (((0, 2), (1, 2, {"version": "9"})), "it runs railgauge 9, rank 0 runs 1"),
-        (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started for a world of 4 ranks, rank 0 for 2"),
+        (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started with world size 4, rank 0 with 2"),
     ],
 )
 def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, problem):
@@ -102,7 +104,7 @@ def test_a_rank_that_does_not_belong_ends_the_waiting_of_all_at_once(places, pro
     for error in errors:
         who = "this rank" if isinstance(error, UsageError) else "rank [12] on .*"
         assert isinstance(error, UsageError | RunError)
-        assert re.match(f"{who} may not join: {problem}", str(error))
+        assert re.match(f"{who} cannot join: {problem}", str(error))
     assert sum(isinstance(error, UsageError) for error in errors) == 1
 
 
@@ -120,7 +122,7 @@ def test_once_all_have_joined_a_rank_that_comes_twice_does_no_harm():
 
 def test_two_processes_0():
     errors = come((0, 2), (0, 2), timeout_s=1.0)
-    assert sum("process 0 has come already, at 127.0.0.1:" in str(error) for error in errors) == 1
+    assert sum("process 0 has already arrived, at 127.0.0.1:" in str(error) for error in errors) == 1
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(b"a", b"b"), (b"a", b""), (b"", b"b")])
@@ -128,18 +130,18 @@ def test_another_secret_is_refused_at_once_and_logged(ours, theirs, caplog):
     with caplog.at_level(logging.WARNING):
         here, there = come((0, 2), (1, 2, {"secret": theirs}), secret=ours, timeout_s=FAR_S)
     assert isinstance(there, AuthenticationError)
-    assert re.match(r"the job secret here and that of 127\.0\.0\.1:\d+ differ", str(there))
+    assert re.match(r"the job secret here differs from that of 127\.0\.0\.1:\d+", str(there))
     assert re.match("rank 1 on .*: " + re.escape(str(there)), str(here))
-    assert re.search(r"refused 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
+    assert re.search(r"rejected 127\.0\.0\.1:\d+: its job secret differs", caplog.text)
 
 
 def test_a_process_without_an_interface_tells_the_others():
     errors = come((0, 2), (1, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), timeout_s=30.0)
     assert isinstance(errors[1], UnavailableError)
-    assert re.search("rank 1 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[0]))
+    assert re.search("rank 1 on .*NCCL_SOCKET_IFNAME=wlan matches no interface", str(errors[0]))
     errors = come((0, 2, {"environ": {"NCCL_SOCKET_IFNAME": "wlan"}}), (1, 2), timeout_s=30.0)
     assert isinstance(errors[0], UnavailableError)
-    assert re.search("rank 0 on .*NCCL_SOCKET_IFNAME=wlan matches none", str(errors[1]))
+    assert re.search("rank 0 on .*NCCL_SOCKET_IFNAME=wlan matches no interface", str(errors[1]))
 
 
 def test_ctrl_c_while_process_0_is_awaited_is_told_to_it_when_it_comes():
@@ -163,18 +165,18 @@ def test_the_port_of_nccl_comm_id_is_taken_or_said_to_be_in_use():
         errors = come((0, 2, {"environ": environ}), (1, 2), timeout_s=30.0)
         assert "rank 0 cannot listen on lo, 127.0.0.1 port" in str(errors[0])
         assert "Address already in use" in str(errors[1])
-    meeting = meet_on(HashStore(), 0, 1, environ=environ)
-    assert f"{meeting.place.address}:{meeting.place.port}" == environ["NCCL_COMM_ID"]
-    meeting.join(0).close()
-    meeting.close()
+    rendezvous = meet_on(HashStore(), 0, 1, environ=environ)
+    assert f"{rendezvous.place.address}:{rendezvous.place.port}" == environ["NCCL_COMM_ID"]
+    rendezvous.join(0).close()
+    rendezvous.close()
 
 
 def test_a_hub_on_another_hosts_loopback_is_said_at_once():
     store = HashStore()
-    why = "passed over: eth0 (no carrier)"
+    why = "skipped: eth0 (no carrier)"
     far = HubPlace(address="127.0.0.1", port=9, interface="lo", host="gpu-01", network="another", key="00", reason=why)
     store.set("railgauge/hub", json.dumps(far.to_dict()))
-    told = f"where no other host can reach it (lo is taken: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
+    told = f"where no other host can reach it (it uses lo: {why}): set NCCL_SOCKET_IFNAME on gpu-01"
     with pytest.raises(UsageError, match=re.escape(told)):
         meet_on(store, 1, 2)
 
@@ -192,7 +194,7 @@ FAR = HubPlace(address="10.0.0.1", port=1, interface="eth0", host="gpu-01", netw
 def test_what_is_no_address_in_the_store_is_said(value):
     store = HashStore()
     store.set("railgauge/hub", value)
-    with pytest.raises(RunError, match="the store holds no address at railgauge/hub"):
+    with pytest.raises(RunError, match="the store's value of railgauge/hub is not an address"):
         meet_on(store, 1, 2)
 
 
@@ -213,20 +215,20 @@ def test_the_interface_and_the_reason_are_said(capfd):
     come((0, 1), environ=LOOPBACK | {"NCCL_DEBUG": "INFO"})
     said = capfd.readouterr().err
     assert "NCCL INFO Bootstrap: Using lo:127.0.0.1<0>\n" in said
-    assert "lo is taken: NCCL_SOCKET_IFNAME=lo\n" in said
+    assert "using lo: NCCL_SOCKET_IFNAME=lo\n" in said
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_failing_while_others_are_awaited_ends_all_at_once(failing):
     store = HashStore()
-    meetings = [meet_on(store, process, 4, timeout_s=FAR_S) for process in range(3)]
-    thread = threading.Timer(0.3, meetings[failing].fail, ["interrupted"])
+    rendezvous = [meet_on(store, process, 4, timeout_s=FAR_S) for process in range(3)]
+    thread = threading.Timer(0.3, rendezvous[failing].fail, ["interrupted"])
     thread.start()
-    for error in in_threads(3, lambda process: meetings[process].join(process)):
+    for error in in_threads(3, lambda process: rendezvous[process].join(process)):
         assert isinstance(error, RunError)
         assert re.search(rf"rank {failing} on \S+: interrupted", str(error))
     thread.join()
-    meetings[0].close()
+    rendezvous[0].close()
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -235,24 +237,24 @@ def test_processes_meet_in_whatever_order_they_come(order):
 
     def process_main(turn):
         time.sleep(0.05 * turn)
-        meeting = meet_on(store, order[turn], 3, ranks_per_process=1)
-        bootstrap = meeting.join(order[turn])
+        rendezvous = meet_on(store, order[turn], 3, ranks_per_process=1)
+        bootstrap = rendezvous.join(order[turn])
         got = bootstrap.all_gather(bootstrap.rank)
         bootstrap.close()
-        meeting.close()
+        rendezvous.close()
         return got
 
     assert in_threads(3, process_main) == [[0, 1, 2]] * 3
 
 
 def test_a_rank_refused_at_the_hub_is_in_the_message_about_the_missing():
-    meeting = meet_on(HashStore(), 0, 2, timeout_s=1.5)
-    with socket.create_connection((meeting.place.address, meeting.place.port)) as stranger:
+    rendezvous = meet_on(HashStore(), 0, 2, timeout_s=1.5)
+    with socket.create_connection((rendezvous.place.address, rendezvous.place.port)) as outsider:
         with pytest.raises(AuthenticationError):
-            authenticate(stranger, b"another", HUB, deadline=time.monotonic() + 5)
+            authenticate(outsider, b"another", HUB, deadline=time.monotonic() + 5)
         with pytest.raises(PeerLostError) as caught:
-            meeting.join(0)
-    meeting.close()
+            rendezvous.join(0)
+    rendezvous.close()
     assert re.fullmatch(
         r"waited 1.5 s for rank 1 of 2; last heard from \S+; refused: 127\.0\.0\.1, its job secret differs, .*",
         str(caught.value),
@@ -263,25 +265,25 @@ def test_a_rank_refused_at_the_store_is_in_the_message_about_the_missing():
     store = TCPStore("127.0.0.1", 0, is_master=True, secret=b"s")
     with pytest.raises(AuthenticationError):
         TCPStore("127.0.0.1", store.port, timeout=timedelta(seconds=5), secret=b"another")
-    meeting = meet_on(PrefixStore("job", store), 0, 2, timeout_s=1.0)
+    rendezvous = meet_on(PrefixStore("job", store), 0, 2, timeout_s=1.0)
     with pytest.raises(PeerLostError, match=r"rank 1 of 2; .*; refused: 127\.0\.0\.1, its job secret differs"):
-        meeting.join(0)
-    meeting.close()
+        rendezvous.join(0)
+    rendezvous.close()
     store.close()
 
 
 def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog):
-    monkeypatch.setattr(hub, "STRANGERS_S", 0.2)
-    meeting = meet_on(HashStore(), 0, 1)
-    bootstrap = meeting.join(0)
-    with socket.create_connection((meeting.place.address, meeting.place.port), timeout=HANGS_AFTER_S) as again:
-        authenticate(again, meeting.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
+    monkeypatch.setattr(hub, "IDENTIFY_S", 0.2)
+    rendezvous = meet_on(HashStore(), 0, 1)
+    bootstrap = rendezvous.join(0)
+    with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:
+        authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
         again.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J"}))
         while again.recv(100):
             pass
         time.sleep(0.5)
     assert bootstrap.all_gather(1) == [1]
     bootstrap.close()
-    meeting.close()
-    assert "refused rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
+    rendezvous.close()
+    assert "rejected rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
     assert "said too little" not in caplog.text

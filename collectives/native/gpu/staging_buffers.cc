@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/native/gpu/boxes.h"
+#include "collectives/native/gpu/staging_buffers.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,8 @@ bool on_host(Via via) { return via == Via::kShm || via == Via::kNet; }
 
 }  // namespace
 
-Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Via> via)
+StagingBuffers::StagingBuffers(int device, PeerMemory& peers, const Layout& layout,
+                               std::vector<Via> via)
     : device_(device),
       gpu_(device),
       peers_(peers),
@@ -31,7 +32,7 @@ Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Vi
     if (via_[rank] == Via::kNone) continue;
     std::size_t& end = in_gpu(via_[rank]) ? in_this_gpu : in_host;
     at_[rank] = end;
-    end += layout.box_bytes();
+    end += layout.buffer_bytes();
     has_net |= via_[rank] == Via::kNet;
   }
   if (in_this_gpu) {
@@ -48,19 +49,20 @@ Boxes::Boxes(int device, PeerMemory& peers, const Layout& layout, std::vector<Vi
     leaving = register_memory(*leaving_);
   }
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
-    if (in_gpu(via_[rank])) in_[rank] = box(reinterpret_cast<char*>(here_->pointer()) + at_[rank]);
-    if (on_host(via_[rank])) in_[rank] = box(shared + at_[rank]);
-    if (via_[rank] == Via::kNet) out_[rank] = box(leaving + at_[rank]);
+    if (in_gpu(via_[rank]))
+      in_[rank] = buffer(reinterpret_cast<char*>(here_->pointer()) + at_[rank]);
+    if (on_host(via_[rank])) in_[rank] = buffer(shared + at_[rank]);
+    if (via_[rank] == Via::kNet) out_[rank] = buffer(leaving + at_[rank]);
   }
 }
 
-char* Boxes::register_memory(shm::Segment& segment) {
+char* StagingBuffers::register_memory(shm::Segment& segment) {
   registered_.push_back(
       std::make_unique<cuda::Registered>(gpu_.context(), segment.data(), segment.size()));
   return registered_.back()->there();
 }
 
-Lent Boxes::lent(int rank) const {
+Lent StagingBuffers::lent(int rank) const {
   Lent lent = peers_.lent(via_[rank], here_ ? here_->pointer() : 0);
   lent.at = at_[rank];
   if (via_[rank] == Via::kShm) {
@@ -70,38 +72,39 @@ Lent Boxes::lent(int rank) const {
   return lent;
 }
 
-void Boxes::open(const std::vector<Lent>& lent) {
+void StagingBuffers::open(const std::vector<Lent>& lent) {
   if (lent.size() != via_.size()) {
-    throw Error(ErrorCode::kInvalid, "what every rank lends is needed");
+    throw Error(ErrorCode::kInvalid, "every rank's description is needed");
   }
   const cuda::Current current(gpu_.context());
   for (std::size_t rank = 0; rank < via_.size(); ++rank) {
     if (via_[rank] == Via::kNone || via_[rank] == Via::kNet) continue;
-    out_[rank] = box(opened(static_cast<int>(rank), lent[rank]) + lent[rank].at);
+    out_[rank] = buffer(opened(static_cast<int>(rank), lent[rank]) + lent[rank].at);
   }
 }
 
-std::byte* Boxes::slots(int rank, bool incoming) const {
+std::byte* StagingBuffers::slots(int rank, bool incoming) const {
   if (const auto& there = (incoming ? in_slots_ : out_slots_)[rank]) {
     return reinterpret_cast<std::byte*>(there->pointer());
   }
   return (incoming ? in_on_host(rank) : out_on_host(rank)) + layout_.slots_at();
 }
 
-void Boxes::move_slots(int rank, bool incoming, bool to_gpu) {
-  Box& box = (incoming ? in_ : out_)[rank];
+void StagingBuffers::move_slots(int rank, bool incoming, bool to_gpu) {
+  StagingBuffer& buffer = (incoming ? in_ : out_)[rank];
   auto& there = (incoming ? in_slots_ : out_slots_)[rank];
   there = to_gpu ? std::make_unique<cuda::Memory>(device_, slots_bytes()) : nullptr;
-  box.slots = to_gpu ? reinterpret_cast<char*>(there->pointer()) : box.words + layout_.slots_at();
+  buffer.slots =
+      to_gpu ? reinterpret_cast<char*>(there->pointer()) : buffer.words + layout_.slots_at();
 }
 
-char* Boxes::opened(int rank, const Lent& lent) {
+char* StagingBuffers::opened(int rank, const Lent& lent) {
   if (in_gpu(via_[rank])) return peers_.open(rank, via_[rank], lent);
   opened_.push_back(shm::Segment::open(lent.shared));
   const std::size_t size = opened_.back()->size();
-  if (lent.at % 128 || lent.at > size || size - lent.at < layout_.box_bytes()) {
-    throw Error(ErrorCode::kMismatch, "rank " + std::to_string(rank) +
-                                          " lends a place that its shared memory does not have");
+  if (lent.at % 128 || lent.at > size || size - lent.at < layout_.buffer_bytes()) {
+    throw Error(ErrorCode::kMismatch,
+                "rank " + std::to_string(rank) + " sent an offset outside its shared memory");
   }
   return register_memory(*opened_.back());
 }

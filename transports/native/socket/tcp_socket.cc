@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transports/native/socket/lane.h"
+#include "transports/native/socket/tcp_socket.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -14,11 +14,11 @@ namespace railgauge::socket {
 
 namespace {
 
-constexpr char kClosed[] = "it closed the connection: its process ended?";
+constexpr char kClosed[] = "it closed the connection: did its process end?";
 
 }  // namespace
 
-Lane::Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health)
+TcpSocket::TcpSocket(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Health> health)
     : fd_(std::move(fd)),
       striping_(socket, sockets),
       health_(std::move(health)),
@@ -29,11 +29,11 @@ Lane::Lane(Fd fd, std::size_t socket, std::size_t sockets, std::shared_ptr<Healt
   }
 }
 
-void Lane::cut() const {
+void TcpSocket::cut() const {
   if (fd_.open()) shutdown(fd_.get(), SHUT_RDWR);
 }
 
-bool Lane::stopped(long result) {
+bool TcpSocket::stopped(long result) {
   if (result < 0 && errno == EINTR) return false;
   ready_ = false;
   if (health_->closing()) return false;
@@ -46,7 +46,7 @@ bool Lane::stopped(long result) {
   return false;
 }
 
-void OutgoingLane::begin() {
+void OutgoingSocket::begin() {
   const Entry& entry = fifo_.entry(message_);
   piece_ = striping_.next(entry.bytes);
   frame_bytes_ = first_ ? Frame::kBytes : 0;
@@ -55,7 +55,7 @@ void OutgoingLane::begin() {
   begun_ = true;
 }
 
-bool OutgoingLane::move() {
+bool OutgoingSocket::move() {
   bool moved = false;
   while (usable() && health_->state() == Health::kSound && message_ < fifo_.on()) {
     if (!begun_) begin();
@@ -68,7 +68,7 @@ bool OutgoingLane::move() {
   return moved;
 }
 
-bool OutgoingLane::send_some() {
+bool OutgoingSocket::send_some() {
   const std::size_t payload = done_ > frame_bytes_ ? done_ - frame_bytes_ : 0;
   const std::size_t skip = std::min(done_, frame_bytes_);
   iovec parts[] = {{frame_.data() + skip, frame_bytes_ - skip},
@@ -82,14 +82,14 @@ bool OutgoingLane::send_some() {
   return true;
 }
 
-void OutgoingLane::hear(std::uint32_t events) {
+void OutgoingSocket::hear(std::uint32_t events) {
   if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) ready_ = true;
   if ((events & (EPOLLRDHUP | EPOLLHUP)) && !health_->closing()) {
     health_->fail(Health::kEnded, kClosed);
   }
 }
 
-bool IncomingLane::move() {
+bool IncomingSocket::move() {
   bool moved = false;
   while (begun_ || open()) {
     std::byte* into = fifo_.entry(message_).data + piece_.offset;
@@ -107,7 +107,7 @@ bool IncomingLane::move() {
 }
 
 // Whether there is a message to go on with.
-bool IncomingLane::open() {
+bool IncomingSocket::open() {
   if (first_ ? !read_frame() : message_ == fifo_.on()) return false;
   piece_ = striping_.next(fifo_.entry(message_).bytes);
   done_ = 0;
@@ -115,7 +115,7 @@ bool IncomingLane::open() {
   return true;
 }
 
-bool IncomingLane::read_frame() {
+bool IncomingSocket::read_frame() {
   if (!fifo_.has_room()) return false;
   while (ahead_end_ - ahead_at_ < Frame::kBytes) {
     std::memmove(ahead_.data(), ahead_.data() + ahead_at_, ahead_end_ - ahead_at_);
@@ -133,7 +133,8 @@ bool IncomingLane::read_frame() {
   }
   const Frame frame = Frame::unpacked(ahead_.data() + ahead_at_);
   if (frame.magic != kMagic || frame.length > fifo_.slot_bytes()) {
-    health_->fail(Health::kBroken, "it sent what is no message: ranks of two versions?");
+    health_->fail(Health::kBroken,
+                  "it sent an invalid message: do the ranks run different versions?");
     return false;
   }
   ahead_at_ += Frame::kBytes;
@@ -141,7 +142,7 @@ bool IncomingLane::read_frame() {
   return true;
 }
 
-bool IncomingLane::read_some(std::byte* into, std::size_t bytes, std::size_t& got) {
+bool IncomingSocket::read_some(std::byte* into, std::size_t bytes, std::size_t& got) {
   if (ahead_at_ < ahead_end_) {
     got = std::min(bytes, ahead_end_ - ahead_at_);
     std::memcpy(into, ahead_.data() + ahead_at_, got);
@@ -155,7 +156,7 @@ bool IncomingLane::read_some(std::byte* into, std::size_t bytes, std::size_t& go
   return true;
 }
 
-void IncomingLane::hear(std::uint32_t events) {
+void IncomingSocket::hear(std::uint32_t events) {
   // The end is behind the data; reading finds it.
   if (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) ready_ = true;
 }
