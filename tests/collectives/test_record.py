@@ -17,7 +17,7 @@ from tests.transports.standings import at, called, idle
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.record import gather, make_record, parse_record
-from railgauge.collectives.record_text import record_text
+from railgauge.collectives.report.record import record_text
 from railgauge.topo.errors import InputError, PeerLostError, RunError
 from railgauge.topo.values.printable import printable
 

@@ -12,11 +12,11 @@ from railgauge.topo.render.palette import Line, line
 
 USED = "*"
 LEGEND = """\
-  yes   sending and receiving would use GPUDirect RDMA      send, recv   one of the two only
-  no    neither would                                       ?            not known
-  *     the NIC that NCCL takes for that GPU                PIX ... SYS  how far apart they are (PXN: a GPU relays)"""
+  yes   sending and receiving would use GPUDirect RDMA      send, recv   that direction only
+  no    neither would                                       ?            unknown
+  *     the NIC that NCCL uses for that GPU                 PIX ... SYS  how far apart they are (PXN: a GPU relays)"""
 PROOF = """\
-This is what NCCL would decide; no byte was moved. Proof: a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
+This is NCCL's decision; no data was moved. To prove it, run a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
 or perftest's ib_write_bw --use_cuda=0 between two nodes."""
 
 

@@ -108,7 +108,7 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
         yield title
     yield from (f"  {row}" if title else row for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
-        yield f"  and {len(rows) - MOST_ROWS} more: --json has them"
+        yield f"  and {len(rows) - MOST_ROWS} more (--json has all)"
 
 
 def _next(findings: Iterable[Finding]) -> list[str]:
@@ -128,7 +128,7 @@ def _nodes(log: Log) -> list[str]:
         said += [f"network {name}" for name in node["networks"]]
         said += [f"RDMA {' '.join(node['rdma_devices'])}"] if node["rdma_devices"] else []
         said += ["no RDMA device"] if host in log.without_rdma else []
-        same[", ".join(said) or "nothing said of release or network"].append(host)
+        same[", ".join(said) or "release and network not logged"].append(host)
     rows = [
         f"{', '.join(hosts[:4])}{f' and {len(hosts) - 4} more' if len(hosts) > 4 else ''}: {said}"
         for said, hosts in same.items()
@@ -155,7 +155,7 @@ def _settings(log: Log) -> list[str]:
 def _channels(log: Log) -> list[str]:
     counts = Counter(log.channels.values())
     rows = [
-        f"{coll} for collectives{'' if nvls is None else f', {nvls} of NVLS'} (ranks that say so: {times})"
+        f"{coll} for collectives{'' if nvls is None else f', {nvls} for NVLS'} (ranks that log it: {times})"
         for (coll, nvls), times in counts.most_common()
     ]
     rows += [
@@ -182,4 +182,4 @@ def _connections(log: Log) -> list[str]:
         name = f"{'channel' if len(known) == 1 else 'channels'} {listed(known)}: " if known else ""
         rows.append(f"{name}{source} -> {target}{f' [{end}]' if end else ''} via {via}")
     beyond = log.connections.beyond.total()
-    return [*rows, *([f"{beyond} more, counted and not kept"] if beyond else [])]
+    return [*rows, *([f"{beyond} more, counted but not kept"] if beyond else [])]

@@ -122,7 +122,7 @@ GDR_FAILED = {
     GdrCondition.NIC: "the NIC does not support it: a socket, or neither a peer-memory module nor DMA-BUF",
     GdrCondition.GPU: "the GPU does not support it",
     GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
-    GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
+    GdrCondition.OLD_GPU: "a GPU before sm 80 needs NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
 }
 
 

@@ -24,8 +24,8 @@ def test_the_choice_in_words():
 
 def test_gpus_that_are_all_alike_are_told_as_as_good():
     lines = pick("-n", "2", "--from", "@vm-flat").stdout.splitlines()
-    assert "  next best  all others are as good; the lower numbers are taken" in lines
-    assert "  next best  there is none" in pick("-n", "8", "--from", "@vm-flat").stdout.splitlines()
+    assert "  next best  all others are equally good; the lower numbers win" in lines
+    assert "  next best  none" in pick("-n", "8", "--from", "@vm-flat").stdout.splitlines()
 
 
 def test_busy_gpus_have_any_of_their_names():
