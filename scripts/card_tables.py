@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of findings in the documentation anew, from the cards: `python -m scripts.card_tables`.
+"""Writes the tables of findings in the documentation again, from the cards: `python -m scripts.card_tables`.
 
 A table stands between `<!-- cards: NAME -->` and `<!-- end of cards -->`, in any file below docs/; NAME is one of
 TABLES.
