@@ -188,7 +188,7 @@ def test_the_picture_and_the_findings_of_one_page_agree(tmp_path):
     path, page = tmp_path / "four.xml", tmp_path / "four.html"
     path.write_text(f'<system version="1"><cpu numaid="0" affinity="ff" arch="arm64">{cards}</cpu></system>')
     railgauge("check", "--from", str(path), "--only", "pcie-link-degraded", "-o", str(page))
-    assert "none is narrow" in page.read_text()
+    assert "no link in the file is narrower" in page.read_text()
     assert "its twins" not in page.read_text()
     assert 'class="wrong"' not in page.read_text()
 

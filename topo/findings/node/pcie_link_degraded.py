@@ -30,10 +30,13 @@ def _check(case: Case) -> Iterator[Finding]:
         elif state.is_fault and state.reason is not Reason.BOGUS:
             yield pcie_link_degraded.below_peers(RULE, state)
     if case.inventory is None and not any(state.is_fault for state in states):
-        yield RULE.unknown(case.host, "a topology file does not tell what links run at; in it none is narrow")
+        message = (
+            "current link width unknown (topology file only); no link in the file is narrower or slower than expected"
+        )
+        yield RULE.unknown(case.host, message)
     if silent := _silent(states):
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
-        message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
+        message = f"{silent[0]}{others}: link width not exposed (VM?); check on the host"
         yield RULE.unknown(silent[0], message, devices=silent)
 
 
