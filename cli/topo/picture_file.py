@@ -9,12 +9,12 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System
-from railgauge.topo.render import node_json
 from railgauge.topo.render.matrix import matrix
 from railgauge.topo.render.picture import dot, page, svg
 from railgauge.topo.render.picture.from_system import picture
 from railgauge.topo.render.picture.layout import lay_out
 from railgauge.topo.render.picture.parts import Picture
+from railgauge.topo.render.topology import system_document
 
 SUFFIXES = (".svg", ".dot", ".json", ".html")
 
@@ -49,5 +49,5 @@ def _text(suffix: str, drawn: Picture, machine: Machine, system: System, invento
 
 def topology_document(machine: Machine, system: System, inventory: Inventory | None) -> dict[str, Any]:
     """The document railgauge/topology/1."""
-    content = node_json.content(system, machine.topology, inventory)
+    content = system_document(system, machine.topology, inventory)
     return document("topology", machine.host, **content, warnings=list(machine.warnings))
