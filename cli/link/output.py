@@ -14,9 +14,9 @@ from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.report.link import csv_text, directions, link_document, link_lines
 from railgauge.topo.errors import INTERNAL, Error, described, status_of
+from railgauge.topo.findings.cards.links import SLOW_LINK
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, at_or_above
-from railgauge.topo.findings.link_rules import SLOW_LINK
 from railgauge.topo.render.palette import line
 
 

@@ -8,8 +8,8 @@ from rich.tree import Tree
 from railgauge.cli.terminal import console
 from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.files.input_file import read_bytes
+from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.names import nvlinks_text
@@ -17,19 +17,18 @@ from railgauge.topo.render.node_links import node_links
 from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.topology import Branch, Known, branches
-from railgauge.topo.xml.topology import Topology
 
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
 
 
-def print_tree(system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_tree(system: System, machine: Machine) -> None:
     """Print one tree per CPU."""
-    models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name} if inventory else {}
-    known = Known(links=node_links(system, topology, inventory), models=models)
+    models = {gpu.bus_id: gpu.name for gpu in machine.facts.gpus if gpu.name} if machine.facts else {}
+    known = Known(links=node_links(system, machine.topology, machine.facts), models=models)
     out = console(WIDEST)
     for branch in branches(system, known):
         out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
-    if unknown := nvlinks_text(inventory):
+    if unknown := nvlinks_text(machine.facts):
         out.print(unknown, style=Ink.BAD)
 
 
@@ -44,9 +43,9 @@ def _text(branch: Branch) -> Text:
     return Text(branch.label, style=style, no_wrap=True)
 
 
-def print_matrix(system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_matrix(system: System, machine: Machine) -> None:
     """Print the matrix with its legends."""
-    out, drawn = console(WIDEST), matrix(system, topology, inventory)
+    out, drawn = console(WIDEST), matrix(system, machine.topology, machine.facts)
     widths = [max(len(row[i]) for row in drawn.rows) + 2 for i in range(len(drawn.rows[0]))]
     for row in drawn.rows:
         line = Text()
@@ -63,13 +62,13 @@ def print_matrix(system: System, topology: Topology, inventory: Inventory | None
             out.print(f"  {label}: {name}")
 
 
-def print_differences(path: str, system: System, topology: Topology, inventory: Inventory | None) -> None:
+def print_differences(path: str, system: System, machine: Machine) -> None:
     """Print where nvidia-smi's matrix in a file differs, and why; exit with 1 if it does."""
     text = read_bytes(path, LARGEST)
     if len(text) > LARGEST:
         raise InputError(f"larger than {LARGEST >> 20} MiB: expected the output of nvidia-smi topo -m", path)
     theirs = loads(text.decode("utf-8", "replace"), path)
-    found = differences(theirs, matrix(system, topology, inventory))
+    found = differences(theirs, matrix(system, machine.topology, machine.facts))
     out = console(WIDEST)
     for one in found:
         out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style=Ink.HEADING)

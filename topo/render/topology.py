@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
@@ -102,7 +102,7 @@ def _count(node: Node, link: Link) -> str:
 PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
 
 
-def system_document(system: System, topology: Topology, inventory: Inventory | None = None) -> dict[str, Any]:
+def system_document(system: System, topology: Topology, inventory: MachineFacts | None = None) -> dict[str, Any]:
     """{"nodes": [...], "links": [...]}; links one way each, gb_per_s null where NCCL's model has no limit."""
     links = node_links(system, topology, inventory)
     nodes = []
@@ -112,7 +112,7 @@ def system_document(system: System, topology: Topology, inventory: Inventory | N
     return {"nodes": nodes, "links": [_link_record(link) for link in system.links]}
 
 
-def _node_record(node: Node, state: PciState | None, inventory: Inventory | None) -> dict[str, Any]:
+def _node_record(node: Node, state: PciState | None, inventory: MachineFacts | None) -> dict[str, Any]:
     """What a kind does not have, or nobody told, is left out."""
     known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
     known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}

@@ -87,7 +87,7 @@ def test_the_report_says_what_is_new_and_what_is_gone(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"schema": "railgauge/run/1"}', "no document railgauge/findings/1"),
         ('{"schema": "railgauge/findings/1", "findings": [{"id": "x"}]}', "findings[0] lacks"),
         (
@@ -95,7 +95,7 @@ def test_the_report_says_what_is_new_and_what_is_gone(tmp_path):
             '"effect": "", "remedy": "", "host": ""}]}',
             "no level",
         ),
-        ("<nothing/>", "wanted <system>"),
+        ("<nothing/>", "expected <system>"),
     ],
 )
 def test_what_is_no_baseline_is_refused(tmp_path, content, says):

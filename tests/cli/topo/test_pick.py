@@ -38,14 +38,14 @@ def test_busy_gpus_have_any_of_their_names():
     ("args", "words"),
     [
         (("-n", "8", "--busy", "GPU1"), "GPU0 GPU2"),
-        (("-n", "2", "--busy", "NIC0"), "no GPU"),
+        (("-n", "2", "--busy", "NIC0"), "is not a GPU"),
         (("-n", "2", "--busy", "GPU77"), "unknown end"),
         (
             (
                 "-n",
                 "0",
             ),
-            "-n is 0",
+            "-n 0: ",
         ),
     ],
 )

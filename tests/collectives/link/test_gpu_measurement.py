@@ -117,7 +117,7 @@ def test_messages_are_as_long_as_memory_allows_and_that_is_told():
     assert told == []
     shorter = affordable(JOB, {0: 10**12, 2: 10**9}, told.append)
     assert shorter == replace(JOB, bytes=429 << 20)
-    assert told == ["-b 1000000000: GPU 2 has 953 MiB left, so messages are of 429 MiB"]
+    assert told == ["-b 1000000000: GPU 2 has 953 MiB free, so messages are 429 MiB"]
     with pytest.raises(UnavailableError, match="GPU 0 has 1000000 bytes left"):
         affordable(JOB, {0: 10**6}, told.append)
 
@@ -126,5 +126,5 @@ def test_a_link_takes_two_gpus_that_are_there():
     check_gpus(replace(JOB, pair=(0, 3)), 4)
     with pytest.raises(UsageError, match="GPU 4 does not exist: CUDA finds GPUs 0 to 3"):
         check_gpus(replace(JOB, pair=(0, 4)), 4)
-    with pytest.raises(UnavailableError, match="CUDA shows 1"):
+    with pytest.raises(UnavailableError, match="CUDA finds 1"):
         check_gpus(JOB, 1)
