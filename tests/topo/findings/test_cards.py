@@ -23,7 +23,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.catalogue import catalogue, other_causes_of
 from railgauge.topo.jobs.logs.verdict import verdict
-from railgauge.topo.render.card_text import card_text
+from railgauge.topo.render.card import card_text
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("topo", "transports", "collectives", "cli")

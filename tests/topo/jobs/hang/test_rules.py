@@ -11,7 +11,7 @@ from railgauge.topo.findings.finding import Level
 from railgauge.topo.jobs.hang.model import named
 from railgauge.topo.jobs.hang.rules.rules import RULES
 from railgauge.topo.jobs.hang.standstill import Standstill
-from railgauge.topo.render.card_text import card_text
+from railgauge.topo.render.card import card_text
 
 DOCS = (Path(__file__).parents[4] / "docs" / "guide" / "hang.md").read_text()
 
