@@ -140,7 +140,7 @@ class Communicator(Collectives):
             raise UsageError(f"split: color {color!r}, key {key!r}: expected whole numbers, or no color") from None
         self._wait_for_queue()
         self._splits += 1
-        told = self._group.all_gather(own)
+        told = self._group.all_gather(own, tuple[int | None, int])
         if color is None:
             return None
         chosen = sorted((rank for rank in range(self.size) if told[rank][0] == color), key=lambda rank: told[rank][1])

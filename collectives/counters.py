@@ -39,8 +39,8 @@ class Counters:
         self._group = group
         self._ports = {one.number: [f"{port.device}:{port.number}" for port in one.ports] for one in network.devices}
         self._host = peers[group.rank].host
-        self._network = [self._host, network_id()]
-        self._networks = group.all_gather(self._network)
+        self._network = (self._host, network_id())
+        self._networks = group.all_gather(self._network, tuple[str, str])
         self._reads = self._networks.index(self._network) == group.rank
         several = len(sharing_memory(peers)) > 1
         self._interfaces = [one.name for one in usable_interfaces(os.environ)] if several else []
@@ -62,17 +62,16 @@ class Counters:
         """
         planned = self._planned(ends)
         planned[MEMORY, Way.SENT] += shown
-        told = self._group.all_gather([[*place, size] for place, size in planned.items()])
+        told = self._group.all_gather([(*place, size) for place, size in planned.items()], list[tuple[str, Way, int]])
         found: list[Passage] = []
         if self._reads:
             here: Counter[tuple[str, Way]] = Counter()
             for network, sizes in zip(self._networks, told, strict=True):
                 if network == self._network:
-                    here.update({(link, Way(way)): size for link, way, size in sizes})
+                    here.update({(link, way): size for link, way, size in sizes})
             found = self._settled(here)
         limit_s = self._group.job.timeout_s + READ_WITHIN_S
-        everybody = self._group.all_gather([one.to_json() for one in found], limit_s)
-        return [Passage.received(one) for each in everybody for one in each]
+        return [one for each in self._group.all_gather(found, list[Passage], limit_s) for one in each]
 
     def _planned(self, ends: Mapping[Wire, End]) -> Counter[tuple[str, Way]]:
         """What this rank has moved over each link; traffic through shared memory counts at the sender."""

@@ -14,12 +14,13 @@ from railgauge.collectives.engine import Engine
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.nccl_facts import NcclFacts
-from railgauge.collectives.table import average_busbw
+from railgauge.collectives.report.nccl_tests import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError, verdict_of
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.render.findings import record
+from railgauge.topo.values.printable import one_line
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.select import SHM
 
@@ -65,8 +66,8 @@ class SharedSegment:
 
 
 def boards_of(comm: Communicator, bootstrap: Bootstrap) -> tuple[SharedSegment, ...]:
-    """Gather the bytes of all ranks' shared segments; of those that have one."""
-    shown = enumerate(bootstrap.all_gather(comm.bytes_shown))
+    """Gather what all ranks have shown; of those that have a board."""
+    shown = enumerate(bootstrap.all_gather(comm.bytes_shown, int | None))
     return tuple(SharedSegment(rank=rank, via=SHM, bytes_shown=number) for rank, number in shown if number is not None)
 
 
@@ -77,7 +78,7 @@ def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Co
         RunError: the two ends disagree on the bytes moved.
     """
     mine = [(end.peer, end.via, end.sent, end.received) for end in comm.ends]
-    told = bootstrap.all_gather(mine)
+    told = bootstrap.all_gather(mine, list[tuple[int, str, int, int]])
     received = {(peer, rank): count for rank, ends in enumerate(told) for peer, _, _, count in ends}
     return _agreeing(
         Connection(
@@ -87,7 +88,7 @@ def gpu_connections_of(comm: "GpuCommunicator", bootstrap: Bootstrap) -> list[Co
             via=via,
             planned=via,
             bytes_sent=sent,
-            bytes_received=received[rank, peer],
+            bytes_received=received.get((rank, peer)),
         )
         for rank, ends in enumerate(told)
         for peer, via, sent, _ in ends
@@ -105,7 +106,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
     ]
     sent: dict[tuple[int, int, int], tuple[str, str, int]] = {}
     received: dict[tuple[int, int, int], int] = {}
-    for rank, ends in enumerate(bootstrap.all_gather(mine)):
+    for rank, ends in enumerate(bootstrap.all_gather(mine, list[tuple[int, int, int, str, str, int]])):
         for channel, source, target, planned, via, moved in ends:
             if source == rank:
                 sent[channel, source, target] = (planned, via, moved)
@@ -119,7 +120,7 @@ def connections_of(comm: Communicator, bootstrap: Bootstrap) -> list[Connection]
             via=via,
             planned=planned,
             bytes_sent=moved,
-            bytes_received=received[name],
+            bytes_received=received.get(name),
         )
         for name, (planned, via, moved) in sent.items()
     )
@@ -175,7 +176,7 @@ class RunDocument:
             connections=[],
             error=error,
             engine=engine,
-            host=socket.gethostname(),
+            host=one_line(socket.gethostname()),
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
         )

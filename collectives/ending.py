@@ -39,7 +39,7 @@ class Ending:
         self._job = group.job
         self._rank = group.world_rank
         self._connections = connections
-        self._failure: RunError | None = None
+        self._failure: Exception | None = None
 
     def check(self) -> None:
         """Raise what ended the run, if it has ended."""
@@ -78,7 +78,7 @@ class Ending:
             self._failure = AbortedError(f"rank {self._rank} was interrupted by {type(error).__name__}")
             self._job.fail(str(self._failure))
 
-    def _told(self, error: RunError) -> RunError:
+    def _told(self, error: RunError) -> Exception:
         """Report a failed operation to all ranks; returns what ended the run."""
         self._failure = error
         if isinstance(error, AbortedError):

@@ -43,6 +43,7 @@ from railgauge.transports.network import Network
 from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB
 from railgauge.transports.standing import BlockedOn, Standing
+from railgauge.transports.typed import listed
 from railgauge.transports.wire import Wire
 
 COLLECTIVES = tuple(NUMBERS)
@@ -123,7 +124,8 @@ class GpuCommunicator(Collectives):
         bus_ids = [peer.bus_id or "" for peer in peers]
         seen = [peer.host_id == peers[self.rank].host_id for peer in peers]
         reach = group.all_gather(
-            [there and native.gpus_reach(bus_ids[self.rank], one) for there, one in zip(seen, bus_ids, strict=True)]
+            [there and native.gpus_reach(bus_ids[self.rank], one) for there, one in zip(seen, bus_ids, strict=True)],
+            listed(*[bool] * self.size),
         )
         vias = vias_of(peers, plan, reach)
         self.vias = vias[self.rank]
@@ -133,9 +135,9 @@ class GpuCommunicator(Collectives):
                 device, self.rank, [int(via) for via in self.vias], layout.numbers, self._job.timeout_s
             )
         )
-        lent = self._together(lambda: [self._engine.lent(rank).hex() for rank in range(self.size)])
-        told = group.all_gather([self._engine.processors, lent])
-        buffers, processors = [bytes.fromhex(one[self.rank]) for _, one in told], [count for count, _ in told]
+        lent = self._together(lambda: [self._engine.lent(rank) for rank in range(self.size)])
+        told = group.all_gather([self._engine.processors, lent], listed(int, listed(*[bytes] * self.size)))
+        buffers, processors = [one[self.rank] for _, one in told], [count for count, _ in told]
         self._together(lambda: self._engine.connect(buffers, processors))
         self._connectors: list[Connector] = []
         self._slots: Slots | None = None
@@ -313,12 +315,12 @@ class GpuCommunicator(Collectives):
         """Register memory of this rank; None where not all GPUs map each other's."""
         if not self.maps_all:
             return None
-        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer).hex() for rank in range(self.size)])
-        told = self._group.all_gather([size, lent])
+        lent = self._together(lambda: [self._engine.lend_memory(rank, pointer) for rank in range(self.size)])
+        told = self._group.all_gather([size, lent], listed(int, listed(*[bytes] * self.size)))
         for rank, (bytes_, _) in enumerate(told):
             if symmetric and bytes_ != told[0][0]:
-                raise MismatchError(f"symmetric memory: rank {rank} asks for {bytes_} bytes, rank 0 for {told[0][0]}")
-        theirs = [bytes.fromhex(one[self.rank]) for _, one in told]
+                raise MismatchError(f"symmetric memory: rank {rank} takes {bytes_} bytes, rank 0 {told[0][0]}")
+        theirs = [one[self.rank] for _, one in told]
         return self._together(lambda: self._engine.open_memory(pointer, size, symmetric, theirs))
 
     def _close(self, registration: int) -> None:
@@ -343,7 +345,7 @@ class GpuCommunicator(Collectives):
             made = make()
         except (UnavailableError, UsageError) as caught:
             error = caught
-        failed = self._group.all_gather(None if error is None else str(error))
+        failed = self._group.all_gather(None if error is None else str(error), str | None)
         if problems := [f"rank {rank}: {text}" for rank, text in enumerate(failed) if text]:
             raise UnavailableError(problems[0] if len(problems) == 1 else "; ".join(problems)) from error
         return made  # type: ignore[return-value]
@@ -354,7 +356,7 @@ class GpuCommunicator(Collectives):
             return
         doorbells: list[Doorbell] = []
         proxies: list[tuple[Connector, dict[Wire, End]]] = []
-        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank)))):
+        for _ in range(min(self._group.all_gather(proxies_of(self.peers, self.rank), int))):
             doorbells.append(Doorbell())
             self._connectors.append(Connector(self._group, doorbells[-1], None, network))
             ends = sorted(self._connectors[-1].connect(wires).items(), key=lambda item: item[0].channel)
@@ -422,7 +424,7 @@ class GpuCommunicator(Collectives):
             raise UsageError(f"{what} cannot be run in place")
         apart = (needs.source_at - needs.destination_at) * source.dtype.bytes
         if source.pointer - destination.pointer != apart:
-            raise UsageError(f"{what}: source and destination overlap, and not as they may in place")
+            raise UsageError(f"{what}: source and destination overlap, but not as in place")
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool

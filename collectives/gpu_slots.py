@@ -65,16 +65,19 @@ class Slots:
     def show(self, group: Group) -> None:
         """Send the senders the addresses for their messages; all ranks together, once all are placed."""
         told = [
-            (proxy, *wire.name, end.expose(*self._engine.slots(wire.source, True)).hex())
+            (proxy, *wire.name, end.expose(*self._engine.slots(wire.source, True)))
             for proxy, ends in enumerate(self._ends)
             for wire, end in ends.items()
             if isinstance(end, transports.IbReceiver)
         ]
-        facts_of = {tuple(name): facts for each in group.all_gather(told) for *name, facts in each}
+        everybody = group.all_gather(told, list[tuple[int, int, int, int, bytes]])
+        windows = {tuple(name): facts for each in everybody for *name, facts in each}
         for proxy, ends in enumerate(self._ends):
             for wire, end in ends.items():
                 if isinstance(end, transports.IbSender):
-                    end.aim(bytes.fromhex(facts_of[proxy, *wire.name]))
+                    if (proxy, *wire.name) not in windows:
+                        raise group.junk(list(group.members).index(wire.target))
+                    end.aim(windows[proxy, *wire.name])
 
     def close(self) -> None:
         """Unregister them, after the connections have ended."""

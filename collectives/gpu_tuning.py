@@ -21,6 +21,7 @@ from railgauge.collectives.tuning_file import Timed, TuningPlace, measured_for
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective, Protocol
 from railgauge.transports.bootstrap import Bootstrap
+from railgauge.transports.typed import listed
 
 SIZES = tuple(8 << 2 * power for power in range(13))
 """8 B to 128 MiB: above that, the engine's own choice is used."""
@@ -158,5 +159,5 @@ def _measured(comm: GpuCommunicator, bootstrap: Bootstrap, arrays: GpuArrays, ca
 
 def _slowest(bootstrap: Bootstrap, seconds: dict[Launch, float]) -> dict[Launch, float]:
     """The slowest rank's time, by launch."""
-    told: Iterable[list[float]] = bootstrap.all_gather(list(seconds.values()))
+    told: Iterable[tuple[float, ...]] = bootstrap.all_gather(list(seconds.values()), listed(*[float] * len(seconds)))
     return {launch: max(ranks) for launch, *ranks in zip(seconds, *told, strict=True)}

@@ -8,8 +8,7 @@ fresh data, and here one more on random data. Times are a rank's own; the ranks'
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Bench
@@ -33,12 +32,6 @@ class Sample:
     """CPU time of this rank's thread, averaged over all operations."""
     verdict: Verdict | None
     """None without verification."""
-
-    @classmethod
-    def received(cls, facts: dict[str, Any]) -> "Sample":
-        """From another rank."""
-        verdict = facts["verdict"]
-        return cls(**facts | {"verdict": verdict and Verdict(**verdict | {"kind": PatternKind(verdict["kind"])})})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,8 +85,8 @@ class Meter:
         ways = [self._way(case, seed, in_place) for in_place in (False, True)]
         self._bootstrap.barrier()
         floor = self._bench.floor_s(case, self._job.iterations * self._job.aggregate)
-        told = self._bootstrap.all_gather([floor, *(asdict(way) for way in ways)])
-        everybody = [[Sample.received(way) for way in each[1:]] for each in told]
+        told = self._bootstrap.all_gather([floor, *ways], tuple[float | None, Sample, Sample])
+        everybody = [list(samples) for _, *samples in told]
         timings = [self._combine(list(way), case.bytes(ranks)) for way in zip(*everybody, strict=True)]
         self._note_wrong(everybody, case)
         ran = self._bench.ran(case)
@@ -109,7 +102,7 @@ class Meter:
             protocol=ran.protocol and str(ran.protocol),
             channels=ran.channels,
             predicted_busbw_gb_per_s=ran.predicted_busbw_gb_per_s,
-            floor_us=None if floor is None else max(each[0] for each in told) * 1e6,
+            floor_us=None if floor is None else max(each or 0.0 for each, *_ in told) * 1e6,
         )
 
     def _way(self, case: Case, seed: int, in_place: bool) -> Sample:

@@ -2,7 +2,7 @@
 """One rank's communicator of the installed NCCL, with one GPU."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from railgauge._native import collectives as native
 from railgauge.collectives.bench import Ran
@@ -17,6 +17,16 @@ from railgauge.transports.group import Group
 from railgauge.transports.standing import BlockedOn, Standing
 
 T = TypeVar("T")
+
+
+class Opened(NamedTuple):
+    """What the others have to know of a rank's NCCL."""
+
+    version: str = ""
+    id: bytes = b""
+    """Of the communicator, from rank 0."""
+    error: str | None = None
+    """Why there is none."""
 
 
 class NcclCommunicator:
@@ -39,18 +49,16 @@ class NcclCommunicator:
         self.rank, self.size, self.device = group.rank, group.world_size, device
         self._group, self._register = group, register
         self._log, self._log_read = log, 0
-        told = group.all_gather(self._open())
-        if problems := [f"rank {rank}: {one['error']}" for rank, one in enumerate(told) if "error" in one]:
+        told: list[Opened] = group.all_gather(self._open(), Opened)
+        if problems := [f"rank {rank}: {one.error}" for rank, one in enumerate(told) if one.error is not None]:
             raise UnavailableError("; ".join(problems))
-        self.version = told[0]["version"]
+        self.version = told[0].version
         for rank, one in enumerate(told):
-            if one["version"] != self.version:
-                raise MismatchError(
-                    f"rank {rank} has NCCL {one['version']}, rank 0 {self.version}: install one version"
-                )
+            if one.version != self.version:
+                raise MismatchError(f"rank {rank} has NCCL {one.version}, rank 0 {self.version}: install one version")
         self._watch = Watch(lambda: Standing(group.name, list(group.members), [], BlockedOn()), self._native.abort)
         group.job.attend(self._watch)
-        self._native.connect(bytes.fromhex(told[0]["id"]))
+        self._native.connect(told[0].id)
 
     @property
     def timeout_s(self) -> float:
@@ -94,13 +102,12 @@ class NcclCommunicator:
         """End it, once its memory is gone too; the others may still be busy."""
         self._group.job.dismiss(self._watch)
 
-    def _open(self) -> dict[str, str]:
-        """The facts for the others, or why there are none."""
+    def _open(self) -> Opened:
         try:
             library = open_nccl()
             self._native = native.NcclCommunicator(
                 library, self.device, self.rank, self.size, self._group.job.timeout_s
             )
-            return {"version": library.version, "id": library.unique_id().hex() if self.rank == 0 else ""}
+            return Opened(library.version, library.unique_id() if self.rank == 0 else b"")
         except UnavailableError as error:
-            return {"error": str(error)}
+            return Opened(error=str(error))

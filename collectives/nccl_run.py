@@ -45,7 +45,7 @@ class NcclRun:
         """The connections that all ranks' NCCL reported, by channel and sender; without plan and bytes."""
         kept = self._log.log().connections.kept
         mine = [(one.channel, one.source, one.target, one.via) for one in kept if one.channel >= 0]
-        told = {tuple(one) for each in self._bootstrap.all_gather(mine) for one in each}
+        told = {one for each in self._bootstrap.all_gather(mine, list[tuple[int, int, int, str]]) for one in each}
         return [
             Connection(
                 channel=channel,

@@ -3,11 +3,10 @@
 
 import json
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from railgauge.topo.errors import RunError
-from railgauge.transports.shape import read_json
+from railgauge.transports.typed import jsonable, read_as
 
 if TYPE_CHECKING:
     from railgauge.topo.channels.graph import Graphs
@@ -58,19 +57,22 @@ class Node:
 
     def pack(self) -> bytes:
         """For the bootstrap's all-gather."""
-        return zlib.compress(json.dumps(asdict(self)).encode())
+        return zlib.compress(json.dumps(self, default=jsonable).encode())
 
     @classmethod
     def unpack(cls, data: bytes) -> "Node":
-        """Read a rank's packed description; RunError if it is invalid."""
+        """Read what a rank of the job packed; ValueError where it is something else."""
         reader = zlib.decompressobj()
         try:
             text = reader.decompress(data, MOST_BYTES)
             if not reader.eof:
                 raise ValueError(f"more than {MOST_BYTES} bytes, or truncated")
-            return cls(**read_json(text, SHAPE))
-        except (zlib.error, ValueError) as error:
-            raise RunError(f"a node's description cannot be read ({error}): do the ranks' versions differ?") from None
+            node: Node = read_as(Node, json.loads(text))
+        except (zlib.error, RecursionError) as error:
+            raise ValueError(str(error)) from None
+        if len(node.cpus) != node.ranks or len(node.gpus) not in (0, node.ranks):
+            raise ValueError(f"not {node.ranks} ranks")
+        return node
 
     def plan(self) -> "tuple[str, System, Graphs]":
         """The parts for joining: name, System and graphs."""
@@ -85,10 +87,3 @@ class Node:
     def device(self, dev: int) -> int:
         """The network's device for a NIC by dev number; the first one if the topology names none of the host's."""
         return dict(self.devices).get(dev, 0)
-
-
-SHAPE = {
-    "name": str, "ranks": int, "topology": str, "graphs": str, "cpus": [[int]], "gpus": [str], "p2p": [[bool]],
-    "gb_per_s": [[float]], "nvlink": bool, "devices": [(int, int)], "nics": [int],
-    "direct": [[(int, bool, bool, bool)]],
-}  # fmt: skip

@@ -9,10 +9,10 @@ The first rank of each node detects and searches it as one of N (node_detection.
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from railgauge.collectives.node import Direct, Node
+from railgauge.topo.errors import InputError, MismatchError
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
 from railgauge.transports.network import SOCKETS, Network
@@ -62,6 +62,16 @@ class Plan:
     network: str = NET_SOCKET
     """The network to which the devices in `nets` belong."""
 
+    def is_for(self, ranks: int) -> bool:
+        """Whether it tells of so many ranks, and of no others."""
+        by_rank: list[Sequence[object]] = [self.cpus, self.p2p, self.pair_gb_per_s, self.nics, self.direct]
+        by_rank += [*self.p2p, *self.pair_gb_per_s]
+        by_rank += [each for tree in self.trees for each in (tree.parents, tree.up, tree.down)]
+        every = list(range(ranks))
+        steps = ranks if ranks > 1 else 0
+        rings = all(sorted(ring) == every for ring in self.rings) and all(len(nets) == steps for nets in self.nets)
+        return rings and len(self.nets) == len(self.rings) and all(len(each) == ranks for each in by_rank)
+
     @property
     def transports(self) -> list[list[str]]:
         """For each channel and position in its ring the transport to the next rank, as NCCL's log names it."""
@@ -102,9 +112,14 @@ def make_plan(
     if bootstrap.rank == 0:
         from railgauge.collectives.joined_nodes import join_nodes
 
-        described = [Node.unpack(everybody[ranks[0]]) for ranks in nodes]
-        joined = asdict(join_nodes(nodes, described, peers, network.name))
-    plan = _received(bootstrap.broadcast(joined, limit_s=limit_s))
+        described = [_unpacked(bootstrap, everybody[ranks[0]], ranks) for ranks in nodes]
+        try:
+            joined = join_nodes(nodes, described, peers, network.name)
+        except InputError as error:
+            raise MismatchError(f"the description of a node: {error}: is the same railgauge installed there?") from None
+    plan: Plan = bootstrap.broadcast(joined, Plan, limit_s=limit_s)
+    if not plan.is_for(len(peers)):
+        raise bootstrap.junk(0)
     _log(plan, peers, bootstrap.rank, log)
     return plan
 
@@ -117,10 +132,15 @@ def nodes_of(peers: Sequence[Peer]) -> list[list[int]]:
     return list(nodes.values())
 
 
-def _received(facts: dict[str, Any]) -> Plan:
-    trees = [Tree(**tree) for tree in facts["trees"]]
-    direct = [[Direct(*one) for one in gpu] for gpu in facts["direct"]]
-    return Plan(**facts | {"trees": trees, "direct": direct})
+def _unpacked(bootstrap: Bootstrap, data: bytes, ranks: Sequence[int]) -> Node:
+    """The description that a node's first rank has sent."""
+    try:
+        node = Node.unpack(data)
+    except ValueError:
+        raise bootstrap.junk(ranks[0]) from None
+    if node.ranks != len(ranks):
+        raise bootstrap.junk(ranks[0])
+    return node
 
 
 def _names(hosts: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from railgauge import __version__
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.json_value import json_value
 from railgauge.transports.bootstrap import Bootstrap
-from railgauge.transports.standing import BlockedOn, Operation, Standing, standing_of
+from railgauge.transports.standing import BlockedOn, Operation, Standing
 
 SCHEMA = "railgauge/record/1"
 
@@ -61,8 +61,7 @@ def gather(bootstrap: Bootstrap) -> dict[int, list[Standing]]:
     Raises:
         RunError: a rank was lost meanwhile.
     """
-    told = bootstrap.all_gather(bootstrap.standings())
-    return {rank: [standing_of(each) for each in some] for rank, some in enumerate(told)}
+    return dict(enumerate(bootstrap.all_gather(bootstrap.standings(), list[Standing])))
 
 
 def make_record(

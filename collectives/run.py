@@ -3,7 +3,6 @@
 
 import contextlib
 import itertools
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from railgauge import __version__
-from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect
@@ -35,9 +33,10 @@ from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
+from railgauge.collectives.report import nccl_tests
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
-from railgauge.topo.errors import Error, RunError, UsageError, VerificationError, described
+from railgauge.topo.errors import RunError, UsageError, VerificationError, described
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.nccl_log import NcclLog
@@ -93,27 +92,33 @@ def run_process(job: Job, place: Place, say: Callable[[str], None], report: Call
     Returns what `report` returns. It is called before this process leaves: a launcher that sees one process fail ends
     the others. Each rank has a thread, so that this one can handle signals: an interrupt ends all ranks of the job.
     """
+    with contextlib.ExitStack() as stack:
+        try:
+            arrival = arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s)
+            finished = _run_ranks(job, place, stack.enter_context(arrival), say)
+        except Exception as error:
+            size, why = place.processes * job.ranks_per_process, described(error)
+            document = RunDocument.failed(job.collective, size, why, job.engine) if place.process == 0 else None
+            finished = Finished(document, error, joined=False)
+        return report(finished)
+
+
+def _run_ranks(job: Job, place: Place, rendezvous: Rendezvous, say: Callable[[str], None]) -> Finished:
+    first = place.process * job.ranks_per_process
+    before = place.process if place.local_process is None else place.local_process
+    locally = before * job.ranks_per_process
+    ranks = [_Rank(job, rendezvous, first + i, locally + i, say) for i in range(job.ranks_per_process)]
     try:
-        with arrive(place, ranks_per_process=job.ranks_per_process, timeout_s=job.timeout_s) as rendezvous:
-            first = place.process * job.ranks_per_process
-            before = place.process if place.local_process is None else place.local_process
-            locally = before * job.ranks_per_process
-            ranks = [_Rank(job, rendezvous, first + i, locally + i, say) for i in range(job.ranks_per_process)]
-            try:
-                _run_threads(ranks, rendezvous)
-            except KeyboardInterrupt as stop:
-                cause: BaseException | None = stop
-            else:
-                cause = _first_cause([rank.error for rank in ranks if rank.error])
-            joined = all(rank.joined for rank in ranks)
-            document = ranks[0].document
-            if place.process == 0 and cause and document is None:  # its rank does not return
-                document = RunDocument.failed(job.collective, rendezvous.world_size, described(cause), job.engine)
-            return report(Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record))
-    except Error as error:
-        size = place.processes * job.ranks_per_process
-        document = RunDocument.failed(job.collective, size, str(error), job.engine) if place.process == 0 else None
-        return report(Finished(document, error, joined=False))
+        _run_threads(ranks, rendezvous)
+    except KeyboardInterrupt as stop:
+        cause: BaseException | None = stop
+    else:
+        cause = _first_cause([rank.error for rank in ranks if rank.error])
+    joined = all(rank.joined for rank in ranks)
+    document = ranks[0].document
+    if place.process == 0 and cause and document is None:  # its rank does not return
+        document = RunDocument.failed(job.collective, rendezvous.world_size, described(cause), job.engine)
+    return Finished(document, cause, joined, ranks[0].timed_at, ranks[0].record)
 
 
 def _run_threads(ranks: list["_Rank"], rendezvous: Rendezvous) -> None:
@@ -246,7 +251,7 @@ class _Rank:
         self, run: "GpuRun | NcclRun", bootstrap: Bootstrap, peers: list[Peer], remarks: Sequence[str], outcome: Outcome
     ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
-        self._say(table.header(self._job, peers, remarks))
+        self._say(nccl_tests.header(self._job, peers, remarks))
         self._scan(meter, outcome)
         outcome.connections = run.connections()
         run.close()
@@ -254,17 +259,19 @@ class _Rank:
             raise VerificationError(meter.first_wrong)
 
     def _measure_on(self, comm: Communicator, bootstrap: Bootstrap, outcome: Outcome) -> None:
-        counters = Counters(bootstrap, comm.peers, outcome.network) if bootstrap.broadcast(self._job.counters) else None
+        counters = (
+            Counters(bootstrap, comm.peers, outcome.network) if bootstrap.broadcast(self._job.counters, bool) else None
+        )
         bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
-        self._say(table.header(self._job, comm.peers))
+        self._say(nccl_tests.header(self._job, comm.peers))
         self._scan(meter, outcome)
-        if bootstrap.broadcast(self._job.record):
+        if bootstrap.broadcast(self._job.record, bool):
             outcome.standings = gather(bootstrap)
         outcome.connections, outcome.boards = connections_of(comm, bootstrap), boards_of(comm, bootstrap)
         if counters:
             outcome.link_traffic = counters.link_traffic(comm.ends, comm.bytes_shown or 0)
-        fired = bootstrap.all_gather(comm.fault_fired())
+        fired = bootstrap.all_gather(comm.fault_fired(), bool)
         if meter.first_wrong:
             raise VerificationError(meter.first_wrong)
         if self._job.fault and not any(fired):
@@ -288,7 +295,7 @@ class _Rank:
                 for number, size in enumerate(self._job.sizes):
                     row = meter.row(size, dtype, redop, root, seed=1000 * cycle + number)
                     outcome.rows.append(row)
-                    self._say(table.line(row))
+                    self._say(nccl_tests.line(row))
 
     def _variants(self) -> Iterable[tuple[Dtype, Redop, int]]:
         job = self._job
@@ -308,7 +315,7 @@ class _Rank:
             why_not_ib=outcome.network.why_not_ib,
             link_traffic=outcome.link_traffic,
             error=described(self.error) if self.error else None,
-            host=socket.gethostname(),
+            host=self._rendezvous.host,
             time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             command=command_line(),
             planned_gb_per_s=outcome.planned_gb_per_s,
@@ -318,4 +325,4 @@ class _Rank:
     def _record(self, outcome: Outcome) -> Record:
         standings = outcome.standings or self._rendezvous.standings
         error = described(self.error) if self.error else None
-        return make_record(standings, self._rendezvous.world_size, error, socket.gethostname(), command_line())
+        return make_record(standings, self._rendezvous.world_size, error, self._rendezvous.host, command_line())

@@ -19,6 +19,7 @@ from railgauge.topo.nccl.settings.algorithm import Algorithm, Collective
 from railgauge.transports.bootstrap import Bootstrap
 from railgauge.transports.network import SOCKETS, Network
 from railgauge.transports.peer import Peer
+from railgauge.transports.typed import listed
 
 SIZES = tuple(8 << 2 * power for power in range(12))
 """8 B to 32 MiB: above that, the quickest stays the same."""
@@ -119,4 +120,4 @@ def line(timed: Sequence[Timed]) -> str:
 
 def _slowest(bootstrap: Bootstrap, seconds: list[float]) -> list[float]:
     """The slowest rank's time for each algorithm."""
-    return [max(ranks) for ranks in zip(*bootstrap.all_gather(seconds), strict=True)]
+    return [max(ranks) for ranks in zip(*bootstrap.all_gather(seconds, listed(*[float] * len(seconds))), strict=True)]

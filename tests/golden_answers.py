@@ -12,6 +12,16 @@ from typing import Any
 import pytest
 
 OWN = Path(__file__).parent / "golden"
+FIELDS = {
+    "pattern": "pattern",
+    "crossNic": "cross_nic",
+    "bwIntra": "gb_per_s_intra",
+    "bwInter": "gb_per_s_inter",
+    "typeIntra": "type_intra",
+    "typeInter": "type_inter",
+    "sameChannels": "same_channels",
+}
+"""Of a graph, by NCCL's names, as the answers have them: ours."""
 BESIDE = Path(__file__).parents[2] / "shared" / "golden"
 
 

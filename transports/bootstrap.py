@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge._native.transports import keep
-from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError, described
+from railgauge.topo.errors import MismatchError, PeerLostError, RunError, UsageError
 from railgauge.topo.values.printable import one_line
 from railgauge.transports.blame import NOBODY, Waits
 from railgauge.transports.forked import leave_to_parent
@@ -61,12 +61,22 @@ class Watch:
 class Bootstrap(Group):
     """One rank's membership in a job: exchanges among all ranks, and news of failures."""
 
-    def __init__(self, rank: int, world_size: int, sock: socket.socket, timeout_s: float) -> None:
+    def __init__(
+        self,
+        rank: int,
+        world_size: int,
+        sock: socket.socket,
+        timeout_s: float,
+        hub_error: Callable[[], Exception | None] = lambda: None,
+    ) -> None:
+        """`hub_error` gives what ended the hub itself, where that is in this process."""
         super().__init__(self, range(world_size), rank, WORLD)
         self.timeout_s = timeout_s
         self.session = b""
         """The key of this run's data connections, the same on all ranks."""
-        self.failure: RunError | None = None
+        self.failure: Exception | None = None
+        """What ended the run: a RunError, or what this process's own hub or watch ended with."""
+        self._hub_error = hub_error
         self._watches: list[Watch] = []
         self._sock = sock
         self._reader = FrameReader(FROM_HUB)
@@ -91,10 +101,11 @@ class Bootstrap(Group):
 
         Raises:
             PeerLostError: some ranks did not join by the deadline (time.monotonic()); the message names them.
-            UsageError: the hub refuses this rank (its number is taken, another world size or version).
-            RunError: another rank cannot join.
+            UsageError: the hub refuses this rank (another world size or version).
+            MismatchError: two processes came as one rank. RunError: another rank cannot join.
         """
-        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, "host": host}
+        who = {"host": host, "pid": os.getpid()}
+        hello = {"rank": self.rank, "world_size": self.world_size, "version": version, **who}
         self._send(pack(Kind.HELLO, 0, hello))
         began = time.monotonic()
         while (left := deadline + HUB_FIRST_S - time.monotonic()) > 0:
@@ -161,7 +172,7 @@ class Bootstrap(Group):
         self._patience_s = min(self.timeout_s, AFTER_FAILURE_S)
         self._send(pack(Kind.FAIL, 0, {"message": message, "waits": waits, "mismatch": mismatch}))
 
-    def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> RunError:
+    def wait_for_failure(self, otherwise: RunError, limit_s: float = AFTER_FAILURE_S) -> Exception:
         """Return what ended the run, once it is known; `otherwise` when no report arrives in time."""
         self._failed.wait(limit_s)
         return self.failure.with_traceback(None) if self.failure else otherwise
@@ -206,14 +217,14 @@ class Bootstrap(Group):
     def _expect_frames(self, limit_s: float) -> list[Frame]:
         frames = self._receive(limit_s)
         if frames is None:
-            raise PeerLostError("rank 0 closed the connection while joining: did it end?", 0)
+            raise self._hub_error() or PeerLostError("rank 0 closed the connection while joining: did it end?", 0)
         return frames
 
     def _watch(self) -> None:
         try:
             self._look_after_hub()
-        except MemoryError as error:
-            self._set_failure(RunError(described(error)))
+        except Exception as error:
+            self._set_failure(error)
 
     def _look_after_hub(self) -> None:
         beat_s, silent_s = self._beat_s, max(self.timeout_s * SILENT_SHARE, self._beat_s * SILENT_BEATS)
@@ -260,8 +271,8 @@ class Bootstrap(Group):
         if not self._closing.is_set():
             self._set_failure(PeerLostError("rank 0 is gone: its process ended or its host cannot be reached", 0))
 
-    def _set_failure(self, failure: RunError) -> None:
-        self.failure = failure
+    def _set_failure(self, failure: Exception) -> None:
+        self.failure = self._hub_error() or failure
         self.abort()
         self._failed.set()
         for results in tuple(self._results.values()):

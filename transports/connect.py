@@ -7,7 +7,7 @@ exchange.
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from railgauge._native import transports as native
 from railgauge.topo.errors import PeerLostError, UnavailableError, UsageError
@@ -15,6 +15,7 @@ from railgauge.topo.nccl.settings.parameter import parameter
 from railgauge.transports.addresses import host_and_port
 from railgauge.transports.data_connection import Name, connect, sockets_of
 from railgauge.transports.data_listener import DataListener
+from railgauge.transports.descriptor import Descriptor
 from railgauge.transports.fault import Fault
 from railgauge.transports.group import Group
 from railgauge.transports.interface import Interface, usable_interfaces
@@ -32,9 +33,20 @@ REACH_SHARE = 0.5
 """A rank gives up connecting after this share of the timeout: it knows the reason, the ranks that wait for it do
 not."""
 
-Offer: TypeAlias = str | list[str | int]
-"""What a receiver sends to its sender: a segment's descriptor, or [address, port, sockets]; over NET/IB both, as
-hex."""
+MOST_SOCKETS = 64
+"""Of one connection, as NCCL has it: NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD."""
+
+
+class Address(NamedTuple):
+    """Where a receiver listens, and for how many sockets."""
+
+    host: str
+    port: int
+    sockets: int
+
+
+Offer: TypeAlias = Descriptor | Address | bytes
+"""What a receiver tells its sender: a segment or an address; over NET/IB both tell the other of their queue pairs."""
 End: TypeAlias = native.Sender | native.Receiver
 
 
@@ -129,13 +141,13 @@ class Connector:
         cross_memory = bool(parameter(os.environ, "RAILGAUGE_CMA", 1))
         if cross_memory:
             native.permit_cross_memory()
-        descriptors = self._group.all_gather(segment.descriptor)
+        descriptors = self._group.all_gather(segment.descriptor, Descriptor)
         peers: list[tuple[int, int, str, native.Doorbell | None]] = [
             (rank, peer, "", None) if peer == self._rank else (rank, peer, descriptors[rank], self._doorbell_of(peer))
             for rank, peer in ((rank, self._group.members[rank]) for rank in sharing)
         ]
         opened(None, lambda: segment.open(peers))
-        if all(self._group.all_gather(cross_memory and segment.reads_peers)):
+        if all(self._group.all_gather(cross_memory and segment.reads_peers, bool)):
             segment.allow_cross_memory()
         return segment
 
@@ -145,11 +157,13 @@ class Connector:
         ib_senders = {wire: self._ib_ends().sender(wire) for wire in leaving if wire.over_ib}
         ib_receivers = {wire: self._ib_ends().receiver(wire) for wire in arriving if wire.over_ib}
         by_ib: dict[Wire, IbEnd] = ib_senders | ib_receivers
-        told: list[tuple[int, int, int, Offer]] = [(*wire.name, end.facts.hex()) for wire, end in by_ib.items()]
+        told: list[tuple[int, int, int, Offer]] = [(*wire.name, end.facts) for wire, end in by_ib.items()]
         told += [(*wire.name, self._offer(wire, segments, listener)) for wire in arriving if not wire.over_ib]
         offers: dict[tuple[int, ...], Offer] = {
             (rank, *name): offer
-            for rank, each in zip(self._group.members, self._group.all_gather(told), strict=True)
+            for rank, each in zip(
+                self._group.members, self._group.all_gather(told, list[tuple[int, int, int, Offer]]), strict=True
+            )
             for *name, offer in each
         }
         for wire, end in by_ib.items():
@@ -174,8 +188,8 @@ class Connector:
     def _offer(self, wire: Wire, segments: dict[Wire, native.ShmReceiver], listener: DataListener) -> Offer:
         if wire.devices:
             interface = self._interface(wire.devices[1])
-            return [*listener.address(interface), socket_threads(interface.name, os.environ).sockets]
-        return segments[wire].descriptor
+            return Address(*listener.address(interface), socket_threads(interface.name, os.environ).sockets)
+        return Descriptor(segments[wire].descriptor)
 
     def _shm_receiver(self, wire: Wire) -> native.ShmReceiver:
         return native.ShmReceiver(wire.source, self._doorbell_of(wire.source), *slots_of(os.environ))
@@ -201,7 +215,7 @@ class Connector:
         return sender
 
     def _shm_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
-        if not isinstance(offer, str):
+        if not isinstance(offer, Descriptor):
             raise UsageError(
                 f"rank {wire.target} offers no shared memory on channel {wire.channel}: do the plans differ?"
             )
@@ -209,9 +223,11 @@ class Connector:
         return opened(wire.target, lambda: native.ShmSender(wire.target, doorbell, offer))
 
     def _net_sender(self, wire: Wire, offer: Offer | None) -> native.Sender:
-        if not isinstance(offer, list) or not wire.devices:
+        if not isinstance(offer, Address) or not wire.devices:
             raise UsageError(f"rank {wire.target} offers no address on channel {wire.channel}: do the plans differ?")
-        host, port, count = str(offer[0]), int(offer[1]), int(offer[2])
+        host, port, count = offer
+        if not 0 < port < 65536 or not 0 < count <= MOST_SOCKETS:
+            raise self._group.junk(list(self._group.members).index(wire.target))
         interface, timeout_s = self._interface(wire.devices[0]), self._job.timeout_s
         socks = connect(
             sockets_of(_name(wire), count),
@@ -228,7 +244,7 @@ class Connector:
 
     def _tell_doorbells(self) -> None:
         if not self._descriptors:
-            told = self._group.all_gather(self._doorbell.descriptor)
+            told = self._group.all_gather(self._doorbell.descriptor, Descriptor)
             self._descriptors = dict(zip(self._group.members, told, strict=True))
 
     def _doorbell_of(self, rank: int) -> native.Doorbell:
@@ -256,9 +272,9 @@ def _name(wire: Wire) -> Name:
 
 
 def _facts(wire: Wire, other: int, offer: Offer | None) -> bytes:
-    if not isinstance(offer, str):
+    if not isinstance(offer, bytes):
         raise UsageError(f"rank {other} offers no queue pairs on channel {wire.channel}: do the plans differ?")
-    return bytes.fromhex(offer)
+    return offer
 
 
 T = TypeVar("T")

@@ -45,7 +45,7 @@ class Kind(enum.IntEnum):
 
 
 FROM_MEMBER: dict[Kind, Shape] = {
-    Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str},
+    Kind.HELLO: {"rank": int, "world_size": int, "version": str, "host": str, "pid": int},
     Kind.GATHER: bytes,
     Kind.BEAT: None,
     Kind.FAIL: {"message": str, "waits": (int, bool), "mismatch": bool},

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from railgauge.topo.errors import MismatchError
+from railgauge.transports.typed import jsonable, read_as
 
 if TYPE_CHECKING:
     from railgauge.transports.bootstrap import Bootstrap
@@ -64,43 +65,37 @@ class Group:
         members = () if self.name == WORLD else self.members
         return self.job.exchange(self.name, self._number, members, value, limit_s)
 
-    def all_gather(self, value: Any, limit_s: float | None = None) -> list[Any]:
-        """Give every rank all ranks' values (what JSON can hold), as `all_gather_bytes` does bytes.
+    def all_gather(self, value: Any, kind: Any, limit_s: float | None = None) -> list[Any]:
+        """Give every rank all ranks' values, each of a kind as `read_as` takes it; else as `all_gather_bytes`.
 
         Raises:
-            RunError: as `all_gather_bytes`. MismatchError: what a rank sent is not JSON, or its kind (list, object,
-                other) differs from that of this rank's value.
+            RunError: as `all_gather_bytes`. MismatchError: what a rank sent is of another kind.
         """
-        told = [self._read(*each) for each in enumerate(self.all_gather_bytes(json.dumps(value).encode(), limit_s))]
-        for rank, other in enumerate(told):
-            if value is not None and other is not None and _form(other) is not _form(value):
-                raise self._junk(rank)
-        return told
+        told = self.all_gather_bytes(_packed(value), limit_s)
+        return [self._read(rank, each, kind) for rank, each in enumerate(told)]
 
-    def broadcast(self, value: Any, root: int = 0, limit_s: float | None = None) -> Any:
+    def broadcast(self, value: Any, kind: Any, root: int = 0, limit_s: float | None = None) -> Any:
         """Give every rank the root's value; errors as of `all_gather`."""
-        mine = json.dumps(value).encode() if self.rank == root else b""
-        return self._read(root, self.all_gather_bytes(mine, limit_s)[root])
+        mine = _packed(value) if self.rank == root else b""
+        return self._read(root, self.all_gather_bytes(mine, limit_s)[root], kind)
 
     def barrier(self) -> None:
         """Wait until every rank is here."""
         self.all_gather_bytes(b"")
 
-    def _read(self, rank: int, told: bytes) -> Any:
+    def _read(self, rank: int, told: bytes, kind: Any) -> Any:
         try:
-            return json.loads(told)
+            return read_as(kind, json.loads(told))
         except (ValueError, RecursionError):
-            raise self._junk(rank) from None
+            raise self.junk(rank) from None
 
-    def _junk(self, rank: int) -> MismatchError:
+    def junk(self, rank: int) -> MismatchError:
+        """What to raise where a rank's value cannot be one; `rank` is its number in the group."""
         return MismatchError(
             f"rank {self.members[rank]} sent an unexpected value to an exchange: "
             "is the same version of railgauge installed on its host?"
         )
 
 
-def _form(value: Any) -> type:
-    """The kind of a value read from JSON: a list, an object, or any other."""
-    if isinstance(value, list | tuple):
-        return list
-    return dict if isinstance(value, dict) else object
+def _packed(value: Any) -> bytes:
+    return json.dumps(value, default=jsonable).encode()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from railgauge.topo.errors import AuthenticationError
+from railgauge.topo.errors import AuthenticationError, described
 from railgauge.topo.values.printable import one_line
 from railgauge.transports import tcp
 from railgauge.transports.complaints import Complaints
@@ -87,14 +87,19 @@ class Hub:
         version: str,
         secret: bytes = b"",
         refused_elsewhere: Callable[[], Iterable[str]] = tuple,
+        *,
+        is_open: bool = False,
     ) -> None:
-        """`refused_elsewhere` lists connections that the store rejected."""
+        """`refused_elsewhere` lists connections that the store rejected; `is_open`: the job has no secret,
+        so that ranks of another job may come.
+        """
         self._listener = listener
         self._world_size = world_size
         self._timeout_s = timeout_s
         self._version = version
         self._secret = secret
         self._refused_elsewhere = refused_elsewhere
+        self._is_open = is_open
         self._started = time.monotonic()
         self._connected: set[Member] = set()
         self._pending: PendingConnections[Member] = PendingConnections(world_size + MOST_PENDING)
@@ -114,6 +119,8 @@ class Hub:
         self._failure: Failure | None = None
         self.standings: dict[int, list[Standing]] = {}
         """The state of each rank that could still be reached when the run failed."""
+        self.error: Exception | None = None
+        """What ended the hub itself: its process has no memory left, or it is wrong."""
         self._reason_to_end = ""
         self._verdict = b""
         self._told: set[Member] = set()
@@ -123,7 +130,7 @@ class Hub:
         leave_to_parent(self)
 
     def start(self) -> None:
-        """Start accepting ranks."""
+        """Start accepting ranks; RuntimeError if the system gives no thread."""
         tcp.allow_many_files()
         self._listener.setblocking(False)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
@@ -155,15 +162,24 @@ class Hub:
 
     def _serve(self) -> None:
         try:
-            while not self._stop.is_set() and not self._over:
-                self._turn()
-                self._look_at_clocks()
+            self._serve_ranks()
             self._say_last_words()
+        except MemoryError as error:
+            self.error = self.error or error
         finally:
             for member in self._connected:
                 member.sock.close()
             self._listener.close()
             self._selector.close()
+
+    def _serve_ranks(self) -> None:
+        try:
+            while not self._stop.is_set() and not self._over:
+                self._turn()
+                self._look_at_clocks()
+        except Exception as error:
+            self.error = error
+            self._abort(f"rank 0's process failed: {described(error)}", 0)
 
     def _turn(self) -> None:
         for key, events in self._selector.select(TICK_S):
@@ -204,20 +220,40 @@ class Hub:
 
     def _hello(self, member: Member, hello: dict[str, Any]) -> None:
         rank, host = hello["rank"], one_line(hello["host"])
+        member.host, member.pid = host, hello["pid"]
         if problem := self._objection(hello):
-            self._refuse(f"rank {rank} on {host}", problem)
-            self._send(member, pack(Kind.REFUSED, 0, problem))
-            self._end_when_sent(member)
-            self._told.add(member)
+            self._send_away(member, rank, problem)
             if not self._welcomed:  # it is one of this job, so the job cannot become complete
                 self._abort(f"rank {rank} on {host} cannot join: {problem}", -1)
             return
-        member.rank, member.host = rank, host
+        if other := self._members.get(rank):
+            self._came_twice(rank, other, member)
+            return
+        member.rank = rank
         member.reader.limit = MAX_PAYLOAD
         self._last_heard = host
         self._members[rank] = member
         if len(self._members) == self._world_size:
             self._welcome()
+
+    def _send_away(self, member: Member, rank: int, problem: str) -> None:
+        self._refuse(f"rank {rank} on {member.host}", problem)
+        self._send(member, pack(Kind.REFUSED, 0, problem))
+        self._end_when_sent(member)
+        self._told.add(member)
+
+    def _came_twice(self, rank: int, first: Member, second: Member) -> None:
+        """Which of them is of this job nobody can tell, nor whose the other ranks are; unless all are there and have
+        proved a secret.
+        """
+        problem = (
+            f"two processes came as rank {rank}: {first} and {second}: were both given this RANK, or have two jobs one "
+            f"MASTER_ADDR and MASTER_PORT? Give each job a port of its own, or a secret (RAILGAUGE_SECRET)"
+        )
+        if self._welcomed and not self._is_open:
+            self._send_away(second, rank, problem)
+        else:
+            self._end(Verdict(message=problem, mismatch=True))
 
     def _welcome(self) -> None:
         self._welcomed = True
@@ -231,8 +267,6 @@ class Hub:
             return f"it was started with world size {world_size}, rank 0 with {self._world_size}"
         if not 0 <= rank < self._world_size:
             return f"rank {rank} is out of range for world size {self._world_size}"
-        if other := self._members.get(rank):
-            return f"rank {rank} has joined already, from {other.host}: were two processes given the same RANK?"
         if version != self._version:
             return f"it runs railgauge {version}, rank 0 runs {self._version}: install the same version on all hosts"
         return None

@@ -130,7 +130,7 @@ def _open_tcp_store(host: str, port: int, caller: Caller, source: str) -> Store:
     except AuthenticationError:
         raise
     except UsageError as error:
-        raise UsageError(f"{source}{error}") from None
+        raise type(error)(f"{source}{error}") from None
 
 
 def _open_file(url: urllib.parse.SplitResult, caller: Caller) -> Store:

@@ -19,6 +19,7 @@ class Member:
         self.address = peer_name(sock)
         self.rank = -1
         self.host = ""
+        self.pid = 0
         self.opened = self.heard = time.monotonic()
         """When it connected, and when something last arrived."""
         self.watched_for_writing = False
@@ -26,6 +27,10 @@ class Member:
         self.reader = FrameReader(FROM_MEMBER, PENDING_PAYLOAD)
         self._handshake = ServerHandshake(secret, HUB)
         self._unsent: collections.deque[memoryview] = collections.deque()
+
+    def __str__(self) -> str:
+        """For messages, once it has said hello: `pid 4711 on gpu-01 (10.0.0.1:53422)`."""
+        return f"pid {self.pid} on {self.host} ({self.address})"
 
     @property
     def proved(self) -> bool:

@@ -6,6 +6,8 @@ NCCL_DEBUG_FILE (%h is the host, %p the pid) have NCCL's meaning (ncclDebugInit)
 stdout is for the answer.
 """
 
+import atexit
+import contextlib
 import functools
 import os
 import re
@@ -50,12 +52,21 @@ def expand(path: str, host: str) -> str:
 
 @functools.cache
 def _opened(path: str) -> TextIO | None:
-    """The log file, once per process; the ranks of a run may share it, so it is added to. None: stderr instead."""
+    """The log file, once per process, until that ends; the ranks of a run may share it, so it is added to. None: stderr
+    instead.
+    """
     try:
-        return open(path, "a", buffering=1, opener=_without_waiting)
+        stream = open(path, "a", buffering=1, opener=_without_waiting)  # noqa: SIM115  (closed at the end)
     except OSError as error:
         print(f"railgauge: cannot write NCCL_DEBUG_FILE {path}: {error.strerror}; using stderr", file=sys.stderr)
         return None
+    atexit.register(_close, stream)
+    return stream
+
+
+def _close(stream: TextIO) -> None:
+    with contextlib.suppress(OSError):
+        stream.close()  # it is a pipe, and its reader has gone
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -5,17 +5,15 @@
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from railgauge import __version__
-from railgauge.topo.errors import MismatchError
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, host_hash, nccl_hash
 from railgauge.topo.nccl.settings.agreement import compared
 from railgauge.topo.values.printable import all_printable
-from railgauge.transports.shape import fits
+from railgauge.transports.typed import read_as
 
 SHM_FOLDER = "/dev/shm"
 
@@ -51,29 +49,11 @@ class Peer:
     """What the rank was asked to do, by option; ranks have to agree on all of it."""
     version: str = __version__
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the bootstrap's all-gather."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, facts: dict[str, Any]) -> "Peer":
-        """What another rank sent.
-
-        Raises:
-            MismatchError: it has an unexpected form: ranks run different versions.
-        """
-        there = {name: shape for name, shape in OPTIONAL.items() if facts.get(name) is not None}
-        shape = dict.fromkeys(OPTIONAL) | SHAPES | there
-        if not fits(facts, shape) or not all(_are_texts(facts[name].values()) for name in ("settings", "flags")):
-            raise MismatchError("a rank's description has an unexpected form: install the same railgauge on all hosts")
-        return cls(**all_printable(facts))
-
-
-SHAPES = {
-    "rank": int, "host": str, "host_id": str, "host_hash": str, "pid_hash": str, "pid": int, "cpus": [int],
-    "settings": dict, "flags": dict, "version": str,
-}  # fmt: skip
-OPTIONAL = {"shm_device": int, "bus_id": str, "device": int, "gpu": str, "gdr": bool}
+    def received(cls, value: object) -> "Peer":
+        """What another rank sent; ValueError: it has another form."""
+        peer: Peer = read_as(cls, all_printable(value))
+        return peer
 
 
 def this_peer(
@@ -103,10 +83,6 @@ def this_peer(
         settings=compared(environ),
         flags=dict(flags or {}),
     )
-
-
-def _are_texts(values: Iterable[object]) -> bool:
-    return all(type(value) is str for value in values)
 
 
 def host_id(environ: Mapping[str, str] = os.environ) -> str:

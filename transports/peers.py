@@ -18,7 +18,10 @@ def exchange(bootstrap: Bootstrap, own: Peer) -> list[Peer]:
     Raises:
         UsageError, MismatchError: as `check`. RunError: a rank was lost meanwhile.
     """
-    peers = [Peer.from_dict(facts) for facts in bootstrap.all_gather(own.to_dict())]
+    peers: list[Peer] = bootstrap.all_gather(own, Peer.received)
+    for rank, peer in enumerate(peers):
+        if peer.rank != rank:
+            raise bootstrap.junk(rank)
     check(peers)
     if own.rank == 0:
         for line in warnings(peers):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from railgauge._native.transports import SharedSegment, memory_left
 from railgauge.topo.errors import UnavailableError
+from railgauge.transports.descriptor import Descriptor
 from railgauge.transports.group import Group
 
 
@@ -20,7 +21,7 @@ def allocate(group: Group, segment: SharedSegment, size: int) -> memoryview:
         RunError: a rank was lost meanwhile.
     """
     memory = segment.registered_memory
-    told = group.all_gather([size, memory_left(), memory.unused])
+    told = group.all_gather([size, memory_left(), memory.unused], tuple[int, int, list[int]])
     memory.release(sorted(set.intersection(*(set(unused) for _, _, unused in told))))
     wanted, left = sum(each for each, _, _ in told), min(each for _, each, _ in told)
     if wanted > left:
@@ -29,10 +30,15 @@ def allocate(group: Group, segment: SharedSegment, size: int) -> memoryview:
             f"left: use smaller arrays, or raise the group's memory.max"
         )
     view: list[memoryview] = []
+
+    def open_all() -> str:
+        view.append(memory.open(descriptors))
+        return ""
+
     try:
         descriptors = _on_all(group, lambda: memory.make(size))
         descriptors[group.rank] = ""
-        _on_all(group, lambda: view.append(memory.open(descriptors)))
+        _on_all(group, open_all)
     except UnavailableError:
         view.clear()
         memory.drop()
@@ -41,14 +47,14 @@ def allocate(group: Group, segment: SharedSegment, size: int) -> memoryview:
     return view[0][:size]
 
 
-def _on_all(group: Group, attempt: Callable[[], str | None]) -> list[str]:
-    """The result of `attempt` on each rank; the first rank's error when it fails on any."""
-    given, why = None, None
+def _on_all(group: Group, attempt: Callable[[], str]) -> list[str]:
+    """What `attempt` gives on each rank; the first rank's error when it fails on any."""
+    given, why = "", ""
     try:
         given = attempt()
     except UnavailableError as error:
         why = f"rank {group.world_rank}: {error}"
-    everybody = group.all_gather([given, why])
-    if first := next((why for _, why in everybody if why is not None), None):
+    everybody = group.all_gather([given, why], tuple[Descriptor, str])
+    if first := next((why for _, why in everybody if why), None):
         raise UnavailableError(first)
     return [each for each, _ in everybody]

@@ -61,7 +61,7 @@ class Rendezvous:
     """One process's part of the rendezvous; its ranks join from their threads."""
 
     def __init__(self, store: Store, share: Share, *, timeout_s: float, secret: bytes, version: str) -> None:
-        self.host = socket.gethostname()
+        self.host = one_line(socket.gethostname())
         self.process = share.process
         self.processes = share.processes
         self.world_size = share.world_size
@@ -92,8 +92,8 @@ class Rendezvous:
 
         Raises:
             PeerLostError, WaitTimeoutError: the hub cannot be reached, or some ranks did not join within the timeout.
-            UsageError: the hub refuses this rank: its number is taken, another world size, version or job secret.
-            RunError: another process cannot join.
+            UsageError: the hub refuses this rank: another world size, version or job secret.
+            MismatchError: two processes came as one rank. RunError: another process cannot join.
         """
         secret = self.place.secret(self._secret)
         try:
@@ -101,7 +101,7 @@ class Rendezvous:
         except Error as error:
             self._tell_trouble(str(error))
             raise
-        member = Bootstrap(rank, self.world_size, sock, self.timeout_s)
+        member = Bootstrap(rank, self.world_size, sock, self.timeout_s, lambda: self._hub.error if self._hub else None)
         with contextlib.ExitStack() as undo:
             undo.callback(sock.close)
             look_around = self._look_for_trouble if rank == 0 else None
@@ -150,17 +150,36 @@ class Rendezvous:
             key=secrets.token_hex(KEY_BYTES),
             reason=self.interface.reason,
         )
-        told = json.dumps(place.to_dict()).encode()
-        if (there := self._store.compare_set(HUB, "", told)) != told:
-            listener.close()
-            raise UsageError(
-                f"process 0 has already arrived, {_whereabouts(there)}: were two processes given RANK=0, "
-                f"or does an earlier run still use this store?"
-            )
         secret, refused = place.secret(self._secret), self._store.refused
-        self._hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused)
-        self._hub.start()
+        is_open = not self._secret
+        hub = Hub(listener, self.world_size, self.timeout_s, self._version, secret, refused, is_open=is_open)
+        with contextlib.ExitStack() as undo:
+            undo.callback(listener.close)
+            hub.start()
+            undo.callback(hub.stop)
+            told = json.dumps(place.to_dict()).encode()
+            if (there := self._store.compare_set(HUB, "", told)) != told:
+                raise self._second(there)
+            undo.pop_all()
+        self._hub = hub
         return place
+
+    def _second(self, there: bytes) -> Error:
+        """The error of a process 0 that is not the first. Without a secret the others cannot tell whose they are: the
+        first one's hub ends them all.
+        """
+        if not self._secret:
+            try:
+                self.place = read_place(there, HUB)
+                self.join(self._ranks[0])
+            except PeerLostError:
+                pass  # an earlier run's, whose hub is gone
+            except Error as error:
+                return error
+        return UsageError(
+            f"process 0 has already arrived, {_whereabouts(there)}: were two processes given RANK=0, "
+            f"or does an earlier run still use this store?"
+        )
 
     def _listen(self, port: int) -> socket.socket:
         name, address = self.interface.name, self.interface.address

@@ -10,16 +10,15 @@ from railgauge.topo.compare.smi_matrix import LARGEST, loads
 from railgauge.topo.errors import InputError
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.machine import Machine
-from railgauge.topo.nccl.graph.model import NodeKind, System
+from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render.matrix import NICS, matrix
 from railgauge.topo.render.names import nvlinks_text
 from railgauge.topo.render.node_links import node_links
+from railgauge.topo.render.palette import NODE_INKS, Ink, path_ink
 from railgauge.topo.render.smi_difference import differences
 from railgauge.topo.render.tree import Branch, Known, branches
 
-KIND_STYLE = {NodeKind.GPU: "green", NodeKind.HOST: "green", NodeKind.NET: "cyan", NodeKind.CPU: "bold"}
 WIDEST = 10_000  # characters of a line: a matrix cut to the terminal is unreadable
-CELL_STYLE = {"SYS": "red", "NODE": "yellow", "PHB": "yellow", "PXB": "cyan", "PIX": "cyan", "X": "dim"}
 
 
 def print_tree(system: System, machine: Machine) -> None:
@@ -28,9 +27,9 @@ def print_tree(system: System, machine: Machine) -> None:
     known = Known(links=node_links(system, machine.topology, machine.facts), models=models)
     out = console(WIDEST)
     for branch in branches(system, known):
-        out.print(_grown(Tree(_text(branch), guide_style="dim"), branch))
+        out.print(_grown(Tree(_text(branch), guide_style=Ink.QUIET), branch))
     if unknown := nvlinks_text(machine.facts):
-        out.print(unknown, style="red")
+        out.print(unknown, style=Ink.BAD)
 
 
 def _grown(tree: Tree, branch: Branch) -> Tree:
@@ -40,7 +39,7 @@ def _grown(tree: Tree, branch: Branch) -> Tree:
 
 
 def _text(branch: Branch) -> Text:
-    style = "red" if branch.bad else KIND_STYLE.get(branch.kind, "")
+    style = Ink.BAD if branch.bad else NODE_INKS.get(branch.kind, Ink.PLAIN)
     return Text(branch.label, style=style, no_wrap=True)
 
 
@@ -51,11 +50,11 @@ def print_matrix(system: System, machine: Machine) -> None:
     for row in drawn.rows:
         line = Text()
         for cell, width in zip(row, widths, strict=True):
-            line.append(cell.ljust(width), style=CELL_STYLE.get(cell, "green" if cell.startswith("NV") else ""))
+            line.append(cell.ljust(width), style=path_ink(cell))
         line.rstrip()
         out.print(line)
     if drawn.unknown:
-        out.print(f"\n{drawn.unknown}", style="red")
+        out.print(f"\n{drawn.unknown}", style=Ink.BAD)
     out.print("\n" + drawn.legend)
     if drawn.nics:
         out.print(f"\n{NICS}\n")
@@ -72,7 +71,7 @@ def print_differences(path: str, system: System, machine: Machine) -> None:
     found = differences(theirs, matrix(system, machine.topology, machine.facts))
     out = console(WIDEST)
     for one in found:
-        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style="bold")
+        out.print(f"{', '.join(one.where)}: {one.theirs} in nvidia-smi, {one.ours} here", style=Ink.HEADING)
         out.print(f"  {one.why}")
     if found and not theirs.nics and any(column.startswith("NIC") for column in theirs.columns):
         out.print("(nvidia-smi's output has no NIC legend: its NIC0 is assumed to be NIC0 here, and so on)")

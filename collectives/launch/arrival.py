@@ -2,20 +2,28 @@
 """A process joins its job: it opens the store that its place names, and does the rendezvous through it."""
 
 import contextlib
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from railgauge import __version__
 from railgauge.collectives.launch.place import Place, check_world
 from railgauge.collectives.launch.timeout import check_timeout
+from railgauge.topo.errors import Error
 from railgauge.topo.facts.sources.nccl_settings import export_files
 from railgauge.transports.init_method import open_store
-from railgauge.transports.rendezvous import Rendezvous, Share, meet
+from railgauge.transports.rendezvous import HUB, Rendezvous, Share, meet
 from railgauge.transports.secret import job_secret
+from railgauge.transports.store.listen import PortInUseError
 from railgauge.transports.store.prefix_store import PrefixStore
 from railgauge.transports.store.store import Store
 from railgauge.transports.store.turn_store import TurnStore
+
+CLIENT = 1
+"""Any process but 0 serves no store."""
+FIRST_WITHIN_S = 5.0
+"""So long another job's process 0 has to answer that holds the port."""
 
 
 @contextlib.contextmanager
@@ -39,14 +47,7 @@ def arrive(
             store = TurnStore(store, place.process)
             stack.callback(store.leave)
         else:
-            store = open_store(
-                place.init_method,
-                process=place.process,
-                processes=place.processes,
-                timeout=timedelta(seconds=timeout_s),
-                secret=secret,
-                environ=os.environ,
-            )
+            store = _open(place, timeout_s, secret)
             stack.callback(store.close)
             if place.job:  # without a job secret, a process of another job may connect to the same port
                 store = PrefixStore(place.job, store)
@@ -64,4 +65,31 @@ def arrive(
             yield rendezvous
         finally:
             if os.getpid() != process:
-                stack.pop_all()  # a forked copy must end nothing
+                stack.pop_all()  # a fork's copy must end nothing
+
+
+def _open(place: Place, timeout_s: float, secret: bytes) -> Store:
+    """The store of a place; of a second process 0 without a secret that of the first, which both jobs' ranks are at."""
+    opened = functools.partial(
+        open_store, place.init_method, processes=place.processes, secret=secret, environ=os.environ
+    )
+    try:
+        return opened(process=place.process, timeout=timedelta(seconds=timeout_s))
+    except PortInUseError:
+        if secret or place.job:
+            raise
+        if first := _of_the_first(opened):
+            return first
+        raise
+
+
+def _of_the_first(opened: Callable[..., Store]) -> Store | None:
+    """Another job's store on this port; None: another program is there."""
+    limit = timedelta(seconds=FIRST_WITHIN_S)
+    with contextlib.ExitStack() as undo, contextlib.suppress(Error):
+        store = opened(process=CLIENT, timeout=limit)
+        undo.callback(store.close)
+        store.wait([HUB], limit)
+        undo.pop_all()
+        return store
+    return None

@@ -130,7 +130,7 @@ class _Rings:
         part = self._comm.split(0 if rank in ranks else None, ranks.index(rank) if rank in ranks else 0)
         count = self._job.bytes // len(ranks)
         seconds, problem = self._time(part, count) if part else (0.0, None)
-        told = self._bootstrap.all_gather([seconds, problem])
+        told = self._bootstrap.all_gather([seconds, problem], tuple[float, str | None])
         if part:
             part.close()
         for other, (_, wrong) in enumerate(told):

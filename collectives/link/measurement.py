@@ -47,8 +47,7 @@ def measure(bootstrap: Bootstrap, job: LinkJob, result: LinkResult, say: Say) ->
     peers = exchange(bootstrap, this_peer(bootstrap.rank, flags=job.agreed()))
     _check_ranks(job, len(peers))
     network = choose_network(bootstrap, peers, NcclLog(bootstrap.rank), always=True)
-    told = bootstrap.all_gather([port.to_dict() for port in own_ports(network)])
-    ports = [[Port(**port) for port in each] for each in told]
+    ports = bootstrap.all_gather(own_ports(network), list[Port])
     placed = placements(bootstrap, peers)
     result.ranks = [RankPlace(rank=peer.rank, host=peer.host, numa=placed[peer.rank][1]) for peer in peers]
     with bound(peers, bootstrap.rank, placed[bootstrap.rank][0]):
@@ -105,7 +104,7 @@ class _Measurement:
         if not result.links:
             raise UnavailableError("no requested transport connects these two ranks: `railgauge run --list` shows why")
         number = len(rounds)
-        while places := self._bootstrap.broadcast(to_measure_again(result.links)):
+        while places := self._again(result):
             self._say(f"not clear yet: measuring {len(places)} pairs again, one at a time")
             for place in places:
                 one = result.links[place]
@@ -113,6 +112,13 @@ class _Measurement:
                 result.links[place] = one.and_again(self._round(channel, way, number, [one.ranks])[0])
                 number += 1
         self._conclude()
+
+    def _again(self, result: LinkResult) -> list[int]:
+        """The places of the links that rank 0 wants to see once more."""
+        places: list[int] = self._bootstrap.broadcast(to_measure_again(result.links), list[int])
+        if not all(0 <= place < len(result.links) for place in places):
+            raise self._bootstrap.junk(0)
+        return places
 
     def _round(self, channel: int, way: Way, number: int, pairs: list[Pair]) -> list[PairResult]:
         """Measure pairs that have no rank in common at the same time."""
@@ -126,9 +132,11 @@ class _Measurement:
         if own:
             peer = own[1] if own[0] == self._bootstrap.rank else own[0]
             side = self._meter.measure(connections, peer, seed=self._exchanges)
-        told = self._bootstrap.all_gather(side and side.to_dict(), ROUND_WITHIN_S)
+        sides = self._bootstrap.all_gather(side, Side | None, ROUND_WITHIN_S)
         connections.close()
-        sides = {each["rank"]: Side(**each) for each in told if each}
+        for rank in (rank for pair in pairs for rank in pair):
+            if not sides[rank] or not sides[rank].is_of(rank):
+                raise self._bootstrap.junk(rank)
         forecasts = self._forecaster.of_round(way, pairs)
         return [self._joined(way, number, forecasts[a, b], sides[a], sides[b]) for a, b in pairs]
 
@@ -186,7 +194,7 @@ class _Measurement:
             self._first_wrong = f"rank {side.rank}: {side.wrong} bytes {from_whom} are wrong: {side.first_wrong}"
 
     def _conclude(self) -> None:
-        fired = self._bootstrap.all_gather(self._meter.fault_fired)
+        fired = self._bootstrap.all_gather(self._meter.fault_fired, bool)
         if self._first_wrong:
             raise VerificationError(self._first_wrong)
         if self._job.fault and not any(fired):

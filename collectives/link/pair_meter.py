@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank's part in the measurement of a pair: short and long messages timed, every byte of fresh ones verified."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from railgauge._native import collectives as native
 from railgauge.collectives.buffer import Buffer
@@ -32,9 +31,9 @@ class Side:
     bytes_sent: int
     bytes_received: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the bootstrap's all-gather."""
-        return asdict(self)
+    def is_of(self, rank: int) -> bool:
+        """Whether a rank can have seen it."""
+        return self.rank == rank and self.out_s > 0 and self.both_s > 0
 
 
 class PairMeter:

@@ -25,10 +25,12 @@ def placements(bootstrap: Bootstrap, peers: Sequence[Peer], environ: Mapping[str
     for ranks in hosts:
         if ranks[0] == bootstrap.rank:
             planned = _planned(len(ranks), environ)
-    told = bootstrap.all_gather(planned, bootstrap.timeout_s + PLAN_WITHIN_S)
+    told = bootstrap.all_gather(planned, list[Placement], bootstrap.timeout_s + PLAN_WITHIN_S)
     found: dict[int, Placement] = {}
     for ranks in hosts:
-        found |= {rank: (cpus, numa) for rank, (cpus, numa) in zip(ranks, told[ranks[0]], strict=True)}
+        if len(told[ranks[0]]) != len(ranks):
+            raise bootstrap.junk(ranks[0])
+        found |= zip(ranks, told[ranks[0]], strict=True)
     return [found[rank] for rank in range(len(peers))]
 
 

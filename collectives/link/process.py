@@ -10,7 +10,7 @@ from railgauge.collectives.launch.place import Place
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult
 from railgauge.collectives.link.measurement import Say, measure
-from railgauge.topo.errors import INTERRUPTED, Error, RunError, described
+from railgauge.topo.errors import INTERRUPTED, RunError, described
 from railgauge.transports.rendezvous import Rendezvous
 
 
@@ -31,11 +31,13 @@ def take_part(job: LinkJob, place: Place, say: Say, report: Callable[[Taken], in
     It is called before this rank leaves: a launcher that sees one process fail ends the others.
     """
     result = LinkResult(job=job)
-    try:
-        with arrive(place, ranks_per_process=1, timeout_s=job.timeout_s) as rendezvous:
-            return report(_measured(rendezvous, place.process, result, say))
-    except Error as error:
-        return report(Taken(result, error, joined=False))
+    with contextlib.ExitStack() as stack:
+        try:
+            rendezvous = stack.enter_context(arrive(place, ranks_per_process=1, timeout_s=job.timeout_s))
+            taken = _measured(rendezvous, place.process, result, say)
+        except Exception as error:
+            taken = Taken(result, error, joined=False)
+        return report(taken)
 
 
 def _measured(rendezvous: Rendezvous, rank: int, result: LinkResult, say: Say) -> Taken:

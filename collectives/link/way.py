@@ -6,8 +6,7 @@ This is the one place that lists them.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from railgauge.topo.errors import UnavailableError, UsageError
 from railgauge.topo.facts.reader import LiveReader
@@ -35,10 +34,6 @@ class Port:
     device: int = 0
     """Its number in the transport."""
     transport: str = NET_SOCKET
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the bootstrap's all-gather."""
-        return asdict(self)
 
 
 def own_ports(network: Network, environ: Mapping[str, str] = os.environ) -> list[Port]:

@@ -3,6 +3,7 @@
 line to what is printed, and HTML, SVG and XML stay well-formed and without a script.
 """
 
+import csv
 import json
 import os
 import pty
@@ -77,6 +78,10 @@ def assert_inert(path):
         assert subprocess.run(["dot", "-Tplain", path], capture_output=True, check=False).returncode == 0
     elif path.suffix == ".xml":
         ElementTree.fromstring(text)
+    elif path.suffix == ".csv":
+        rows = list(csv.reader(text.splitlines()))
+        assert len(rows) > 1
+        assert {len(row) for row in rows} == {len(rows[0])}
     elif path.suffix == ".prom":
         line = r'# .*|\w+(?:\{(?:\w+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? [\d.e+]+'
         assert [one for one in text.splitlines() if not re.fullmatch(line, one)] == []
@@ -272,6 +277,102 @@ def test_an_older_result_is_text(tmp_path):
     assert_clean(at_terminal(*run)[0], tty=True)
     for path in tmp_path.glob("new.*"):
         assert_inert(path)
+
+
+NAMED = """\
+import socket
+socket.gethostname = lambda: {name!r}
+"""
+
+
+@pytest.mark.parametrize(
+    ("measure", "suffixes"),
+    [
+        (("run", "all_reduce", "--ranks", "2", "-b", "64", "-e", "128"), ("svg", "html", "csv", "json")),
+        (("link", "--ranks", "2", "-b", "4K"), ("csv", "json")),
+    ],
+    ids=["run", "link"],
+)
+def test_results_of_a_host_with_such_a_name_are_inert(measure, suffixes, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(NAMED.format(name=HOSTILE.replace("\0", "")))
+    (tmp_path / "out").mkdir()
+    files = [word for suffix in suffixes for word in ("-o", str(tmp_path / "out" / f"result.{suffix}"))]
+    done = railgauge(*measure, "-n", "1", "--device", "cpu", *files, PYTHONPATH=str(tmp_path))
+    assert done.returncode in (0, 1), done.stderr
+    assert_clean(done.stdout)
+    assert_clean(done.stderr)
+    written = sorted((tmp_path / "out").iterdir())
+    assert len(written) == len(suffixes)
+    for one in written:
+        assert_inert(one)
+
+
+TYPED = HOSTILE.replace("\0", "").replace("\ud83d", "")
+"""What a file of text, or a command line, can hold of it."""
+TYPED_LINE = TYPED.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TYPED,
+        f"a{TYPED_LINE} slots=1\n",
+        f"a slots={TYPED_LINE}\n",
+        f"@{TYPED_LINE}\n",
+        f"a\n{TYPED_LINE}:2\n",
+        f"a[{TYPED_LINE}]",
+    ],
+    ids=range(6),
+)
+def test_names_in_a_hostfile_are_text(text, tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text(text)
+    for args in (
+        ("run", "all_reduce", "--dry-run", "--hostfile", str(hosts)),
+        ("run", "all_reduce", "--dry-run", "--hosts", text),
+        ("link", "--dry-run", "--hostfile", str(hosts)),
+        ("cluster", "check", "--hostfile", str(hosts)),
+        ("cluster", "dump", "-w", text),
+        ("cluster", "link", "--dry-run", "--hostfile", str(hosts)),
+    ):
+        done = in_process(*args, RAILGAUGE_SSH="false")
+        assert done.returncode not in (0, 70), (args, done.stderr)
+        assert_clean(done.stdout)
+        assert_clean(done.stderr)
+
+
+@pytest.fixture(scope="module")
+def channels(tmp_path_factory):
+    """A graph file of @h200x4."""
+    path = tmp_path_factory.mktemp("graph") / "graph.xml"
+    assert in_process("graph", "search", "--from", "@h200x4", "-o", str(path)).returncode == 0
+    return path.read_text()
+
+
+@pytest.mark.parametrize("name", ["version", "id", "pattern", "nchannels", "speedintra", "typeintra", "dev", "more"])
+def test_a_graph_file_is_text(channels, name, tmp_path):
+    if name == "more":
+        text = channels.replace("<channel>", f'<channel more="{IN_XML}">', 1)
+    else:
+        text = re.sub(rf'\b{name}="([^"]*)"', lambda match: f'{name}="{match[1]}{IN_XML}"', channels, count=2)
+    graph = tmp_path / "graph.xml"
+    graph.write_text(text)
+    picture = tmp_path / "graph.svg"
+    for args in (
+        ("graph", "lint", str(graph), "--from", "@h200x4"),
+        ("graph", "lint", str(graph), "--from", "@h200x4", "--json"),
+        ("graph", "show", str(graph), "--from", "@h200x4"),
+        ("graph", "show", str(graph), "--from", "@h200x4", "-o", str(picture)),
+        ("graph", "join", f"@h200x4,{graph}"),
+        ("graph", "predict", "all_reduce", "--from", "@h200x4", "--graph", str(graph)),
+    ):
+        done = in_process(*args)
+        assert done.returncode != 70, (args, done.stderr)
+        assert_clean(done.stdout)
+        assert_clean(done.stderr)
+    assert_clean(at_terminal("graph", "lint", str(graph), "--from", "@h200x4")[0], tty=True)
+    if picture.exists():
+        assert_inert(picture)
 
 
 def test_logs_and_records_are_text(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a process has no more of ends a command with 3 and the cause; --debug shows more and changes no status."""
 
+import json
 import os
 import resource
 import signal
@@ -26,6 +27,17 @@ def test_a_rank_without_threads_ends_the_command_with_3(tmp_path, what, rank):
     result = broken(tmp_path, what, 'RuntimeError("can\'t start new thread")', rank=rank)
     assert result.returncode == 3, result.stderr
     assert "no more threads" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["hub", "hub's start", "bootstrap"])
+@pytest.mark.parametrize("error", ["MemoryError()", 'RuntimeError("can\'t start new thread")'])
+def test_a_thread_of_the_meeting_that_cannot_go_on_ends_the_command_with_3(tmp_path, what, error):
+    result = broken(tmp_path, what, error, "--json", "-T", "20")
+    assert result.returncode == 3, result.stderr
+    cause = "out of memory" if "Memory" in error else "no more threads"
+    assert cause in result.stderr
+    assert cause in json.loads(result.stdout)["error"]
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("mebibytes", [60, 90])

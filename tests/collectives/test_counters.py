@@ -11,6 +11,7 @@ from railgauge.collectives import counters
 from railgauge.collectives.counters import Counters
 from railgauge.topo.findings.finding import Level
 from railgauge.transports.peer import this_peer
+from railgauge.transports.typed import jsonable, read_as
 from railgauge.transports.wire import Wire
 
 MB = 1_000_000
@@ -23,8 +24,8 @@ class Alone:
     rank = world_rank = 0
     job = SimpleNamespace(timeout_s=1.0)
 
-    def all_gather(self, value, limit_s=None):
-        return [json.loads(json.dumps(value))]
+    def all_gather(self, value, kind, limit_s=None):
+        return [read_as(kind, json.loads(json.dumps(value, default=jsonable)))]
 
     def all_gather_bytes(self, value, limit_s=None):
         return [value]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a row follow from the ranks' times, and the flags of nccl-tests decide how they were taken."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from unittest import mock
 
@@ -43,10 +44,10 @@ class Timed(Bench):
         return None
 
 
-def others(mine):
+def others(mine, _kind):
     """What the three ranks say, by what rank 0 does."""
     floor, out, back = mine
-    return [[floor, out | {"seconds": OUT[rank]}, back | {"seconds": IN[rank]}] for rank in range(3)]
+    return [(floor, replace(out, seconds=OUT[rank]), replace(back, seconds=IN[rank])) for rank in range(3)]
 
 
 def row(collective=Collective.ALL_GATHER, size=3 << 20, bench=None, **job):

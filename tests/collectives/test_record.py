@@ -3,6 +3,7 @@
 
 import json
 import re
+import time
 from importlib import resources
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.transports.standings import at, called, idle
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.record import gather, make_record, parse_record
-from railgauge.collectives.record_text import record_text
+from railgauge.collectives.report.record import record_text
 from railgauge.topo.errors import InputError, PeerLostError, RunError
 from railgauge.topo.values.printable import printable
 
@@ -38,6 +39,8 @@ RECORDS = st.builds(
     host=st.text(),
     command=st.lists(st.text(), max_size=3),
 )
+COARSE_S = 0.02
+"""By which a short operation's begin may be off (collectives/native/recorder.h)."""
 LATE = {
     0: [at("all_reduce", 41, 2, count=1024)],
     1: [at("all_reduce", 41, 0, count=1024)],
@@ -46,6 +49,8 @@ LATE = {
 
 
 def test_the_engine_keeps_what_was_called_in_order():
+    before = time.time() - COARSE_S
+
     def body(bootstrap):
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         buffer = np.ones(1 << 20, np.float32)
@@ -63,8 +68,9 @@ def test_the_engine_keeps_what_was_called_in_order():
         (3, "sendrecv", 5, "float", "", -1),
     ]
     assert all(o.is_over for o in kept)
-    assert 0 < kept[0].took_us < 20e6
-    assert kept[0].began_s <= kept[2].began_s + 0.02
+    assert kept[0].took_us > 0
+    assert before <= kept[0].began_s <= kept[2].began_s + COARSE_S
+    assert kept[0].began_s + kept[0].took_us / 1e6 <= time.time() + COARSE_S
     assert first[0][0].ranks == [0, 1]
 
 
@@ -137,10 +143,10 @@ def test_of_operations_that_were_not_timed_the_text_gives_no_time():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ("[]", "is no flight record: its schema"),
-        ('{"schema": "railgauge/run/1"}', "is no flight record: its schema"),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a flight record: its schema"),
+        ('{"schema": "railgauge/run/1"}', "is not a flight record: its schema"),
         ('{"schema": "railgauge/record/1"}', "lacks the field 'standings'"),
     ],
 )
@@ -170,7 +176,7 @@ def test_a_value_of_another_kind_is_an_error(place, value):
     for step in place[:-1]:
         spot = spot[step]
     spot[place[-1]] = value
-    with pytest.raises(InputError, match=r"is no flight record|lacks the field"):
+    with pytest.raises(InputError, match=r"is not a flight record|lacks the field"):
         read_back(document)
 
 

@@ -164,8 +164,8 @@ def test_a_file_that_is_named_has_to_be_there_and_the_usual_one_not(tmp_path):
 def test_a_rank_0_of_another_version_is_told_apart():
     def body(bootstrap):
         if bootstrap.rank == 0:
-            return bootstrap.broadcast([{"collective": "all_reduce"}])
-        with pytest.raises(RunError, match="ranks of two versions"):
+            return bootstrap.broadcast([{"collective": "all_reduce"}], list)
+        with pytest.raises(RunError, match="rank 0 sent an unexpected value to an exchange"):
             measured(bootstrap, {})
         return True
 

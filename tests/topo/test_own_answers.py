@@ -5,7 +5,7 @@ import json
 from itertools import product
 
 import pytest
-from tests.golden_answers import OWN
+from tests.golden_answers import FIELDS, OWN
 
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.search import search
@@ -17,15 +17,6 @@ from railgauge.topo.xml import topology_file
 
 MACHINES = ("consumer-2x5090", "dgx-1v", "dgx-h100", "h200x4", "pcie-no-switch", "power9-ac922")
 ENDS = (NodeKind.GPU, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
-FIELDS = {
-    "pattern": "pattern",
-    "crossNic": "cross_nic",
-    "bwIntra": "gb_per_s_intra",
-    "bwInter": "gb_per_s_inter",
-    "typeIntra": "type_intra",
-    "typeInter": "type_inter",
-    "sameChannels": "same_channels",
-}
 
 
 @pytest.mark.parametrize("name", MACHINES)

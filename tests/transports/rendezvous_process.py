@@ -13,7 +13,7 @@ try:
     share = Share(process=process, processes=processes, ranks_per_process=1)
     rendezvous = meet(FileStore(path), share, timeout_s=timeout_s, secret=b"s", version="1", environ=environ)
     bootstrap = rendezvous.join(process)
-    print(bootstrap.all_gather(process), rendezvous.place, flush=True)
+    print(bootstrap.all_gather(process, int), rendezvous.place, flush=True)
     bootstrap.close()
     rendezvous.close()
 except Exception as error:

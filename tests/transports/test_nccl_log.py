@@ -2,6 +2,8 @@
 import os
 import re
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -67,3 +69,19 @@ def test_subsystem_lists(text, has, lacks):
     assert has in subsystems(text)
     assert lacks not in subsystems(text)
     assert subsystems(text) <= set(SUBSYSTEMS)
+
+
+def test_the_file_is_closed_when_the_process_ends(tmp_path):
+    program = """
+import sys
+from railgauge.transports.nccl_log import NcclLog
+NcclLog(0, {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": sys.argv[1]}).info("INIT", "ready")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "always::ResourceWarning", "-c", program, str(tmp_path / "log")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stderr == ""
+    assert (tmp_path / "log").read_text().endswith("NCCL INFO ready\n")

@@ -42,7 +42,7 @@ def test_outsiders_do_not_disturb(caplog):
         member.settimeout(5)
         assert member.recv(1) == b""
     bootstrap = rendezvous.join(0)
-    assert bootstrap.all_gather(1) == [1]
+    assert bootstrap.all_gather(1, int) == [1]
     for each in (*left_open, bootstrap, rendezvous):
         each.close()
     assert "it does not speak railgauge's protocol: it begins with b'GET / HTTP/1.0" in caplog.text
@@ -66,7 +66,7 @@ def test_silent_outsiders_on_every_place_keep_no_rank_out(monkeypatch, caplog):
         outsiders = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
         assert outsiders[0].recv(1) == b""  # the oldest makes room
         members = in_threads(2, lambda process: rendezvous[process].join(process))
-    assert in_threads(2, lambda process: members[process].all_gather(process)) == [[0, 1]] * 2
+    assert in_threads(2, lambda process: members[process].all_gather(process, int)) == [[0, 1]] * 2
     for each in members + rendezvous:
         each.close()
     assert "had not authenticated when the limit of open connections was reached" in caplog.text
@@ -80,7 +80,7 @@ def test_outsiders_that_come_after_the_ranks_push_none_of_them_out(monkeypatch):
         address = (rendezvous.place.address, rendezvous.place.port)
         outsiders = [stack.enter_context(socket.create_connection(address, HANGS_AFTER_S)) for _ in range(100)]
         assert outsiders[0].recv(1) == b""  # there was no room for all
-    assert in_threads(2, lambda rank: members[rank].all_gather(rank)) == [[0, 1]] * 2
+    assert in_threads(2, lambda rank: members[rank].all_gather(rank, int)) == [[0, 1]] * 2
     for each in (*members, rendezvous):
         each.close()
 
@@ -95,7 +95,7 @@ address = rendezvous.place.address, rendezvous.place.port
 print(*address, flush=True)
 input()
 member = rendezvous.join(0)
-print(member.all_gather(0), flush=True)
+print(member.all_gather(0, int), flush=True)
 member.close()
 rendezvous.close()
 """

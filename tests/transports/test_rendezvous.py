@@ -15,7 +15,14 @@ import pytest
 from tests.patience import FAR_S, HANGS_AFTER_S
 from tests.transports.ranks import LOOPBACK, in_threads, meet_on, on_processes
 
-from railgauge.topo.errors import AuthenticationError, PeerLostError, RunError, UnavailableError, UsageError
+from railgauge.topo.errors import (
+    AuthenticationError,
+    MismatchError,
+    PeerLostError,
+    RunError,
+    UnavailableError,
+    UsageError,
+)
 from railgauge.transports import hub
 from railgauge.transports.frame import Kind, pack
 from railgauge.transports.handshake import HUB, authenticate
@@ -28,17 +35,17 @@ from railgauge.transports.store.tcp_store import TCPStore
 def come(*places, timeout_s=10.0, store=None, **others):
     """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
     store = store or HashStore()
-    rendezvous = []
+    opened = []
 
     def process_main(number):
         process, processes, *more = places[number]
         settings = {"timeout_s": timeout_s} | others | (more[0] if more else {})
         rendezvous = meet_on(store, process, processes, **settings)
-        rendezvous.append(rendezvous)
+        opened.append(rendezvous)
         return rendezvous.join(process * settings.get("ranks_per_process", 1))
 
     results = in_threads(len(places), process_main)
-    for each in [r for r in results if not isinstance(r, BaseException)] + rendezvous:
+    for each in [r for r in results if not isinstance(r, BaseException)] + opened:
         each.close()
     return results
 
@@ -93,7 +100,6 @@ def test_a_rank_that_gives_up_first_knows_who_is_missing_too():
 @pytest.mark.parametrize(
     ("places", "problem"),
     [
-        (((0, 3), (1, 3), (1, 3)), "rank 1 has joined already, from .*: were two processes given the same RANK"),
         (((0, 2), (1, 4)), "it was started with world size 4, rank 0 with 2"),
         (((0, 2), (1, 2, {"version": "9"})), "it runs railgauge 9, rank 0 runs 1"),
         (((0, 2), (1, 2, {"ranks_per_process": 2})), "it was started with world size 4, rank 0 with 2"),
@@ -112,12 +118,56 @@ def test_once_all_have_joined_a_rank_that_comes_twice_does_no_harm():
     def body(bootstrap):
         bootstrap.barrier()
         if bootstrap.rank == 1:
-            with pytest.raises(UsageError, match="rank 1 has joined already"):
+            with pytest.raises(UsageError, match="two processes came as rank 1"):
                 meet_on(store, 1, 2).join(1)
-        return bootstrap.all_gather(bootstrap.rank)
+        return bootstrap.all_gather(bootstrap.rank, int)
 
     store = HashStore()
     assert on_processes(2, body, store) == [[0, 1]] * 2
+
+
+TWICE = r"two processes came as rank {}: pid \d+ on \S+ \(127\.0\.0\.1:\d+\) and pid \d+ on \S+ \(127\.0\.0\.1:\d+\): "
+
+
+@pytest.mark.parametrize("secret", [b"s", b""])
+def test_two_processes_of_one_rank_end_the_waiting_of_all_and_both_are_named(secret):
+    for error in come((0, 3), (1, 3), (1, 3), secret=secret, timeout_s=FAR_S):
+        assert isinstance(error, MismatchError)
+        assert re.match(TWICE.format(1), str(error))
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_without_a_secret_a_rank_that_comes_twice_ends_a_job_that_may_be_mixed(late):
+    """The ranks 0 and 1 that met may be of two jobs, whose others now come."""
+
+    def process_main(number):
+        meeting = meet_on(store, number, 2, secret=b"", timeout_s=FAR_S)
+        try:
+            bootstrap = meeting.join(number)
+            with contextlib.closing(bootstrap):
+                bootstrap.barrier()
+                met[number].set()
+                raise bootstrap.wait_for_failure(RunError("nobody told"), limit_s=HANGS_AFTER_S)
+        finally:
+            meeting.close()
+
+    def comes_late(_):
+        for each in met:
+            each.wait()
+        return meet_on(store, late, 2, secret=b"", timeout_s=FAR_S).join(late)
+
+    store, met = HashStore(), (threading.Event(), threading.Event())
+    for error in in_threads(3, lambda number: comes_late(number) if number == 2 else process_main(number)):
+        assert isinstance(error, MismatchError), error
+        assert re.match(TWICE.format(late), str(error))
+
+
+def test_an_earlier_runs_hub_that_is_gone_is_no_second_process_0():
+    store = HashStore()
+    gone = meet_on(store, 0, 1, secret=b"")
+    gone._hub.stop()
+    with pytest.raises(UsageError, match="or does an earlier run still use this store"):
+        meet_on(store, 0, 1, secret=b"", timeout_s=5)
 
 
 def test_two_processes_0():
@@ -239,7 +289,7 @@ def test_processes_meet_in_whatever_order_they_come(order):
         time.sleep(0.05 * turn)
         rendezvous = meet_on(store, order[turn], 3, ranks_per_process=1)
         bootstrap = rendezvous.join(order[turn])
-        got = bootstrap.all_gather(bootstrap.rank)
+        got = bootstrap.all_gather(bootstrap.rank, int)
         bootstrap.close()
         rendezvous.close()
         return got
@@ -278,12 +328,14 @@ def test_a_rank_that_was_refused_is_not_called_silent_later(monkeypatch, caplog)
     bootstrap = rendezvous.join(0)
     with socket.create_connection((rendezvous.place.address, rendezvous.place.port), timeout=HANGS_AFTER_S) as again:
         authenticate(again, rendezvous.place.secret(b"s"), HUB, deadline=time.monotonic() + 5)
-        again.sendall(pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J"}))
+        again.sendall(
+            pack(Kind.HELLO, 0, {"rank": 0, "world_size": 1, "version": "1", "host": "gpu-02\x1b[2J", "pid": 7})
+        )
         while again.recv(100):
             pass
         time.sleep(0.5)
-    assert bootstrap.all_gather(1) == [1]
+    assert bootstrap.all_gather(1, int) == [1]
     bootstrap.close()
     rendezvous.close()
-    assert "rejected rank 0 on gpu-02\ufffd[2J: rank 0 has joined already" in caplog.text
+    assert "rejected rank 0 on gpu-02\ufffd[2J: two processes came as rank 0" in caplog.text
     assert "said too little" not in caplog.text

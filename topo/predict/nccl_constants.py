@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of NCCL's tuning model, by Protocol in the order LL, LL128, Simple where a row has three.
 
-Source: `ncclTunerConstantsDefaults`, `treeCorrectionFactor`, `getNetOverhead` (src/graph/tuning.cc) and the thread
-limits of src/include/device.h, NCCL 2.28 to 2.30.
+Source: `ncclTunerConstantsDefaults`, `treeCorrectionFactor`, `getNetOverhead` (src/graph/tuning.cc), PCI_BW
+(src/graph/topo.h), the thread limits of src/include/device.h and the thresholds of src/include/comm.h, NCCL v2.29.7-1
+to v2.30.7-1. Versions 2.28 and 2.29.2 to 2.29.3 differ in one row: Blackwell's of RING_LL128_MOST.
 """
 
 from railgauge.topo.nccl.settings.algorithm import Algorithm, Protocol

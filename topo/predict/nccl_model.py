@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's own model: a latency and a bandwidth for each collective, algorithm and protocol, and the choice by them.
 
-Follows `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` (src/graph/tuning.cc, NCCL 2.28 to 2.30) and `ncclGetAlgoInfo`
+Follows `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` (src/graph/tuning.cc, NCCL 2.30) and `ncclGetAlgoInfo`
 (src/enqueue.cc) for ring and tree. NVLS, CollNet and PAT are left out: they need NVLink multicast, a switch that
 reduces, or one GPU a node.
 """
@@ -116,7 +116,9 @@ def channels_used(plan: Plan, size: int, algorithm: Algorithm, protocol: Protoco
 
 
 def ll128_is_trusted(plan: Plan, algorithm: Algorithm) -> bool:
-    """Whether NCCL uses LL128 unasked: NVLink within, NICs near; GPUs from Volta on and alike, or from Hopper on."""
+    """Whether NCCL uses LL128 unasked: NVLink within, NICs near; GPUs from Volta on and alike, or from Hopper on (until
+    2.29 only alike).
+    """
     low, high = plan.sms
     graph = plan.graph(algorithm)
     furthest = PATH_TYPES.index("PXN" if low >= 90 else "PXB")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 16 << 20  # NCCL's own limit is 1024 nodes a rank, well under 1 MiB
 MAX_DEPTH = 32  # system/cpu/pci.../nic/net: real machines stay below 10
 MAX_ELEMENTS = 10_000  # the largest real machines have some hundred, and some steps take its square
+MAX_VALUE = 4096  # bytes of an attribute: NCCL takes 253, and 8192 CPUs are an affinity of 2303
 MAX_ATTRIBUTES = 256  # of one element; NCCL reads 16, and libxml2's time goes with the square
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 ENCODINGS = (b"utf-8", b"utf8", b"us-ascii", b"ascii")
@@ -28,6 +29,8 @@ MORE_ATTRIBUTES = re.compile(
 )
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)  # all that may precede a document type
 PIECE = 65_536
+TOO_DEEP = "Excessive depth"
+"""libxml2 looks before we do, where a whole PIECE goes down."""
 NO_CHARACTERS = [*range(0x20), 0xFFFE, 0xFFFF]  # not allowed in XML 1.0; tabs and line ends excepted
 ESCAPES = str.maketrans(
     dict.fromkeys(map(chr, NO_CHARACTERS), "\N{REPLACEMENT CHARACTER}")
@@ -103,6 +106,8 @@ class _Parsing:
         except self._syntax_error as error:
             first = next(iter(self._parser.feed_error_log), None)  # the exception itself may be about a later one
             reason, line = (first.message, first.line) if first else (error.msg, error.lineno)
+            if TOO_DEEP in (reason or ""):
+                raise self._refuse(f"nested deeper than {MAX_DEPTH} elements", line) from error
             raise self._refuse(f"not well-formed XML: {reason}", line) from error
         return self._children[0][0]
 
@@ -134,6 +139,12 @@ class _Parsing:
             raise self._refuse(f"more than {MAX_ELEMENTS} elements", node.sourceline)
         if named := next((name for name in (node.tag, *node.attrib) if str(name).startswith("{")), None):
             raise self._refuse(f"{str(named)[:80]!r} has a namespace, which these files do not use", node.sourceline)
+        if long := next((name for name, value in node.attrib.items() if len(value) > MAX_VALUE), None):
+            where = f"<{str(node.tag)[:40]}> {str(long)[:40]}"
+            raise self._refuse(
+                f"{where} is longer than {MAX_VALUE} characters: NCCL takes 253",
+                node.sourceline,
+            )
         self._children.append([])
 
     def _close(self, node: "etree._Element") -> None:

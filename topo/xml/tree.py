@@ -95,16 +95,25 @@ def thaw(element: Element) -> Tree:
     return tree
 
 
-def trim(element: Element, is_used: Callable[[Element], bool], removable: tuple[str, ...] = TRIMMED) -> Tree | None:
+def trim(
+    element: Element,
+    is_used: Callable[[Element], bool],
+    removable: tuple[str, ...] = TRIMMED,
+    *,
+    holds: Callable[[Element], bool] = lambda _: True,
+) -> Tree | None:
     """A copy without the branches in which nothing is used; None when nothing is (NCCL's `ncclTopoTrimXml`).
 
     What is used keeps all it holds; elements of other names than the `removable` ones go only with what holds them.
+    `holds` spares looking into an element of which the caller knows that nothing in it is used.
     """
     if is_used(element):
         return thaw(element)
+    if element.name in removable and not holds(element):
+        return None
     tree = Tree(element.name, element.attributes, element.line)
     for child in element.children:
-        kept = trim(child, is_used, removable)
+        kept = trim(child, is_used, removable, holds=holds)
         if kept is not None:
             tree.append(kept)
     return None if element.name in removable and not any(one.name in TRIMMED for one in tree.children) else tree

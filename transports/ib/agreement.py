@@ -3,7 +3,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 from railgauge.topo.errors import UnavailableError
 from railgauge.topo.facts.reader import LiveReader
@@ -21,6 +21,18 @@ from railgauge.transports.peer import Peer
 from railgauge.transports.select import NET_IB, NET_SOCKET
 
 
+class Offer(NamedTuple):
+    """What a rank has for NET/IB."""
+
+    why_not: str | None
+    """What is missing; None where nothing is."""
+    expected: bool
+    """Whether it has NICs, or would have but for what is wrong with them."""
+    nics: list[Nic]
+    remarks: str
+    """On settings that name nothing."""
+
+
 def agree(bootstrap: Bootstrap, peers: Sequence[Peer], log: NcclLog, environ: Mapping[str, str]) -> Network:
     """Look for devices and agree with all ranks; see `choose_network`."""
     found = find_devices(LiveReader("/", {"process": live_process}), environ)
@@ -28,22 +40,30 @@ def agree(bootstrap: Bootstrap, peers: Sequence[Peer], log: NcclLog, environ: Ma
         check_gid_settings(environ)
     settings = read_ib_connection(environ) if found.devices else None
     nics = [_nic(one, settings.queue_pairs) for one in found.devices if settings]
-    told = bootstrap.all_gather([found.why_not, found.expected, nics, "; ".join(found.remarks)])
-    why_not, remark = _first(peers, [each[0] for each in told]), _first(peers, [each[3] for each in told])
+    told = bootstrap.all_gather(Offer(found.why_not, found.expected, nics, "; ".join(found.remarks)), Offer)
+    for rank, each in enumerate(told):
+        if not _is_whole(each):
+            raise bootstrap.junk(rank)
+    why_not, remark = _first(peers, [each.why_not for each in told]), _first(peers, [each.remarks for each in told])
     if why_not is None:
-        unreached = _unreached(found.devices, [[Nic(*nic) for nic in each[2]] for each in told])
-        why_not = _first(peers, bootstrap.all_gather(unreached))
+        unreached = _unreached(found.devices, [each.nics for each in told])
+        why_not = _first(peers, bootstrap.all_gather(unreached, str | None))
     _log(found, why_not, environ, log)
     if why_not is None:
         if bootstrap.rank == 0 and remark:
             print(f"railgauge: {remark}", file=sys.stderr)
-        every = tuple(tuple(Nic(*nic) for nic in each[2]) for each in told)
-        return Network(name=NET_IB, devices=found.devices, nics=every)
+        return Network(name=NET_IB, devices=found.devices, nics=tuple(tuple(each.nics) for each in told))
     if environ.get("NCCL_NET", "").lower() == "ib":
         raise UnavailableError(f"NCCL_NET=IB, but {why_not}")
-    if bootstrap.rank == 0 and _is_unexpected(told):
+    if bootstrap.rank == 0 and any(each.expected or each.nics for each in told):
         print(f"railgauge: over {NET_SOCKET}, not {NET_IB}: {why_not}", file=sys.stderr)
     return Network(why_not_ib=why_not)
+
+
+def _is_whole(told: Offer) -> bool:
+    """Whether it contradicts itself nowhere."""
+    ports = all(len(nic.addresses) == len(nic.link_layers) == nic.ports for nic in told.nics)
+    return ports and (told.why_not is not None or len(told.nics) > 0)
 
 
 def _first(peers: Sequence[Peer], whys: Sequence[str | None]) -> str | None:
@@ -69,11 +89,6 @@ def _unreached(devices: Sequence[IbDevice], everybody: Sequence[Sequence[Nic]]) 
             if why := why_unreached(port, sorted({nic.addresses[number] for nic in others})):
                 return why
     return None
-
-
-def _is_unexpected(told: Sequence[Sequence[Any]]) -> bool:
-    """Whether some rank has NICs, or would have if they worked."""
-    return any(expected or nics for _, expected, nics, _ in told)
 
 
 def _log(found: Found, why_not: str | None, environ: Mapping[str, str], log: NcclLog) -> None:

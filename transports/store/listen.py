@@ -15,6 +15,11 @@ from railgauge.transports.interface import bootstrap_interface
 
 LOOPBACK_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 
+
+class PortInUseError(UsageError):
+    """Somebody listens there already."""
+
+
 logger = logging.getLogger("railgauge.store")
 
 
@@ -95,7 +100,8 @@ def _bind(host: str, address: str, port: int) -> socket.socket | None:
     except OSError as error:
         if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):  # the latter: no IPv6 here
             return None
-        raise UsageError(_refusal(host, address, port, error)) from None
+        kind = PortInUseError if error.errno == errno.EADDRINUSE else UsageError
+        raise kind(_refusal(host, address, port, error)) from None
 
 
 def _refusal(host: str, address: str, port: int, error: OSError) -> str:

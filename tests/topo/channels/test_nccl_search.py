@@ -17,15 +17,6 @@ from railgauge.topo.nccl.settings.steering import read_steering
 from railgauge.topo.xml import topology_file
 
 DUMPS = Path(__file__).parent / "nccl_h200"
-FIELDS = {
-    "pattern": "pattern",
-    "crossNic": "cross_nic",
-    "bwIntra": "gb_per_s_intra",
-    "bwInter": "gb_per_s_inter",
-    "typeIntra": "type_intra",
-    "typeInter": "type_inter",
-    "sameChannels": "same_channels",
-}
 
 
 def pytest_generate_tests(metafunc):
@@ -64,7 +55,7 @@ def names_a_nic_twice(text):
 
 def differences(graphs, wanted):
     for name, graph in (("ring", graphs.ring), ("tree", graphs.tree)):
-        for theirs, ours in FIELDS.items():
+        for theirs, ours in golden_answers.FIELDS.items():
             want, got = wanted[name][theirs], getattr(graph, ours)
             if got != (want if isinstance(want, str) else pytest.approx(want, abs=0.001)):
                 yield f"{name}.{ours} is {got}, NCCL {want}"

@@ -7,6 +7,9 @@ import pytest
 from tests.cli.command import in_process
 
 from railgauge.topo.channels.search import MOST_GPUS
+from railgauge.topo.nccl.graph.fusion import in_fused_order
+from railgauge.topo.xml import topology_file
+from railgauge.topo.xml.tree import Tree
 
 
 def machine(gpus: int) -> str:
@@ -46,3 +49,16 @@ def test_a_check_of_them_has_an_answer(tmp_path):
 
 def test_the_largest_domain_is_within():
     assert MOST_GPUS >= 72
+
+
+def test_the_order_of_many_gpus_takes_work_with_their_number_and_not_with_its_square(monkeypatch):
+    made = []
+    start = Tree.__init__
+    monkeypatch.setattr(Tree, "__init__", lambda tree, *args: (made.append(1), start(tree, *args))[1])
+
+    def work(gpus):
+        made.clear()
+        in_fused_order(topology_file.loads(machine(gpus)))
+        return len(made)
+
+    assert work(256) < 2.5 * work(128)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NCCL's figures over several nodes, worked out by hand from the formulas and tables of its src/graph/tuning.cc (2.28):
-`ncclTopoTuneModel` and `ncclTopoGetAlgoTime`. Two DGX A100 are 16 ranks on AMD's CPUs, two DGX H100 on Intel's.
+"""NCCL's figures, worked out by hand from the formulas and tables of its src/graph/tuning.cc (`ncclTopoTuneModel`,
+`ncclTopoGetAlgoTime`), read in v2.30.7-1. Two DGX A100 are 16 ranks on AMD's CPUs, two DGX H100 on Intel's.
+
+Older: until 2.29.3 a ring with LL128 had another maximum on Blackwell (73.4, 34.6 or 34.5 GB/s a channel), until 2.29.7
+LL128 was trusted among GPUs of one kind alone. All other figures here are those of 2.28.3 too.
 """
 
 from dataclasses import replace
@@ -101,6 +104,39 @@ LL_MOST = [
 def test_ll_over_several_nodes_goes_by_the_vendor_of_the_cpu(machine, nodes, wanted, algorithm):
     fast = with_graph(plan(machine, nodes), algorithm, gb_per_s_intra=100.0, gb_per_s_inter=100.0, pattern=BALANCED)
     assert bus_gb_per_s(fast, algorithm, LL) == wanted
+
+
+# GB/s a channel on 1, 2 and 3 nodes, by the first compute capability of a generation: perChMaxRingLL128Bws,
+# perChMaxTreeLL128Bws, perChMaxTreeBws.
+MOST_OF_A_CHANNEL = [
+    (70, (20.0, 20.0, 20.0), (20.0, 20.0, 20.0), (26.5, 18.5, 10.0)),
+    (80, (20.0, 20.0, 20.0), (20.0, 20.0, 20.0), (24.0, 23.6, 17.8)),
+    (90, (36.7, 36.7, 36.7), (36.7, 36.7, 29.0), (38.7, 41.4, 36.0)),
+    (100, (40.0, 40.0, 40.0), (55.6, 31.67, 20.0), (70.0, 42.8, 24.0)),
+]
+
+
+@pytest.mark.parametrize(("sm", "ring_ll128", "tree_ll128", "tree"), MOST_OF_A_CHANNEL)
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_a_channel_passes_no_more_than_the_maximum_of_its_generation(
+    monkeypatch, sm, ring_ll128, tree_ll128, tree, nodes
+):
+    monkeypatch.setattr(Plan, "sms", property(lambda _: (sm, sm)))
+    fast = plan(H100, nodes)
+    for algorithm in (RING, TREE):
+        fast = with_graph(fast, algorithm, gb_per_s_intra=100.0, gb_per_s_inter=100.0, pattern=BALANCED)
+    rings, trees = len(fast.graphs.ring.channels), len(fast.graphs.tree.channels)
+    simple = tree[nodes - 1]
+    flagged = min(simple * (7 / 9 if nodes == 1 else 120 / 128), tree_ll128[nodes - 1])
+    assert bus_gb_per_s(fast, RING, LL128) == pytest.approx(rings * ring_ll128[nodes - 1])
+    assert bus_gb_per_s(fast, TREE, SIMPLE) == pytest.approx(trees * simple)
+    assert bus_gb_per_s(fast, TREE, LL128) == pytest.approx(trees * flagged)
+
+
+@pytest.mark.parametrize(("sm", "most"), [(70, 39.0), (80, 87.7), (90, 141.0), (100, 282.0)])
+def test_ll_on_one_node_goes_by_the_generation_of_the_gpus(monkeypatch, sm, most):
+    monkeypatch.setattr(Plan, "sms", property(lambda _: (sm, sm)))
+    assert bus_gb_per_s(with_graph(plan(H100), RING, gb_per_s_intra=100.0), RING, LL) == most
 
 
 def test_ll_takes_half_of_a_ring_and_1_of_3_8_of_a_tree_below_its_maximum():

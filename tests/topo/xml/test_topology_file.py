@@ -314,6 +314,22 @@ def test_unknown_elements_and_attributes_survive(element):
     assert bare(topology_file.loads(text).root.children[0]) == bare(element)
 
 
+@pytest.mark.parametrize("name", ["numaid", "affinity", "host_hash", "junk"])
+def test_a_value_has_a_length(name):
+    text = '<system version="1">\n<cpu {}="{}"/></system>'
+    topology_file.loads(text.format("affinity", "f" * 4096))
+    with pytest.raises(InputError, match=f"<cpu> {name} is longer than 4096 characters") as caught:
+        topology_file.loads(text.format(name, "9" * (1 << 20)))
+    assert caught.value.line == 2
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("depth", [33, 300, 200_000])
+def test_too_deep_is_said_in_the_same_words_however_deep(depth):
+    with pytest.raises(InputError, match="nested deeper than 32 elements"):
+        topology_file.loads('<system version="1">' + "<pci>" * depth + "</pci>" * depth + "</system>")
+
+
 def test_an_element_has_no_more_attributes_than_can_be_read_at_once():
     def text(count):
         return '<system version="1">\n<cpu numaid="0"' + "".join(f" a{i}='>'" for i in range(count)) + "/></system>"

@@ -37,11 +37,5 @@ class Passage:
         return self.seen_bytes / self.planned_bytes if self.seen_bytes is not None and self.planned_bytes else None
 
     def to_json(self) -> dict[str, Any]:
-        """For the document of a run, and for other ranks."""
+        """For the document of a run."""
         return {**asdict(self), "ratio": self.ratio}
-
-    @classmethod
-    def received(cls, facts: dict[str, Any]) -> "Passage":
-        """From another rank."""
-        kinds = {"kind": LinkKind(facts["kind"]), "way": Way(facts["way"]), "level": Level(facts["level"])}
-        return cls(**{name: value for name, value in facts.items() if name != "ratio"} | kinds)

@@ -5,6 +5,8 @@ NCCL's functions: `ncclTopoTrimXml`, `ncclTopoFuseXml`. This decides the indices
 A file that NCCL or a scan wrote is in that order already. Every GPU has a rank afterwards.
 """
 
+from collections.abc import Iterator
+
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology, host_of
 from railgauge.topo.xml.tree import Tree, fuse, trim
@@ -16,7 +18,11 @@ def in_fused_order(topology: Topology) -> Element:
     if not gpus:
         return topology.root
     hosts = {id(gpu): _host(cpu) for cpu in topology.cpus for gpu in cpu.walk() if gpu.name == "gpu"}
-    trees = [_rank_tree(topology.root, gpu, rank, hosts[id(gpu)]) for rank, gpu in enumerate(gpus)]
+    holders = dict(_holders(topology.root, frozenset()))
+    nets = frozenset().union(*(holders[id(one)] for one in topology.root.walk() if _is_net(one)))
+    trees = [
+        _rank_tree(topology.root, gpu, rank, hosts[id(gpu)], nets | holders[id(gpu)]) for rank, gpu in enumerate(gpus)
+    ]
     for tree in trees[1:]:
         fuse(trees[0], tree)
     return trees[0].freeze()
@@ -31,11 +37,23 @@ def ranked_gpus(topology: Topology) -> list[Element]:
     return [gpu for _, gpu in sorted(zip(ranks, gpus, strict=True), key=lambda pair: pair[0])]
 
 
-def _rank_tree(root: Element, gpu: Element, rank: int, host: int | str) -> Tree:
-    """What one rank's own XML holds: its GPU, with its rank, and all NICs of its host."""
+def _holders(element: Element, above: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
+    """By the id() of each element from here down its own and those of all that hold it."""
+    own = above | {id(element)}
+    yield id(element), own
+    for child in element.children:
+        yield from _holders(child, own)
+
+
+def _rank_tree(root: Element, gpu: Element, rank: int, host: int | str, holders: frozenset[int]) -> Tree:
+    """What one rank's own XML holds: its GPU, with its rank, and all NICs of its host; `holders` are the id() of these
+    and of what holds them.
+    """
     tree = Tree(root.name, root.attributes, root.line)
     for child in root.children:
-        kept = trim(child, lambda one: _is_used(one, gpu)) if _is_of(child, host) else None
+        kept = None
+        if _is_of(child, host):
+            kept = trim(child, lambda one: one is gpu or _is_net(one), holds=lambda one: id(one) in holders)
         if kept is not None:
             tree.append(kept)
     for own in (node for node in tree.walk() if node.name == "gpu"):
@@ -52,5 +70,5 @@ def _host(cpu: Element) -> int | str:
     return host_of(cpu.get("host_hash"))
 
 
-def _is_used(element: Element, gpu: Element) -> bool:
-    return element is gpu or (element.name == "net" and element.get("dev") is not None)
+def _is_net(element: Element) -> bool:
+    return element.name == "net" and element.get("dev") is not None

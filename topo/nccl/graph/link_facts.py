@@ -2,7 +2,7 @@
 """The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state.py)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -41,22 +41,24 @@ def pci_states(topology: Topology, inventory: MachineFacts | None = None) -> lis
     """
     links = pci_links(topology, inventory)
     if inventory:
+        functions = _functions(inventory)
         known, host = {link.key[1] for link in links}, links[0].key[0] if links else HOST
         cards = {card.bus_id: card for card in (*gpus(inventory), *nics(inventory), *uplinks(inventory))}
-        links += [_of_function(host, card, inventory) for card in cards.values() if to_number(card.bus_id) not in known]
+        links += [_of_function(host, card, functions) for card in cards.values() if to_number(card.bus_id) not in known]
     return judge_pci(links)
 
 
 def pci_links(topology: Topology, inventory: MachineFacts | None = None) -> list[PciLink]:
     """The link above each <pci>, in file order."""
-    functions = {to_number(one.bus_id): one for one in inventory.pci} if inventory else {}
+    functions = _functions(inventory)
+    numbers = {to_number(bus_id): function for bus_id, function in functions.items()}
     rdma = {device.bus_id for device in inventory.rdma} if inventory else set()
     links: list[PciLink] = []
     for pci, host, above in _placed(topology.root, HOST, None, count()):
         link = _link(pci, host, above)
-        function = functions.get(link.key[1])
-        if function and inventory and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
-            link = _measured(link, function, inventory)
+        function = numbers.get(link.key[1])
+        if function and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
+            link = _measured(link, function, functions)
         links.append(link)
     return links
 
@@ -115,15 +117,19 @@ def _kind_of(pci_class: str, *, switch: bool) -> Kind:
     return found or (Kind.SWITCH if switch else Kind.OTHER)
 
 
-def _measured(link: PciLink, function: PciFunction, inventory: MachineFacts) -> PciLink:
+def _functions(inventory: MachineFacts | None) -> dict[str, PciFunction]:
+    return {function.bus_id: function for function in inventory.pci} if inventory else {}
+
+
+def _measured(link: PciLink, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The facts with what sysfs adds to them."""
     now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
-    short = degraded(function, inventory.function(function.parent))
-    return replace(link, now=now, ends=_ends(function, inventory), short=short, virtual=function.physfn is not None)
+    short = degraded(function, functions.get(function.parent or ""))
+    return replace(link, now=now, ends=_ends(function, functions), short=short, virtual=function.physfn is not None)
 
 
-def _ends(function: PciFunction, inventory: MachineFacts) -> Rate:
-    speed, lanes = best_link(function, inventory.function(function.parent))
+def _ends(function: PciFunction, functions: Mapping[str, PciFunction]) -> Rate:
+    speed, lanes = best_link(function, functions.get(function.parent or ""))
     return Rate(gt_per_s=speed, lanes=lanes)
 
 
@@ -133,9 +139,9 @@ def _has_link(function: PciFunction) -> bool:
     return any(fact is not None for fact in (link.lanes, link.max_lanes, link.gt_per_s, link.max_gt_per_s))
 
 
-def _of_function(host: str, function: PciFunction, inventory: MachineFacts) -> PciLink:
+def _of_function(host: str, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The link above a function that is not in the topology."""
-    ends = _ends(function, inventory)
+    ends = _ends(function, functions)
     link = PciLink(
         key=(host, to_number(function.bus_id)),
         bus_id=function.bus_id,
@@ -144,7 +150,7 @@ def _of_function(host: str, function: PciFunction, inventory: MachineFacts) -> P
         can=ends,
         gb_per_s=bandwidth.pci(f"{ends.gt_per_s:.1f} GT/s PCIe" if ends.gt_per_s else "", ends.lanes or 0),
     )
-    return _measured(link, function, inventory)
+    return _measured(link, function, functions)
 
 
 def ends_at_rest(inventory: MachineFacts) -> set[str]:
@@ -155,7 +161,8 @@ def ends_at_rest(inventory: MachineFacts) -> set[str]:
 
 def lanes_short(inventory: MachineFacts) -> dict[str, int]:
     """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
-    short = (one for one in inventory.pci if degraded(one, inventory.function(one.parent)))
+    functions = _functions(inventory)
+    short = (one for one in inventory.pci if degraded(one, functions.get(one.parent or "")))
     return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
 
 

@@ -12,6 +12,7 @@ from railgauge.topo.findings.traffic.account import MEMORY, account
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.render.traffic import MOST_LINES, passage_lines
+from railgauge.transports.typed import jsonable, read_as
 
 MB = 1_000_000
 SENT, RECEIVED = Way.SENT, Way.RECEIVED
@@ -127,7 +128,7 @@ def test_errors_are_a_finding_of_their_own(counts, level):
 
 def test_a_passage_travels_to_another_rank():
     for one in judged({("eth0", SENT): 100 * MB}, link("eth0", 5 * MB, 1), link("lo", 200 * MB, 1)).values():
-        assert Passage.received(json.loads(json.dumps(one.to_json()))) == one
+        assert read_as(Passage, json.loads(json.dumps(one, default=jsonable))) == one
 
 
 def test_of_many_lines_the_odd_ones_are_shown():
