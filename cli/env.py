@@ -12,8 +12,6 @@ from railgauge.topo.errors import UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from railgauge.topo.facts.sources.nccl_settings import Setting
-    from railgauge.topo.findings.settings.judgement import Judgement
-    from railgauge.topo.findings.settings.selection import Selection
 
 app = typer.Typer(add_completion=False, context_settings=HELP_OPTIONS)
 
@@ -32,6 +30,7 @@ def env(
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.findings.settings.judgement import judge
     from railgauge.topo.findings.settings.selection import select
+    from railgauge.topo.render.settings import settings_document, settings_lines
 
     given = tuple(_setting(text) for text in asked or ())
     machine = open_machine(source, save=save)
@@ -43,12 +42,11 @@ def env(
     case = Case(machine, settings=(*kept, *given))
     judged = [judge(case, setting) for setting in case.known_settings]
     now, unset = select(case, case.settings), select(case, {})
+    known = recorded.inventory.settings is not None
     if as_json:
-        settings = [one.record() for one in judged]
-        content = {"settings": settings, "selects": now.record(), "unset": unset.record()}
-        print_json(document("env", machine.host, known=recorded.inventory.settings is not None, **content))
+        print_json(document("env", machine.host, **settings_document(judged, now, unset, known=known)))
     else:
-        _print(judged, now, known=recorded.inventory.settings is not None)
+        print("\n".join(settings_lines(judged, now, known=known)))
     leave_if_failed([one.failure for one in judged if one.failure])
 
 
@@ -59,25 +57,3 @@ def _setting(text: str) -> "Setting":
     if not equals or not name:
         raise UsageError(f"--set {text!r}: expected NAME=VALUE, e.g. NCCL_IB_HCA=mlx5")
     return Setting(name=name, value=value, origin=ASKED)
-
-
-def _print(judged: "list[Judgement]", now: "Selection", *, known: bool) -> None:
-    from railgauge.topo.findings.settings.verdict import Verdict
-
-    for one in judged:
-        finding = f" [{one.opinion.finding}]" if one.opinion.finding else ""
-        print(f"{one.setting.name}={one.setting.value} ({one.setting.origin}): {one.opinion.verdict}{finding}")
-        print(f"    {one.opinion.why}")
-        if one.without and one.opinion.verdict is not Verdict.HARMLESS:
-            print(f"    without it: {one.without}")
-    if not known:
-        print("Environment not recorded: only /etc/nccl.conf and --set are shown.")
-    elif not judged:
-        print("No NCCL setting is in force.")
-    interfaces = "unknown" if now.interfaces is None else ", ".join(now.interfaces) or "none"
-    print(f"Interfaces (bootstrap uses the first): {interfaces}")
-    for port in now.ports:
-        gid = "" if port.gid_index is None else f"GID {port.gid_index} ({port.gid or 'empty'}), "
-        print(f"RDMA port {port.name}: {gid}{port.why}")
-    if not now.ports:
-        print("RDMA ports: none, data between nodes uses sockets")

@@ -49,11 +49,3 @@ def print_findings(findings: Sequence[Finding], most: int | None = None) -> None
     from railgauge.topo.render.findings import finding_lines
 
     print_lines(finding_lines(findings, most))
-
-
-def print_folded(findings: Sequence[Finding]) -> None:
-    """The same, folded: the first findings of each id, UNKNOWN by reason, PASS in one line."""
-    from railgauge.topo.render.findings import folded_lines, summary
-
-    print_lines(folded_lines(findings))
-    print(summary(findings))

@@ -138,7 +138,7 @@ def open_system(machine: "Machine", ranks: int | None, device: Device) -> "Syste
         raise UsageError(
             f"--ranks {ranks}: the machine has {gpus} GPUs, one rank each; use --device cpu to plan host ranks"
         )
-    return build_system(machine.topology)
+    return machine.system
 
 
 def settings_in_force(

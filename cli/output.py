@@ -68,7 +68,7 @@ def print_lines(lines: "Iterable[Line]") -> None:
     """Lines on stdout, in colour where that is a terminal."""
     from railgauge.topo.render.palette import text_of
 
-    if not sys.stdout.isatty():
+    if not (sys.stdout.isatty() or os.environ.get("FORCE_COLOR")):
         for line in lines:
             print(text_of(line))
         return

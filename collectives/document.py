@@ -14,7 +14,7 @@ from railgauge.collectives.engine import Engine
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.measure import Row
 from railgauge.collectives.nccl_facts import NcclFacts
-from railgauge.collectives.table import average_busbw
+from railgauge.collectives.report.nccl_tests import average_busbw
 from railgauge.collectives.tuning_file import Timed
 from railgauge.topo.errors import RunError, verdict_of
 from railgauge.topo.findings.traffic.passage import Passage

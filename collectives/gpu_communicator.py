@@ -424,7 +424,7 @@ class GpuCommunicator(Collectives):
             raise UsageError(f"{what} cannot be run in place")
         apart = (needs.source_at - needs.destination_at) * source.dtype.bytes
         if source.pointer - destination.pointer != apart:
-            raise UsageError(f"{what}: source and destination overlap, and not as they may in place")
+            raise UsageError(f"{what}: source and destination overlap, but not as in place")
 
     def _call_v(
         self, source: Any, send_counts: Sequence[int], destination: Any, recv_counts: Sequence[int], async_op: bool

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from railgauge import __version__
-from railgauge.collectives import table
 from railgauge.collectives.binding import bound
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.connect import connect
@@ -34,6 +33,7 @@ from railgauge.collectives.measure import Meter, Row
 from railgauge.collectives.nccl_facts import NcclFacts
 from railgauge.collectives.plan import make_plan
 from railgauge.collectives.record import Record, gather, make_record
+from railgauge.collectives.report import nccl_tests
 from railgauge.collectives.tune import tune
 from railgauge.collectives.tuning_file import Timed, TuningPlace, place_of
 from railgauge.topo.errors import RunError, UsageError, VerificationError, described
@@ -251,7 +251,7 @@ class _Rank:
         self, run: "GpuRun | NcclRun", bootstrap: Bootstrap, peers: list[Peer], remarks: Sequence[str], outcome: Outcome
     ) -> None:
         meter = Meter(run.bench, bootstrap, self._job, lambda: None)
-        self._say(table.header(self._job, peers, remarks))
+        self._say(nccl_tests.header(self._job, peers, remarks))
         self._scan(meter, outcome)
         outcome.connections = run.connections()
         run.close()
@@ -264,7 +264,7 @@ class _Rank:
         )
         bench = HostBench(comm, max(self._job.sizes), register=self._job.register > 0)
         meter = Meter(bench, bootstrap, self._job, comm.arm_fault)
-        self._say(table.header(self._job, comm.peers))
+        self._say(nccl_tests.header(self._job, comm.peers))
         self._scan(meter, outcome)
         if bootstrap.broadcast(self._job.record, bool):
             outcome.standings = gather(bootstrap)
@@ -295,7 +295,7 @@ class _Rank:
                 for number, size in enumerate(self._job.sizes):
                     row = meter.row(size, dtype, redop, root, seed=1000 * cycle + number)
                     outcome.rows.append(row)
-                    self._say(table.line(row))
+                    self._say(nccl_tests.line(row))
 
     def _variants(self) -> Iterable[tuple[Dtype, Redop, int]]:
         job = self._job

@@ -45,7 +45,7 @@ BANNED = {
     r"(may|can) be had": "is available",
     r"(is|are) there already": "exists",
     r"there and back": "round trip",
-    r"one way": "one direction",
+    r"one way(?! to)": "one direction",
     r"both ways": "both directions",
     r"each way": "each direction",
     r"no way to": "no route to, cannot",

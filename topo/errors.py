@@ -108,9 +108,9 @@ def status_of(error: BaseException | None) -> int:
     return UnavailableError.exit_status if refused or _lacks(error) else INTERNAL
 
 
-def verdict_of(told: str | None) -> str:
-    """The `status` of a document whose `error` is `told`: ok, failed, or interrupted."""
-    return INTERRUPTED if told == INTERRUPTED else "failed" if told else "ok"
+def verdict_of(error: str | None) -> str:
+    """The `status` of a document whose error is `error`: ok, failed, or interrupted."""
+    return INTERRUPTED if error == INTERRUPTED else "failed" if error else "ok"
 
 
 def described(error: BaseException) -> str:

@@ -171,26 +171,22 @@ class PciState:
 
 def judge_pci(links: Sequence[PciLink]) -> list[PciState]:
     """The state of each link, in their order; `links` are all of one or more hosts."""
-    twins = _by(links, lambda link: (link.key[0], link.model or link.slot))
+    twins = {model: _twins(group) for model, group in _by(links, _model).items()}
     below = _by(links, lambda link: link.above)
     devices = _devices_below(links)
-    cards = len({link.slot for link in links if link.is_card and not link.virtual})
+    alone = len({link.slot for link in links if link.is_card and not link.virtual}) < 2
     widest: dict[str, int] = {}
     for link in links:
         if link.is_card:
             widest[link.key[0]] = max(widest.get(link.key[0], 0), link.can.lanes or 0)
     states = []
     for number, link in enumerate(links):
-        kin = _one_a_slot(link, twins[link.key[0], link.model or link.slot])
-        own = below.get(number, [])
-        states.append(
-            _bogus(link, devices.get(number, []))
-            or _as_it_runs(link, kin, alone=cards < 2 and link.ends is not None)
-            or PciState(link=link)
-        )
-        if not states[-1].is_fault:
-            needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, own, devices.get(number, []))
-            states[-1] = _as_it_can(link, kin, needs) or states[-1]
+        own = devices.get(number, ())
+        state = _bogus(link, own) or _as_it_runs(link, twins[_model(link)], alone=alone) or PciState(link=link)
+        if not state.is_fault:
+            needs = _ports(link, widest.get(link.key[0], 0)) or _below(link, below.get(number, ()), own)
+            state = _as_it_can(link, twins[_model(link)], needs) or state
+        states.append(state)
     return states
 
 
@@ -199,6 +195,11 @@ def _by(links: Iterable[PciLink], key: Callable[[PciLink], Hashable]) -> dict[Ha
     for link in links:
         found.setdefault(key(link), []).append(link)
     return found
+
+
+def _model(link: PciLink) -> Hashable:
+    """What twins have in common; a device of an unknown model has none."""
+    return link.key[0], link.model or link.slot
 
 
 def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
@@ -212,12 +213,33 @@ def _devices_below(links: Sequence[PciLink]) -> dict[int, list[PciLink]]:
     return found
 
 
-def _one_a_slot(link: PciLink, twins: Iterable[PciLink]) -> list[PciLink]:
-    """The first function of each card among twins, and the link itself for its own."""
-    cards: dict[tuple[str, int], PciLink] = {link.slot: link}
-    for twin in twins:
-        cards.setdefault(twin.slot, twin)
-    return list(cards.values())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Twins:
+    """The cards of one model on one host: how many there are, of how many it is known what they can do, how many run
+    with so many lanes and at such a speed; and one that can do what most of them can, None where most cannot be told.
+    """
+
+    cards: int
+    known: int
+    lanes: Counter[int | None]
+    speeds: Counter[float]
+    usual: PciLink | None
+    many: int
+
+
+def _twins(links: Iterable[PciLink]) -> _Twins:
+    cards = list({link.slot: link for link in reversed(list(links))}.values())
+    known = [card for card in cards if card.can.gbit_per_s]
+    usual, many = Counter(card.can for card in known).most_common(1)[0] if known else (None, 0)
+    is_majority = many >= 2 and many * 2 > len(known)
+    return _Twins(
+        cards=len(cards),
+        known=len(known),
+        lanes=Counter(card.now.lanes for card in cards if card.now),
+        speeds=Counter(card.now.gt_per_s for card in cards if card.now and card.now.gt_per_s),
+        usual=next(card for card in known if card.can == usual) if is_majority else None,
+        many=many,
+    )
 
 
 def _bogus(link: PciLink, devices: Sequence[PciLink]) -> PciState | None:
@@ -228,7 +250,7 @@ def _bogus(link: PciLink, devices: Sequence[PciLink]) -> PciState | None:
     return _narrow(link, Reason.BOGUS, fastest)
 
 
-def _as_it_runs(link: PciLink, kin: Sequence[PciLink], *, alone: bool) -> PciState | None:
+def _as_it_runs(link: PciLink, twins: _Twins, *, alone: bool) -> PciState | None:
     """Held against what both of its ends can do; None where it does that."""
     now, ends = link.now, link.ends
     if link.kind is Kind.OTHER:
@@ -236,34 +258,32 @@ def _as_it_runs(link: PciLink, kin: Sequence[PciLink], *, alone: bool) -> PciSta
     if now is None or ends is None or link.short is None or link.virtual:
         return PciState(link=link, verdict=Verdict.UNKNOWN)
     if link.short:
-        alike = len(kin) > 1 and {one.now.lanes for one in kin if one.now} == {now.lanes}
+        alike = twins.cards > 1 and set(twins.lanes) == {now.lanes}
         excuse = Excuse.ALONE if alone else Excuse.ALIKE if alike else None
-        return _less(link, Reason.ENDS_LANES, excuse, len(kin), len(kin))
+        return _less(link, Reason.ENDS_LANES, excuse, twins.cards, twins)
     if link.kind in RESTING or not now.gt_per_s or not ends.gt_per_s or now.gt_per_s >= ends.gt_per_s:
         return None
-    faster = sum(1 for one in kin if one.now and (one.now.gt_per_s or 0) > now.gt_per_s)
-    return _less(link, Reason.ENDS_SPEED, None if 2 * faster > len(kin) else Excuse.AT_REST, faster, len(kin))
+    faster = sum(cards for speed, cards in twins.speeds.items() if speed > now.gt_per_s)
+    return _less(link, Reason.ENDS_SPEED, None if 2 * faster > twins.cards else Excuse.AT_REST, faster, twins)
 
 
-def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, among: int) -> PciState:
+def _less(link: PciLink, reason: Reason, excuse: Excuse | None, many: int, twins: _Twins) -> PciState:
     verdict = Verdict.BY_DESIGN if excuse else Verdict.DEGRADED
     full = link.ends or Rate()
-    return PciState(link=link, verdict=verdict, reason=reason, excuse=excuse, full=full, many=many, among=among)
+    return PciState(link=link, verdict=verdict, reason=reason, excuse=excuse, full=full, many=many, among=twins.cards)
 
 
-def _as_it_can(link: PciLink, kin: Sequence[PciLink], needs: PciState | None) -> PciState | None:
+def _as_it_can(link: PciLink, twins: _Twins, needs: PciState | None) -> PciState | None:
     """Held against its twins, else what its ports or links below make of it; None where it can do as much."""
-    own = link.can.gbit_per_s
+    own, usual = link.can.gbit_per_s, twins.usual
     if own is None or link.kind is Kind.OTHER:
         return None
-    known = [twin for twin in kin if twin.can.gbit_per_s]
-    usual, many = Counter(twin.can for twin in known).most_common(1)[0]
-    if many >= 2 and many * 2 > len(known):
-        full = next(twin.gb_per_s for twin in known if twin.can == usual)
-        less = own < (usual.gbit_per_s or 0)
-        state = _narrow(link, Reason.TWINS, full)
-        return replace(state, full=usual, many=many, among=len(known)) if less else None
-    return needs
+    if usual is None:
+        return needs
+    if own >= (usual.can.gbit_per_s or 0):
+        return None
+    state = _narrow(link, Reason.TWINS, usual.gb_per_s)
+    return replace(state, full=usual.can, many=twins.many, among=twins.known)
 
 
 def _ports(link: PciLink, widest: int) -> PciState | None:
@@ -385,7 +405,7 @@ def one_sided(gpus: Iterable[NvlinkGpu]) -> list[tuple[Key, Key, int, int]]:
     return found
 
 
-def _usual(gpus: Iterable[NvlinkGpu]) -> dict[tuple[str, int], int]:
+def _usual(gpus: Sequence[NvlinkGpu]) -> dict[tuple[str, int], int]:
     """How many NVLinks most GPUs of a kind on a host have, by host and compute capability, where that can be said."""
 
     def kind(gpu: NvlinkGpu) -> tuple[str, int]:

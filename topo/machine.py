@@ -4,11 +4,11 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
 
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.reader import LiveReader, Reader
 from railgauge.topo.facts.recording import capture_of
 from railgauge.topo.facts.shapes import FACTS
@@ -20,37 +20,47 @@ from railgauge.topo.facts.sources.sysfs_pci import gpu_bus_ids
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
 from railgauge.topo.files.input_file import read_bytes
 from railgauge.topo.nccl.detect.scan import scan
+from railgauge.topo.nccl.graph.model import System
+from railgauge.topo.nccl.graph.peer_status import denied_pairs
 from railgauge.topo.nccl.graph.remarks import remarks
+from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.xml import topology_file
 from railgauge.topo.xml.topology import Topology
-
-if TYPE_CHECKING:
-    from railgauge.topo.facts.inventory import Inventory
 
 DRIVER_SIGNS = (DRIVER, "/dev/nvidiactl", "/dev/dxg")  # in containers and WSL sysfs may lack the GPUs
 DESCRIPTION = "machine.toml"
 LATER = "port_errors_later"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A topology, warnings about what could not be read, and the host's name ("" if a file does not have it).
+    """A snapshot of a machine: its topology, warnings about what could not be read, and the host's name ("" if a file
+    does not have it). What is computed from it is computed once and kept.
 
-    `reader` reads the machine itself or its capture; None for a topology file. `environment` holds NCCL's settings
-    where they apply: on the live machine, and in a capture that was saved with them.
+    `facts`: what there is beyond the topology; None for a topology file. `environment` holds NCCL's settings where they
+    apply: on the live machine, and in a capture that was saved with them.
     """
 
     topology: Topology
     warnings: tuple[str, ...] = ()
     host: str = ""
-    reader: Reader | None = None
+    facts: MachineFacts | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def inventory(self) -> "Inventory | None":
-        """Read the facts beyond the topology; None for a topology file."""
-        from railgauge.topo.facts.inventory import take_inventory
+    @property
+    def reader(self) -> Reader | None:
+        """What reads the machine itself, or its capture; None for a topology file."""
+        return self.facts.reader if self.facts else None
 
-        return take_inventory(self.reader) if self.reader else None
+    @cached_property
+    def system(self) -> System:
+        """Nodes and links, the ranks being the GPUs."""
+        return build_system(self.topology)
+
+    @cached_property
+    def denied(self) -> frozenset[tuple[str, str]]:
+        """Pairs of GPUs to which NVML gives no peer access, by id."""
+        return denied_pairs(self.system, self.reader)
 
 
 def load_machine(
@@ -131,12 +141,10 @@ def record(
 
 
 def _read_whole(reader: LiveReader, environment: Mapping[str, str], *, later: bool) -> tuple[Capture, tuple[str, ...]]:
-    from railgauge.topo.facts.evidence import Evidence
-    from railgauge.topo.facts.inventory import take_inventory
+    from railgauge.topo.facts.machine_facts import MachineFacts
 
     machine = recorded(reader)
-    take_inventory(reader)
-    Evidence(reader).read_all()
+    MachineFacts(reader).read_all()
     for name in FACTS:
         if later or name != LATER:
             reader.facts(name)
@@ -202,7 +210,9 @@ def _scanned(
     result = scan(reader, environment, gpus, topo_file, tolerant=tolerant)
     warnings = (*result.warnings, *remarks(result.topology))
     host = host_name(reader) or ""
-    return Machine(topology=result.topology, warnings=warnings, host=host, reader=reader, environment=environment)
+    return Machine(
+        topology=result.topology, warnings=warnings, host=host, facts=MachineFacts(reader), environment=environment
+    )
 
 
 def fixture_path(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with, print_folded
+from railgauge.cli.findings_output import FailOn, leave_if_failed, leave_with
 from railgauge.cli.machine_options import (
     HELP_OPTIONS,
     From,
@@ -18,7 +18,7 @@ from railgauge.cli.machine_options import (
     open_machine,
     print_warnings,
 )
-from railgauge.cli.output import print_json
+from railgauge.cli.output import print_json, print_lines
 from railgauge.topo.errors import UsageError
 from railgauge.topo.findings.finding import Level
 
@@ -59,6 +59,7 @@ def check(
     from railgauge.topo.findings.node.ib_errors_rising import TWO_READINGS
     from railgauge.topo.findings.node.rules import check as findings_of
     from railgauge.topo.findings.node.rules import chosen
+    from railgauge.topo.render.check import check_lines
 
     if output is not None:
         if as_json:
@@ -70,7 +71,7 @@ def check(
     machine = open_machine(source, gpus, topo_file=topo_file, save=save, later=cost >= TWO_READINGS, tolerant=True)
     baseline, compared = None, None
     if against is not None:
-        from railgauge.cli.check.against import load_baseline, print_compared
+        from railgauge.cli.check.against import load_baseline
         from railgauge.topo.findings.node.since import compare
 
         baseline = load_baseline(against, gpu_list(gpus), rules, machine)
@@ -84,9 +85,7 @@ def check(
         write_findings(output, answer, os.path.basename(source or "this machine"))
     elif as_json:
         print_json(findings_document(answer))
-    elif compared is not None:
-        print_compared(compared)
     else:
-        print_folded(findings)
+        print_lines(check_lines(findings, compared))
     leave_if_failed(findings)
     leave_with(compared.counted(fail_on) if compared else findings, fail_on)

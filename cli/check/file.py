@@ -11,7 +11,7 @@ from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import InputError, UsageError
 from railgauge.topo.findings.finding import Finding
 from railgauge.topo.findings.node.case import Case
-from railgauge.topo.render.findings import record
+from railgauge.topo.render.check import check_document
 
 if TYPE_CHECKING:
     from railgauge.topo.findings.node.since import Compared
@@ -43,12 +43,7 @@ class Answer:
 
 def findings_document(answer: Answer) -> dict[str, Any]:
     """The document railgauge/findings/1."""
-    content: dict[str, Any] = {"findings": [record(finding) for finding in answer.findings]}
-    if compared := answer.compared:
-        content["baseline"] = {"source": compared.baseline.name, "host": compared.baseline.host}
-        content["gone"] = [record(finding) for finding in compared.gone]
-        content["unseen"] = [record(finding) for finding in compared.unseen]
-    return document("findings", answer.case.host, **content)
+    return document("findings", answer.case.host, **check_document(answer.findings, answer.compared))
 
 
 def write_findings(path: str, answer: Answer, name: str) -> None:

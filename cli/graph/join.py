@@ -70,9 +70,7 @@ def _searched(
 ) -> "tuple[System, Graphs]":
     """A node's System, and its graphs as one of `nodes`."""
     from railgauge.topo.channels.search import search
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs
-    from railgauge.topo.nccl.graph.system import build_system
 
-    system = build_system(machine.topology)
-    denied = denied_pairs(system, machine.reader)
+    system = machine.system
+    denied = machine.denied
     return system, search(system, nodes=nodes, policy=policy, steering=steering, p2p=p2p, denied=denied)

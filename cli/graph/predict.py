@@ -202,7 +202,7 @@ def _check_ranks(plan: "Plan", gpus: tuple[str, ...], peer: Peer) -> None:
 def _warn_of_slow_links(machine: "Machine", plan: "Plan") -> None:
     from railgauge.topo.predict.slow_links import slow_links
 
-    inventory = machine.inventory()
+    inventory = machine.facts
     if inventory is not None:
         print_warnings(tuple(slow_links(plan.system, inventory)))
 

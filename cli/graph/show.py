@@ -123,7 +123,7 @@ def _picture(path: str, name: str, machine: "Machine", pattern: Pattern, graph: 
     from railgauge.topo.render.picture.layout import lay_out
     from railgauge.topo.render.picture.loaded import with_loads
 
-    inventory = machine.inventory()
+    inventory = machine.facts
     remarks = [*rank_lines(group.system, graph), *graph_lines(pattern, graph, 2 if group.leaves else 1)]
     drawn = with_loads(picture(group.system, machine.topology, inventory, name=name), loads(group, graph), remarks)
     suffix = os.path.splitext(path)[1].lower()

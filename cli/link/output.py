@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `railgauge link` prints and writes: matrices, a summary and findings, or a document; and its exit status."""
 
-import csv
-import io
 import socket
 import sys
 from collections.abc import Sequence
 
 from railgauge.cli.findings_output import FOUND, print_findings
 from railgauge.cli.link.start import LinkAnswer
-from railgauge.cli.output import document, json_text, print_json, write_text
+from railgauge.cli.output import document, json_text, print_json, print_lines, terminal_width, write_text
 from railgauge.cli.streams import tell
 from railgauge.collectives.launch.tether import command_line
 from railgauge.collectives.link.judgement import judge
-from railgauge.collectives.link.link_result import LinkResult, directions
-from railgauge.collectives.link.link_text import lines
+from railgauge.collectives.link.link_result import LinkResult
+from railgauge.collectives.report.link import csv_text, directions, link_document, link_lines
 from railgauge.topo.errors import INTERNAL, Error, described, status_of
+from railgauge.topo.findings.cards.links import SLOW_LINK
 from railgauge.topo.findings.file_rule import guarded
 from railgauge.topo.findings.finding import Finding, at_or_above
-from railgauge.topo.findings.link_rules import SLOW_LINK
+from railgauge.topo.render.palette import line
 
 
 def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) -> int:
@@ -27,7 +26,7 @@ def finish(result: LinkResult, error: BaseException | None, answer: LinkAnswer) 
     broken = next((one.message for one in findings if one.error), None)
     unmet = [] if error else unmet_demands(result, answer.min_gb_per_s)
     result.error = described(error) if error else "; ".join(unmet) or broken
-    content = document("link", socket.gethostname(), command=command_line(), **result.content(findings))
+    content = document("link", socket.gethostname(), command=command_line(), **link_document(result, findings))
     saved = True
     for path in answer.files:
         try:
@@ -67,32 +66,6 @@ def unmet_demands(result: LinkResult, min_gb_per_s: float | None) -> list[str]:
     return [f"{slow[0][1]} reaches {slow[0][0] * 8:.3g} Gb/s, below the required {min_gb_per_s * 8:g} Gb/s{more}"]
 
 
-def csv_text(result: LinkResult) -> str:
-    """A header, then one line per direction of each link (RFC 4180)."""
-    rows = [
-        entry | {"from_host": result.ranks[entry["from"]].host, "to_host": result.ranks[entry["to"]].host}
-        for link in result.links
-        for entry in directions(link)
-    ]
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
-
-
 def _print(result: LinkResult, findings: Sequence[Finding]) -> None:
-    if not sys.stdout.isatty():
-        for line in lines(result, findings, None):
-            print("".join(text for text, _ in line).rstrip())
-    else:
-        from rich.text import Text
-
-        from railgauge.cli.terminal import console
-
-        terminal = console()
-        for line in lines(result, findings, terminal.width):
-            terminal.print(Text.assemble(*line))
-    print()
+    print_lines([*link_lines(result, findings, terminal_width()), line("")])
     print_findings(findings)

@@ -52,7 +52,7 @@ def _begin(path: str) -> tuple[bytes, Iterator[bytes]]:
 
 def _record(content: Iterable[bytes], path: str, *, as_json: bool) -> None:
     from railgauge.collectives.record import parse_record
-    from railgauge.collectives.record_text import record_text
+    from railgauge.collectives.report.record import record_text
 
     data = b""
     for block in content:

@@ -11,7 +11,7 @@ from railgauge.cli import output
 from railgauge.collectives import result_file
 from railgauge.collectives.comparison import Compared, Comparison, compare
 from railgauge.collectives.document import RunDocument
-from railgauge.collectives.table import number
+from railgauge.collectives.report.nccl_tests import number
 from railgauge.topo.errors import UsageError
 from railgauge.topo.nccl.settings.algorithm import Collective
 

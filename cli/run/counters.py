@@ -5,12 +5,13 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from railgauge.cli.findings_output import print_folded
+from railgauge.cli.output import print_lines
 from railgauge.topo.errors import INTERNAL
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.passage import Passage
 from railgauge.topo.findings.traffic.rules import findings
 from railgauge.topo.findings.traffic.traffic_elsewhere import RULE
+from railgauge.topo.render.check import check_lines
 from railgauge.topo.render.traffic import passage_lines
 
 
@@ -25,7 +26,7 @@ def tell(passages: Sequence[Passage]) -> int:
     found = [finding for finding in findings(passages) if finding.level is not Level.PASS]
     if found:
         with contextlib.redirect_stdout(sys.stderr):
-            print_folded(found)
+            print_lines(check_lines(found))
     return INTERNAL if any(finding.error for finding in found) else 0
 
 

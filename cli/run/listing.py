@@ -14,11 +14,12 @@ from railgauge.cli.terminal import console
 from railgauge.collectives.device import Device, why_no_gpu
 from railgauge.collectives.dtype import Dtype, Redop
 from railgauge.collectives.support import Support, reductions, supported
+from railgauge.topo.render.palette import Ink
 from railgauge.transports.available import Available, available
 
-WIDEST = 200  # characters of a line: a table cut to the terminal is unreadable
-YES, NO = Text("yes", style="green"), Text("no", style="red")
-UNUSED = Text("-", style="dim")
+WIDEST = 200  # characters of a line: a table that is cut to the terminal cannot be read
+YES, NO = Text("yes", style=Ink.GOOD), Text("no", style=Ink.BAD)
+UNUSED = Text("-", style=Ink.QUIET)
 
 
 def list_all(*, as_json: bool) -> int:
@@ -66,14 +67,14 @@ def _print(transports: list[Available], found: list[Support], reduced: dict[Dtyp
     out = console(WIDEST)
     for table in (_collectives(found), _how(found), _dtypes(reduced)):
         out.print(table)
-    out.print("\nDevices and transports", style="bold")
+    out.print("\nDevices and transports", style=Ink.HEADING)
     out.print(f"{Device.CUDA}: {why_no_gpu() or 'works'}")
     for one in transports:
         out.print(f"{one.name}: {one.why_not or ', '.join(one.by) or 'works'}")
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    table = Table(title=title, title_justify="left", title_style=Ink.HEADING, box=None, padding=(0, 2, 0, 0))
     for column in columns:
         table.add_column(column, no_wrap=True)
     return table

@@ -12,10 +12,10 @@ from railgauge.cli.output import json_text
 from railgauge.cli.run import counters
 from railgauge.cli.run.result_file import ResultFile, write
 from railgauge.cli.streams import show_progress, tell
-from railgauge.collectives import table
 from railgauge.collectives.document import RunDocument
 from railgauge.collectives.job import Job
 from railgauge.collectives.launch.launch import WORSE
+from railgauge.collectives.report import nccl_tests
 from railgauge.topo.errors import Error, UnavailableError, described, status_of
 from railgauge.transports.select import NET_IB
 
@@ -106,8 +106,8 @@ class RunOutput:
     def _footer(self, document: RunDocument) -> str:
         wrong = sum(way.wrong or 0 for row in document.rows for way in (row.out_of_place, row.in_place))
         least = self._job.min_busbw
-        enough = None if least is None else table.average_busbw(document.rows) >= least
-        return table.footer(self._job, document.rows, wrong, enough)
+        enough = None if least is None else nccl_tests.average_busbw(document.rows) >= least
+        return nccl_tests.footer(self._job, document.rows, wrong, enough)
 
     def _save(self, document: RunDocument) -> bool:
         """Write all files; return whether all could be written."""
@@ -124,7 +124,7 @@ class RunOutput:
 def unmet_demands(job: Job, document: RunDocument) -> list[str]:
     """The requirements that the run did not meet. A required transport concerns only connections that moved bytes."""
     unmet = []
-    average = table.average_busbw(document.rows)
+    average = nccl_tests.average_busbw(document.rows)
     if job.min_busbw is not None and average < job.min_busbw:
         unmet.append(f"average bus bandwidth {average:.3g} GB/s is below the required {job.min_busbw:g} GB/s")
     if job.expect_transport is not None:

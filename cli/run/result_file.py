@@ -56,7 +56,7 @@ def parse_tolerance(percent: float) -> float:
 
 
 def parse_outputs(values: Sequence[str], json_path: str) -> tuple[str, tuple[ResultFile, ...]]:
-    """Read -J and -o; -o is nccl-tests' operator or a file, told apart by the suffix, and may be given for each.
+    """Read -J and -o; -o is nccl-tests' operator or a file, distinguished by the suffix, and may be given for each.
 
     The last operator counts, `sum` without one.
 

@@ -64,30 +64,26 @@ def binding_of(machine: "Machine", local: int, setting: str | None = None) -> "B
     """
     from railgauge.topo.channels.binding import bindings
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs
-    from railgauge.topo.nccl.graph.system import build_system
 
-    system = build_system(machine.topology)
+    system = machine.system
     gpus = visible_gpus(machine, system, setting)
     if not gpus:
         raise UnavailableError("no GPU to bind to: use --from or --topo-file to name a machine with GPUs")
     if local >= len(gpus) > 1:
         raise UsageError(f"rank {local} on this node has no GPU: only {len(gpus)} are visible")
     threads = thread_siblings(machine.reader, (cpu for node in machine.topology.numa for cpu in node.cpus))
-    bound = bindings(machine.topology, gpus, siblings=threads, denied=denied_pairs(system, machine.reader))
+    bound = bindings(machine.topology, gpus, siblings=threads, denied=machine.denied)
     return bound[local if len(bound) > 1 else 0]
 
 
 def visible_gpus(machine: "Machine", system: "System", setting: str | None) -> "tuple[Node, ...]":
     """The GPUs visible to this process, in CUDA's order."""
-    from railgauge.topo.facts.sources.nvml import read_gpus
     from railgauge.topo.nccl.settings.visible_devices import visible
 
     if setting is None:
         return system.ranks
     nodes = {gpu.dev: gpu for gpu in system.gpus}
-    reader = machine.reader
-    known = read_gpus(reader.facts("nvml"), reader.facts("cuda"))[0] if reader else _as_numbered(system)
+    known = machine.facts.gpus if machine.facts else _as_numbered(system)
     return tuple(nodes[gpu.index] for gpu in visible(known, None, setting)[0] if gpu.index in nodes)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo diff: what changed between two machines."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,9 +9,6 @@ from railgauge.cli.machine_options import Json, print_warnings, source_of
 from railgauge.cli.output import document, print_json
 from railgauge.topo.machine import Machine, is_same_host, load_machine
 from railgauge.topo.values.printable import inline
-
-if TYPE_CHECKING:
-    from railgauge.topo.compare.diff import Described
 
 SIDE = "A capture, a topology XML, @fixture, a folder with sys/ in it, or `live`."
 
@@ -26,7 +23,7 @@ def diff(
 
     before, after = (load_machine(source_of(side), environment={}) for side in (a, b))
     _warn((a, before), (b, after))
-    changes = differences.diff(_described(before), _described(after), same_host=is_same_host(before, after))
+    changes = differences.diff(before, after, same_host=is_same_host(before, after))
     if as_json:
         listed = [{name: getattr(change, name) for name in change.__slots__} for change in changes]
         sides = {"before": {"source": a, "host": before.host}, "after": {"source": b, "host": after.host}}
@@ -35,12 +32,6 @@ def diff(
         print("\n".join(inline(change.message) for change in changes) or "no difference")
     if changes:
         raise typer.Exit(1)
-
-
-def _described(machine: Machine) -> "Described":
-    from railgauge.topo.compare.diff import Described
-
-    return Described(topology=machine.topology, inventory=machine.inventory())
 
 
 def _warn(*sides: tuple[str, Machine]) -> None:

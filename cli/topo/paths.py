@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """railgauge topo paths: the paths between GPUs, NICs, CPUs and NVSwitches."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -26,6 +27,18 @@ from railgauge.topo.errors import UsageError
 from railgauge.topo.machine import Machine
 
 
+class Ids(StrEnum):
+    """How text names devices."""
+
+    NAMES = "names"
+    NCCL = "nccl"
+
+
+IdsOption = Annotated[
+    Ids, typer.Option("--ids", help="names: GPU0, mlx5_0, NUMA0, bus ids; nccl: NCCL's ids, such as GPU/0-1b000.")
+]
+
+
 def paths(
     a: Annotated[
         str | None, typer.Argument(help="GPU0, NIC2, CPU0, NVS, mlx5_0, a bus id or an id such as GPU/0-1b000.")
@@ -41,10 +54,11 @@ def paths(
     merged: MergeNics = False,
     no_p2p: NoP2p = False,
     settings: Set = None,
+    ids: IdsOption = Ids.NAMES,
     as_json: Json = False,
 ) -> None:
     """Show all paths as NCCL sees them: type, hops, bandwidth; explain the one between A and B."""
-    from railgauge.topo.nccl.graph.ends import find_end
+    from railgauge.topo.nccl.graph.ends import find_end, text_names
     from railgauge.topo.nccl.graph.peer_status import denied_pairs, nvml_reports_peers
     from railgauge.topo.nccl.paths.explanation import explain
     from railgauge.topo.nccl.paths.paths import paths as all_paths
@@ -58,6 +72,7 @@ def paths(
     levels = read_levels(settings_in_force(machine, settings, MEANING))
     system = open_system(machine, ranks, device)
     table = all_paths(system, p2p=not no_p2p, levels=levels, denied=denied_pairs(system, machine.reader))
+    names = text_names(system) if ids is Ids.NAMES else {}
     if a and b:
         ports = port_numbers(machine)
         explanation = explain(
@@ -66,10 +81,10 @@ def paths(
             *(find_end(system, end, ports).id for end in (a, b)),
             asked=nvml_reports_peers(machine.reader),
         )
-        links = node_links(system, machine.topology, machine.inventory())
+        links = node_links(system, machine.topology, machine.facts)
         faults = path_faults(links, system, explanation.path)
         if not as_json:
-            print(describe(explanation, faults))
+            print(describe(explanation, faults, names))
             return
         listed = [explained(explanation, faults)]
     else:
@@ -77,13 +92,12 @@ def paths(
     if as_json:
         print_json(document("paths", machine.host, paths=listed))
         return
-    for row in listed:
-        print("{from:<20} {to:<24} {type:<4} {hops:>2} hops {gb_per_s:>8g} GB/s".format(**row))
+    for source_id, target_id, path in table:
+        start, end = (names.get(node, node) for node in (source_id, target_id))
+        print(f"{start:<20} {end:<24} {path.type:<4} {path.hops:>2} hops {path.gb_per_s:>8g} GB/s")
 
 
 def port_numbers(machine: Machine) -> dict[str, tuple[int, ...]]:
     """The ports of each RDMA device as the kernel numbers them; none for a topology file."""
-    from railgauge.topo.facts.sources.sysfs_infiniband import read_rdma
-
-    devices = read_rdma(machine.reader, gids=False) if machine.reader else ()
+    devices = machine.facts.rdma if machine.facts else ()
     return {device.name: tuple(port.number for port in device.ports) for device in devices}

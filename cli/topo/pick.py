@@ -69,14 +69,12 @@ def pick(
     from railgauge.topo.channels.binding import bindings
     from railgauge.topo.channels.pick import pick as pick_gpus
     from railgauge.topo.facts.sources.sysfs_threads import thread_siblings
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs
-    from railgauge.topo.nccl.graph.system import build_system
     from railgauge.topo.nccl.settings.steering import read_steering
 
     machine = open_machine(source, gpus, merged=merged, topo_file=topo_file, save=save)
     steering = read_steering(settings_in_force(machine, settings))
-    system = build_system(machine.topology)
-    denied = denied_pairs(system, machine.reader)
+    system = machine.system
+    denied = machine.denied
     found = pick_gpus(
         machine.topology,
         count,

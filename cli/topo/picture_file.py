@@ -6,7 +6,6 @@ from typing import Any
 
 from railgauge.cli.output import document, json_text, write_text
 from railgauge.topo.errors import UsageError
-from railgauge.topo.facts.inventory import Inventory
 from railgauge.topo.machine import Machine
 from railgauge.topo.nccl.graph.model import System
 from railgauge.topo.render import node_json
@@ -27,27 +26,27 @@ def check_suffix(path: str) -> str:
     return suffix
 
 
-def write_picture(path: str, source: str | None, machine: Machine, system: System, inventory: Inventory | None) -> None:
+def write_picture(path: str, source: str | None, machine: Machine, system: System) -> None:
     """Write the machine in the format of the suffix; `source` names a machine without a host name."""
     suffix = check_suffix(path)
     if suffix == ".json":
-        write_text(path, json_text(topology_document(machine, system, inventory)) + "\n")
+        write_text(path, json_text(topology_document(machine, system)) + "\n")
         return
     drawn = picture(
-        system, machine.topology, inventory, name=machine.host or os.path.basename(source or "this machine")
+        system, machine.topology, machine.facts, name=machine.host or os.path.basename(source or "this machine")
     )
-    write_text(path, _text(suffix, drawn, machine, system, inventory))
+    write_text(path, _text(suffix, drawn, machine, system))
 
 
-def _text(suffix: str, drawn: Picture, machine: Machine, system: System, inventory: Inventory | None) -> str:
+def _text(suffix: str, drawn: Picture, machine: Machine, system: System) -> str:
     if suffix == ".svg":
         return svg.dumps(lay_out(drawn))
     if suffix == ".dot":
         return dot.dumps(drawn)
-    return page.dumps(drawn, matrix(system, machine.topology, inventory), machine.warnings)
+    return page.dumps(drawn, matrix(system, machine.topology, machine.facts), machine.warnings)
 
 
-def topology_document(machine: Machine, system: System, inventory: Inventory | None) -> dict[str, Any]:
+def topology_document(machine: Machine, system: System) -> dict[str, Any]:
     """The document railgauge/topology/1."""
-    content = node_json.content(system, machine.topology, inventory)
+    content = node_json.content(system, machine.topology, machine.facts)
     return document("topology", machine.host, **content, warnings=list(machine.warnings))

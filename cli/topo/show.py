@@ -67,17 +67,16 @@ def show(
         return
     machine = open_machine(source, gpus, topo_file=topo_file, save=save)
     system = open_system(machine, ranks, device)
-    inventory = machine.inventory()
     if output is not None:
-        write_picture(output, source, machine, system, inventory)
+        write_picture(output, source, machine, system)
     elif as_json:
-        print_json(topology_document(machine, system, inventory))
+        print_json(topology_document(machine, system))
     elif against:
-        print_differences(against, system, machine.topology, inventory)
+        print_differences(against, system, machine)
     elif view is View.MATRIX:
-        print_matrix(system, machine.topology, inventory)
+        print_matrix(system, machine)
     else:
-        print_tree(system, machine.topology, inventory)
+        print_tree(system, machine)
 
 
 def _check(view: View, against: str | None, output: str | None, topo_file: str | None, *, as_json: bool) -> None:

@@ -13,7 +13,8 @@ namespace {
 
 // The scratch for partial results if the destination has no space for them.
 constexpr std::size_t kScratchBytes = 1 << 20;
-// All-reduces up to this size use doubling across hosts; collectives/cost/host_across.py has the same.
+// All-reduces up to this size use doubling across hosts; collectives/cost/host_across.py has the
+// same.
 constexpr std::size_t kDoublingBytes = 64 << 10;
 
 // A part of the data for each position that takes part across, and the same part of every part at

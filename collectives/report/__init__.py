@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's result as a picture, a page and a table: bus bandwidth over size."""
+"""What runs and measurements leave, as text, documents, tables, pictures and pages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""railgauge: the truth about the wires between the GPUs of a cluster, proved by running on them.
+"""railgauge: GPU-cluster topology and interconnect diagnostics as NCCL sees them, proved by measured collectives.
 
 The program is the five folders at the repository's root; they are seen here through links:
 `railgauge.topo` (the machine, described), `railgauge.transports` (how bytes move between two ranks),

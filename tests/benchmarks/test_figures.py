@@ -301,7 +301,7 @@ def test_predictions_of_nccl():
     results = [result for table in tables for result in compare(table)]
     names = {"calibration": "set on", "held-out": "**held out**"}
     for line in list(predicted(results))[:4]:
-        told = re.fullmatch(r"([\w-]+), (.*): (\d+) rows, median error (.*), most (.*)", line)
+        told = re.fullmatch(r"([\w-]+), (.*): (\d+) rows, median error (.*), largest (.*)", line)
         use, where, rows, median, most = told.groups()
         assert f"| {names[use]}, {where.removesuffix(' on')} | {rows} | {median} | {most} |" in PREDICT
     held_out = [one for one in results if one["use"] == "held-out"]

@@ -77,7 +77,7 @@ def test_bad_sample_is_an_error(script, error):
 
 
 def test_program_that_does_not_end_is_left_out():
-    with pytest.raises(MissingError, match="no end in"):
+    with pytest.raises(MissingError, match="not finished within"):
         peer("import time; time.sleep(60)").measure(JOB, 0.5)
 
 

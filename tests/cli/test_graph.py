@@ -159,8 +159,8 @@ def test_host_ranks_go_from_search_to_file_and_back(tmp_path, ranks):
     [
         (("search", "--from", "@h200x4", "--ranks", "3"), 2, "4 GPUs"),
         (("search", "--from", "@h200x4", "--nodes", "0"), 2, "--nodes"),
-        (("search", "--from", "@h200x4", "-o", "node.svg"), 2, "graph show draws"),
-        (("search", "--from", "@h200x4", "-o", "-"), 2, "/dev/stdout"),
+        (("search", "--from", "@h200x4", "-o", "node.svg"), 2, "use railgauge graph show to draw"),
+        (("search", "--from", "@h200x4", "-o", "-"), 2, "./- names a file"),
         (("search", "--from", "@h200x4", "--policy", "worst"), 2, "--policy"),
         (("search", "--ranks", "0", "--device", "cpu"), 2, "--ranks"),
         (("show", "/nonexistent", "--from", "@h200x4"), 5, "/nonexistent"),

@@ -527,4 +527,4 @@ def test_help_is_in_colour_at_a_terminal():
 
 def test_the_fixtures_of_these_tests_are_hostile(recorded, described):
     machine = load_machine(recorded)
-    assert "FORGED" in (machine.inventory().host.product or "")
+    assert "FORGED" in (machine.facts.host.product or "")

@@ -14,6 +14,7 @@ import pathlib
 import re
 import shlex
 import tomllib
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import pytest
@@ -90,8 +91,27 @@ def name(page):
     return str(page.relative_to(ROOT))
 
 
+def matches(shown, printed):
+    whole = "".join(r"(?:.*\n)*?" if line == "..." else pattern(line) + r"\n" for line in shown)
+    return re.match(whole, "\n".join(printed) + "\n")
+
+
+def mismatch(shown, printed):
+    """The first line that is shown and not printed there, with the printed line most like it; None where all match."""
+    for end in range(1, len(shown) + 1):
+        if not matches(shown[:end], printed):
+            return shown[end - 1], max(printed, key=lambda line: SequenceMatcher(None, shown[end - 1], line).ratio())
+    return None
+
+
+def replace_line(page, old, new):
+    """Write the new line in a page, with the old one's indentation."""
+    lines = page.read_text().splitlines(keepends=True)
+    page.write_text("".join(line.replace(old, new) if line.strip() == old else line for line in lines))
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if transcripts(page)], ids=name)
-def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
+def test_commands_print_what_is_shown(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
     for command, shown in transcripts(page):
         if command in NOT_RUN:
@@ -101,8 +121,12 @@ def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
         done = called(*arguments, **settings)
         assert done.returncode in (0, 1), f"{command}\n{done.stderr}"
         printed = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        whole = "".join(r"(?:.*\n)*?" if line == "..." else pattern(line) + r"\n" for line in shown)
-        assert re.match(whole, "\n".join(printed) + "\n"), f"{command}\n{done.stdout}{done.stderr}"
+        if request.config.getoption("--update-expected"):
+            while (found := mismatch(shown, printed)) and found[1] not in shown:
+                replace_line(page, *found)
+                shown[shown.index(found[0])] = found[1]
+        old, new = mismatch(shown, printed) or ("", "")
+        assert old == new, f"{name(page)}: {command}; if that is right: pytest --update-expected, and read the diff"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(mentioned(page))], ids=name)

@@ -202,9 +202,9 @@ def z(count, dtype=np.float32):
         (lambda c: c.broadcast(z(3), root=-1), "root -1: ranks are 0 to 1"),
         (
             lambda c: c.alltoallv(z(3), [1, 1], z(2), [1, 1]),
-            r"send_counts has to be 2 numbers that come to .* 3 ",
+            r"send_counts must be 2 counts whose sum is .* 3 ",
         ),
-        (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts has to be 2 numbers"),
+        (lambda c: c.alltoallv(z(3), [1, 2], z(2), [2]), "recv_counts must be 2 counts"),
         (
             lambda c: c.alltoallv(z(4), [2, 2], z(4), [1, 3]),
             r"this rank, [01], sends itself 2 elements and expects [13]",
@@ -270,7 +270,7 @@ def test_raw_buffers_have_to_hold_what_the_count_says_and_be_aligned():
         comm = Communicator(bootstrap, everybody(bootstrap), [[0, 1]])
         memory = memoryview(np.zeros(32, np.uint8))
         misfit, number = (
-            "shorter than count says, or does not begin at a multiple",
+            "shorter than count, or does not begin at a multiple",
             "expected a collective, a count and a Dtype",
         )
         cases = ((memory, 5, misfit), (memory[1:], 2, misfit), (memory, 2**61, misfit), (memory, 2**63, number))

@@ -25,7 +25,7 @@ def test_everything_is_written_and_nothing_else(read, written):
 
 
 def test_a_buffer_that_is_too_short_is_refused():
-    with pytest.raises(UsageError, match="shorter than said"):
+    with pytest.raises(UsageError, match="shorter than its size argument"):
         native.memory_floor(np.zeros(3, np.uint8), 4, np.zeros(4, np.uint8), 4, 1)
 
 

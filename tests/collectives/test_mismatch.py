@@ -159,7 +159,7 @@ def test_alltoallv_of_which_a_part_is_not_expected_is_a_mismatch():
 
     kind, message = told_to_all(2, over_shared_segments, body)
     assert kind is MismatchError
-    assert "sent 20 bytes where 0 were due" in message
+    assert "sent 20 bytes where 0 were expected" in message
 
 
 @over_both
@@ -206,7 +206,7 @@ def test_alltoallv_whose_counts_do_not_fit_is_a_mismatch():
 
     kind, message = told_at_once(2, over_shared_segments, body)
     assert kind is MismatchError
-    assert "sent 16 bytes where 32 were due" in message
+    assert "sent 16 bytes where 32 were expected" in message
 
 
 def test_two_communicators_in_opposite_orders_are_told_as_a_circle():

@@ -27,7 +27,7 @@ def test_other_bytes_are_refused(data):
         Node.unpack(data)
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"name": 3}', "no JSON"])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"name": 3}', "not JSON"])
 def test_another_form_is_refused(text):
     with pytest.raises(ValueError, match=r".+"):
         Node.unpack(zlib.compress(text.encode()))

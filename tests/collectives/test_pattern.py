@@ -175,7 +175,7 @@ def test_exact_short_floats_use_their_whole_mantissa(dtype):
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(UsageError, match="1 rank or more"):
+    with pytest.raises(UsageError, match="at least 1 rank"):
         native.Pattern(0, Dtype.FLOAT, Redop.SUM, 1)
     with pytest.raises(UsageError, match="unknown dtype"):
         native.Pattern(1, len(Dtype), Redop.SUM, 1)

@@ -269,8 +269,8 @@ def test_what_the_others_still_have_to_get_is_sent_before_they_are_told_that_thi
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, "not given"),
-        ({"rank": 0}, "belong together"),
+        ({}, "are missing"),
+        ({"rank": 0}, "give both"),
         ({"init_method": "tcp://h:1?rank=0", "rank": 1, "world_size": 2}, "the init method says 0"),
         ({"init_method": "ftp://h:1", "rank": 0, "world_size": 2}, "not an init method"),
         ({"rank": 2, "world_size": 2}, "out of range for world size 2"),

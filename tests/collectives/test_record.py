@@ -17,7 +17,7 @@ from tests.transports.standings import at, called, idle
 from railgauge.collectives.communicator import Communicator
 from railgauge.collectives.dtype import Redop
 from railgauge.collectives.record import gather, make_record, parse_record
-from railgauge.collectives.record_text import record_text
+from railgauge.collectives.report.record import record_text
 from railgauge.topo.errors import InputError, PeerLostError, RunError
 from railgauge.topo.values.printable import printable
 
@@ -143,10 +143,10 @@ def test_of_operations_that_were_not_timed_the_text_gives_no_time():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is no JSON"),
-        ("[" * 100_000, "is no JSON"),
-        ("[]", "is no flight record: its schema"),
-        ('{"schema": "railgauge/run/1"}', "is no flight record: its schema"),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ("[]", "is not a flight record: its schema"),
+        ('{"schema": "railgauge/run/1"}', "is not a flight record: its schema"),
         ('{"schema": "railgauge/record/1"}', "lacks the field 'standings'"),
     ],
 )
@@ -176,7 +176,7 @@ def test_a_value_of_another_kind_is_an_error(place, value):
     for step in place[:-1]:
         spot = spot[step]
     spot[place[-1]] = value
-    with pytest.raises(InputError, match=r"is no flight record|lacks the field"):
+    with pytest.raises(InputError, match=r"is not a flight record|lacks the field"):
         read_back(document)
 
 

@@ -43,8 +43,8 @@ def test_fields_that_are_not_known_are_passed_over(written):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no JSON"),
-        ("[" * 100_000, "no JSON"),
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[]", "not a result of a run"),
         ('{"schema": "railgauge/diff/1"}', "not a result of a run"),
         ('{"schema": "railgauge/run/1"}', "collective is not a text"),
@@ -65,7 +65,7 @@ def test_a_file_that_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("rows",), {}, "rows is no list"),
+        (("rows",), {}, "rows is not a list"),
         (("rows", 1), 3, r"rows\[1\] is not an object"),
         (("rows", 0, "bytes"), "8", r"rows\[0\]\.bytes is not an integer"),
         (("rows", 0, "bytes"), True, r"rows\[0\]\.bytes is not an integer"),

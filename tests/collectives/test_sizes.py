@@ -30,7 +30,7 @@ def test_scan_by_factor_and_by_step():
 def test_an_empty_or_endless_scan_is_refused():
     with pytest.raises(UsageError, match="nothing to scan"):
         list(scan(9, 8, 1, 1))
-    with pytest.raises(UsageError, match="-i has to be"):
+    with pytest.raises(UsageError, match="-i must be"):
         list(scan(1, 2, 0, 1))
 
 

@@ -11,11 +11,11 @@ from railgauge.collectives.without_effect import without_effect
     [
         ({"NCCL_PROTOS": "LL"}, "use NCCL_PROTO"),
         ({"NCCL_NTHREADS": "512"}, "NCCL_NTHREADS=512 has no effect"),
-        ({"NCCL_PROTO": "LL,LL128"}, "leaves out simple"),
-        ({"NCCL_PROTO": "broadcast:LL"}, "leaves out simple"),
-        ({"NCCL_PROTO": "LL128"}, "leaves out LL and simple"),
-        ({"NCCL_ALGO": "NVLS"}, "leaves broadcast, reduce, all_gather, reduce_scatter, all_reduce nothing"),
-        ({"NCCL_ALGO": "Tree"}, "leaves broadcast, reduce, all_gather, reduce_scatter nothing"),
+        ({"NCCL_PROTO": "LL,LL128"}, "excludes simple"),
+        ({"NCCL_PROTO": "broadcast:LL"}, "excludes simple"),
+        ({"NCCL_PROTO": "LL128"}, "excludes LL and simple"),
+        ({"NCCL_ALGO": "NVLS"}, "allows no algorithm for broadcast, reduce, all_gather, reduce_scatter, all_reduce on"),
+        ({"NCCL_ALGO": "Tree"}, "allows no algorithm for broadcast, reduce, all_gather, reduce_scatter on"),
     ],
 )
 def test_what_changes_nothing_is_told(settings, says):

@@ -11,6 +11,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 PAGES += [*sorted(DOCS.rglob("*.md")), *sorted((ROOT / "benchmarks").glob("*.md"))]
+SOURCE = re.compile(
+    r"(?<![\w/.-])((?:topo|transports|collectives|cli|tests|scripts|fixtures|benchmarks)/[\w/-]+\.(?:py|h|cc|cuh|sh|toml|jsonl))\b"
+)
+PLACEHOLDER = re.compile("[A-Z]{4}")  # NAME, MACHINE
 NAMED = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.(?:md|svg)")
 
 
@@ -43,6 +47,13 @@ def test_links_lead_to_files_and_headings(page):
 def test_the_index_leads_to_every_page():
     index = DOCS / "README.md"
     assert {target for target, _ in links(index)} >= {*DOCS.rglob("*.md")} - {index}
+
+
+def test_source_files_that_pages_name_are_there():
+    named = {(page, path) for page in PAGES for path in SOURCE.findall(page.read_text())}
+    real = [(page, path) for page, path in named if not PLACEHOLDER.search(path)]
+    assert len(real) > 50
+    assert [path for page, path in real if not (ROOT / path).exists() and not (page.parent / path).exists()] == []
 
 
 def test_every_page_is_in_one_of_the_folders():

@@ -107,7 +107,7 @@ HUNG = """
             pattern = native.Pattern(2, 7, 0, 1)
             native.GpuPatterns(device, 0.1).fill(pattern, 0, memory.pointer, 512)
         except RunError as error:
-            print("not done" if "was not done within 0.1 s" in str(error) else error)
+            print("not done" if "did not finish within 0.1 s" in str(error) else error)
         del os.environ["FAKE_CUDA_FAULTS"]
 
     def take(device):

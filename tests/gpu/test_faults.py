@@ -95,18 +95,18 @@ def test_a_gpu_that_does_nothing_ends_the_run(fake_gpus):
     """GPU 1 takes launches and never starts them: rank 0's kernels and exchanges give up by themselves."""
     result = run(*PROCESSES, "--timeout", "2", **fake_gpus(2, faults="cuLaunchKernel@1=hang"))
     assert result.returncode == 4
-    words = "rank 1 did not (take part|enter an exchange)|running fill_\\w+: a GPU was not done within 2"
+    words = "rank 1 did not (take part|enter an exchange)|running fill_\\w+: a GPU did not finish within 2"
     assert re.search(words, result.stderr), result.stderr
 
 
 @pytest.mark.parametrize(
     ("hangs", "words"),
     [
-        ("cuLaunchKernel@1", r"running fill_\w+: a GPU was not done within"),  # the first thing that is run on a GPU
-        ("launch:low_latency_sum@1", "rank 1 did not take part|a GPU was not done within"),
+        ("cuLaunchKernel@1", r"running fill_\w+: a GPU did not finish within"),  # the first thing that is run on a GPU
+        ("launch:low_latency_sum@1", "rank 1 did not take part|a GPU did not finish within"),
         (
             "launch:check_reduced_exact_float@1",
-            "rank 1 did not take part|running check_\\w+: a GPU was not done within",
+            "rank 1 did not take part|running check_\\w+: a GPU did not finish within",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def refused(fake_gpus, call: str) -> list[str]:
     ],
 )
 def test_what_overlaps_otherwise_than_in_place_is_refused(fake_gpus, call, name):
-    assert refused(fake_gpus, call) == 2 * [f"{name}: source and destination overlap, and not as they may in place"]
+    assert refused(fake_gpus, call) == 2 * [f"{name}: source and destination overlap, but not as in place"]
 
 
 @pytest.mark.parametrize(

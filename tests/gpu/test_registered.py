@@ -111,7 +111,7 @@ def test_other_places_of_symmetric_memory_are_an_error(fake_gpus):
 
         on_two(part)
         """
-    assert "passed another place of its symmetric memory" in told(fake_gpus, program)
+    assert "passed a different offset in its symmetric memory" in told(fake_gpus, program)
 
 
 def test_symmetric_memory_is_of_one_size(fake_gpus):

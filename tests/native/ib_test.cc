@@ -377,7 +377,7 @@ void remote_memory_has_to_be_registered_for_writing() {
   std::vector<std::byte> memory(4096);
   ends.proxy->register_memory(memory.data(), memory.size(), 0);
   auto expose = [&] { ends.receiver.expose(memory.data(), memory.size()); };
-  REQUIRE(says(refusal(ErrorCode::kInvalid, expose), "for reading alone"));
+  REQUIRE(says(refusal(ErrorCode::kInvalid, expose), "for reading only"));
 }
 
 void a_device_that_refuses_at_the_end_keeps_nothing_from_ending() {

@@ -97,7 +97,7 @@ void a_part_that_nobody_expects_is_named(Transport transport) {
         comm.all_to_all_v(reinterpret_cast<const std::byte*>(in.data()), to,
                           reinterpret_cast<std::byte*>(out.data()), none, Dtype::kInt32);
       });
-  require_named(errors, "rank 0 sent 20 bytes where 0 were due");
+  require_named(errors, "rank 0 sent 20 bytes where 0 were expected");
 }
 
 void pairs_that_are_not_connected_are_refused() {
@@ -134,7 +134,7 @@ int main() {
   shows_later(3, Algorithm::kOneShot, other_roots, before);
   shows_later(2, Algorithm::kOneShot, another, before);
   shows_later(2, Algorithm::kOneShot, another_count, before);
-  shows_later(2, Algorithm::kRing, own_root, "sends for another operation");
+  shows_later(2, Algorithm::kRing, own_root, "sent data of another operation");
   different_algorithms_are_named();
   a_barrier_is_no_all_reduce();
   for (Transport transport : {Transport::kShm, Transport::kSocket, Transport::kSocketHelpers}) {

@@ -183,9 +183,9 @@ void a_reset_in_the_middle_of_a_message_ends_it() {
 }
 
 void what_is_no_message_ends_the_connection() {
-  REQUIRE(says(lost_after("GET / HTTP/1.1\r\n\r\n", 18), "no message"));
+  REQUIRE(says(lost_after("GET / HTTP/1.1\r\n\r\n", 18), "an invalid message"));
   std::uint32_t too_long[3] = {htonl(socket::kMagic), 0, htonl(shape.slot_bytes + 1)};
-  REQUIRE(says(lost_after(too_long, sizeof too_long), "no message"));
+  REQUIRE(says(lost_after(too_long, sizeof too_long), "an invalid message"));
   std::uint32_t cut[4] = {htonl(socket::kMagic), 0, htonl(8), 0};
   REQUIRE(says(lost_after(cut, sizeof cut), "in the middle of a message"));
   REQUIRE(says(lost_after(cut, 3), "in the middle of a message"));

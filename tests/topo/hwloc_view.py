@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 
 LSTOPO = "lstopo-no-graphics"
@@ -82,5 +82,5 @@ def ours(reader) -> dict[str, Function]:
             *(text[2:6] if text else "0000" for text in (function.pci_class, function.vendor, function.device)),
             nodes.get(function.numa, everywhere),
         )
-        for function in take_inventory(reader).pci
+        for function in MachineFacts(reader).pci
     }

@@ -15,7 +15,7 @@ from railgauge.topo.channels import graph_file
 from railgauge.topo.channels.graph import Policy
 from railgauge.topo.channels.search import search
 from railgauge.topo.compare import smi_matrix
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.pci_functions import degraded
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.ends import find_end
@@ -173,7 +173,7 @@ def test_gpudirect_rdma_is_on_unless_said(name):
 
 @pytest.mark.parametrize("name", DESCRIBED)
 def test_links_run_at_full_width_unless_said(name):
-    inventory = take_inventory(load_machine(f"@{name}").reader)
+    inventory = MachineFacts(load_machine(f"@{name}").reader)
     ends = [one for one in inventory.pci if len(one.path) % 2]  # what has a link above: not the ports that lead down
     narrow = [one.bus_id for one in ends if degraded(one, inventory.function(one.parent))]
     assert narrow == DESCRIBED[name]["expect"].get("degraded", [])
@@ -181,7 +181,7 @@ def test_links_run_at_full_width_unless_said(name):
 
 @pytest.mark.parametrize(("name", "wanted"), expected("gids"))
 def test_nccl_takes_the_gid(name, wanted):
-    devices = {device.name: device for device in take_inventory(load_machine(f"@{name}").reader).rdma}
+    devices = {device.name: device for device in MachineFacts(load_machine(f"@{name}").reader).rdma}
     assert {rdma: choose_gid(devices[rdma].ports[0], GidSettings()).index for rdma in wanted} == wanted
 
 

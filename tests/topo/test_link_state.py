@@ -151,18 +151,18 @@ def test_hosts_with_the_same_bus_ids_are_kept_apart():
 
 def test_a_recorded_machine_has_its_one_fault():
     machine = load_machine("@dgx-h100-nic-x8")
-    (bad,) = (state for state in pci_states(machine.topology, machine.inventory()) if state.is_fault)
+    (bad,) = (state for state in pci_states(machine.topology, machine.facts) if state.is_fault)
     assert (bad.link.bus_id, bad.link.now, bad.full) == ("0000:18:00.0", HALF, FULL)
 
 
 @pytest.mark.parametrize("name", ["@h200x4", "@vm-flat"])
 def test_links_that_rest_and_links_of_a_guest_are_not_wrong(name):
     machine = load_machine(name)
-    assert reasons(machine.topology, machine.inventory()) == {}
+    assert reasons(machine.topology, machine.facts) == {}
 
 
 def counts(loaded, inventory=None):
-    states = nvlink_states(loaded.topology, inventory or loaded.inventory()).values()
+    states = nvlink_states(loaded.topology, inventory or loaded.facts).values()
     return [(state.count, state.full) for state in states if state.is_fault]
 
 
@@ -184,7 +184,7 @@ def test_links_that_are_down_are_counted(tmp_path, fixture, gpus, links, all_lin
 
 def test_as_many_on_each_gpu_are_by_design(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 1)
-    states = nvlink_states(loaded.topology, loaded.inventory()).values()
+    states = nvlink_states(loaded.topology, loaded.facts).values()
     assert {(state.verdict, state.reason) for state in states} == {(Verdict.BY_DESIGN, Reason.LISTED)}
 
 
@@ -199,14 +199,13 @@ def test_the_nvswitches_tell_where_the_links_do_not(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
     bare = without_ends(loaded)
     assert len(counts(loaded, bare)) == 8
-    assert counts(loaded, replace(bare, pci=())) == []
+    assert counts(loaded, bare.but(pci=())) == []
 
 
 def without_ends(loaded):
     """What NVML tells of the other end left out."""
-    inventory = loaded.inventory()
-    return replace(
-        inventory,
+    inventory = loaded.facts
+    return inventory.but(
         gpus=tuple(
             replace(one, links=tuple(replace(link, remote=None, remote_kind=None) for link in one.links), fabric=None)
             for one in inventory.gpus
@@ -216,15 +215,15 @@ def without_ends(loaded):
 
 def test_links_that_mig_turns_off_are_not_down(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", [2], 18)
-    inventory = loaded.inventory()
-    assert counts(loaded, replace(inventory, gpus=tuple(replace(one, mig=True) for one in inventory.gpus))) == []
+    inventory = loaded.facts
+    assert counts(loaded, inventory.but(gpus=tuple(replace(one, mig=True) for one in inventory.gpus))) == []
 
 
 def test_links_that_cannot_be_read_are_not_down(tmp_path):
     loaded = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
-    inventory = loaded.inventory()
+    inventory = loaded.facts
     unread = tuple(replace(one, links=tuple(replace(link, up=None) for link in one.links)) for one in inventory.gpus)
-    assert counts(loaded, replace(inventory, gpus=unread)) == []
+    assert counts(loaded, inventory.but(gpus=unread)) == []
 
 
 @pytest.mark.parametrize(("with_links", "short"), [(3, 1), (2, 1), (1, 0)])

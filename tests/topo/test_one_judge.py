@@ -124,13 +124,18 @@ class Plan:
 
     def _pci(self, kind, cards):
         is_gpu = (cards[0][0].pci_class or "").startswith("0x03")
-        fewer = (len(cards) - 1) // 2
+        fewer = self._some(cards) if kind == "lanes" else (len(cards) - 1) // 2
         if kind == "rest" and is_gpu:
             for functions in self.rng.sample(cards, self.rng.randint(1, len(cards))):
                 self._write(functions, {"current_link_speed": "2.5 GT/s PCIe"})
         elif fewer > 0 and kind in ("lanes", "slot", "older", "slow") and not (kind == "slow" and is_gpu):
             for functions in self.rng.sample(cards, self.rng.randint(1, fewer)):
                 self._fault(kind, functions)
+
+    def _some(self, cards):
+        """How many may have fewer lanes: not all of several, and none where the machine has no other device."""
+        nodes = [node for node in self.there.system.nodes if node.kind in (NodeKind.DEV, NodeKind.NIC)]
+        return len(cards) - 1 or int(len({slot(node.bus_id) for node in nodes if node.bus_id}) > 1)
 
     def _fault(self, kind, functions):
         link = functions[0].link
@@ -141,7 +146,7 @@ class Plan:
             "older": {"current_link_speed": older, "max_link_speed": older},
             "slow": {"current_link_speed": older},
         }[kind]
-        self._write(functions, changes)
+        self._write(self.rng.choice([functions, functions[:1], functions[-1:]]), changes)
         self.planted.add(slot(functions[0].bus_id))
         if "max_link_width" in changes or "max_link_speed" in changes:
             self.filed.add(slot(functions[0].bus_id))

@@ -107,7 +107,7 @@ def test_a_setting_of_gids_that_is_none_ends_the_run_even_where_sockets_would_do
 
 
 def test_a_setting_that_names_nothing_is_told_once(monkeypatch, capsys):
-    remark = "NCCL_IB_HCA: 'mlx4' names no port of this machine"
+    remark = "NCCL_IB_HCA: 'mlx4' matches no port of this machine"
     chosen(monkeypatch, ONE, replace(ONE, remarks=(remark,)), replace(ONE, remarks=(remark,)))
     assert capsys.readouterr().err == f"railgauge: rank 1 on host1: {remark}\n"
 

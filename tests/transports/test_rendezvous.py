@@ -35,17 +35,17 @@ from railgauge.transports.store.tcp_store import TCPStore
 def come(*places, timeout_s=10.0, store=None, **others):
     """What each process's join returns or raises; a place is (process, processes) or with more for meet()."""
     store = store or HashStore()
-    rendezvous = []
+    opened = []
 
     def process_main(number):
         process, processes, *more = places[number]
         settings = {"timeout_s": timeout_s} | others | (more[0] if more else {})
         rendezvous = meet_on(store, process, processes, **settings)
-        rendezvous.append(rendezvous)
+        opened.append(rendezvous)
         return rendezvous.join(process * settings.get("ranks_per_process", 1))
 
     results = in_threads(len(places), process_main)
-    for each in [r for r in results if not isinstance(r, BaseException)] + rendezvous:
+    for each in [r for r in results if not isinstance(r, BaseException)] + opened:
         each.close()
     return results
 

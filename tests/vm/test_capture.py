@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import railgauge
 from tests.vm.lab.board import FakeDevice, layout
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(400)]
@@ -37,7 +37,7 @@ def test_a_capture_is_small(node, capture):
 
 @pytest.fixture(scope="module")
 def functions(capture):
-    return {function.bus_id: function for function in take_inventory(load_machine(capture).reader).pci}
+    return {function.bus_id: function for function in MachineFacts(load_machine(capture).reader).pci}
 
 
 def test_every_function_is_in_the_inventory_where_it_was_built(node, functions):

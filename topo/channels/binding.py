@@ -55,13 +55,13 @@ def bindings(
     system = build_system(topology)
     job = build_system(with_gpus(topology, gpus))
     routes = compute(job, levels, denied)[0]
-    seats = _seats(system, compute(system, levels, denied)[0], gpus, siblings, topology.allowed)
+    placements = _placements(system, compute(system, levels, denied)[0], gpus, siblings, topology.allowed)
     numbers = logical_numbers([cores_of(cpus, siblings) for cpus in _numa_nodes(system, topology)])
     return tuple(
         _binding(
             rank,
             gpu,
-            seats[gpu.id],
+            placements[gpu.id],
             numbers,
             topology.allowed,
             local_nets(routes, job.ranks[rank], levels.nets_per_gpu),
@@ -73,12 +73,12 @@ def bindings(
 def _binding(
     rank: int,
     gpu: Node,
-    seat: tuple[int | None, tuple[Core, ...]],
+    placement: tuple[int | None, tuple[Core, ...]],
     numbers: Mapping[Core, int],
     allowed: frozenset[int] | None,
     nets: Sequence[Node],
 ) -> Binding:
-    numa, cores = seat
+    numa, cores = placement
     threads = (thread for core in cores for thread in core)
     return Binding(
         rank=rank,
@@ -90,7 +90,7 @@ def _binding(
     )
 
 
-def _seats(
+def _placements(
     system: System,
     table: RouteTable,
     job: Sequence[Node],
@@ -101,14 +101,14 @@ def _seats(
     homes = {gpu.id: local_cpu(table, gpu) for gpu in system.gpus}
     sets = {key: cpu.cpus if cpu else () for key, cpu in homes.items()}
     ours = {gpu.id for gpu in job}
-    seats = {}
+    placements = {}
     for gpu in job:
         cpus, home = sets[gpu.id], homes[gpu.id]
         whole = allowed is None or allowed.issuperset(cpus)
         together = [key for key in sets if sets[key] == cpus and (whole or key in ours)]
         cores = [core for core in cores_of(cpus, siblings) if allowed is None or allowed.intersection(core)]
-        seats[gpu.id] = (home.numa if home else None, share(cores, together.index(gpu.id), len(together)))
-    return seats
+        placements[gpu.id] = (home.numa if home else None, share(cores, together.index(gpu.id), len(together)))
+    return placements
 
 
 def _numa_nodes(system: System, topology: Topology) -> set[tuple[int, ...]]:

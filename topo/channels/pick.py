@@ -146,7 +146,7 @@ class _Picking:
         free = tuple(sorted((gpu for gpu in self._gpus if gpu.id not in busy), key=lambda gpu: gpu.dev or 0))
         if not 1 <= count <= len(free):
             names = " ".join(f"GPU{gpu.dev}" for gpu in free) or "none"
-            raise UsageError(f"-n {count}: only {len(free)} of {len(self._gpus)} GPUs are free: {names}")
+            raise UsageError(f"-n {count}: {len(free)} of {len(self._gpus)} GPUs are free: {names}")
         if comb(len(free), count) > MOST_SUBSETS:
             raise UsageError(
                 f"{len(free)} GPUs have more than {MOST_SUBSETS} subsets of {count}: exclude some with --busy"

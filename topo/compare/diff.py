@@ -7,16 +7,15 @@ Path types are reported only if no change of a device on the path explains them 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from railgauge.topo.compare.attributes import Attributes, Facts, of_topology
 from railgauge.topo.compare.change import Change
-from railgauge.topo.compare.inventory_sheet import of_inventory
+from railgauge.topo.compare.inventory_attributes import of_inventory
 from railgauge.topo.compare.path_changes import path_changes
-from railgauge.topo.compare.sheet import Facts, Item, of_topology
-from railgauge.topo.facts.inventory import Inventory
-from railgauge.topo.xml.topology import Topology
+from railgauge.topo.machine import Machine
 
 Key = tuple[str, str, int]
+Pair = tuple[Attributes | None, Attributes | None]
 UNKNOWN = "unknown"
 WORDS = {
     "width": "{before} -> {after}",
@@ -32,41 +31,35 @@ IMPLIED = {"NVLink peers": "NVLinks", "physical state": "state"}  # reported onl
 GDR = ("GDR module", "driver", "open kernel modules", "kernel")  # of the host; a change may change paths to NICs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """One side: the topology, and the inventory unless it is a topology file."""
-
-    topology: Topology
-    inventory: Inventory | None = None
-
-
-def diff(before: Described, after: Described, *, same_host: bool = True) -> tuple[Change, ...]:
+def diff(before: Machine, after: Machine, *, same_host: bool = True) -> tuple[Change, ...]:
     """All changes, by device. If one side is a topology file, only attributes of such files are compared.
 
     `same_host` False: UUIDs, GUIDs, LIDs and addresses are not compared, because two machines (or two captures redacted
     with different keys) always differ in them.
     """
-    changes = sheet_changes(*_sheets(before, after), same_host=same_host)
+    changes = attribute_changes(*_sheets(before, after), same_host=same_host)
     return (*changes, *path_changes(before.topology, after.topology, touched(changes)))
 
 
-def sheet_changes(old: Iterable[Item], new: Iterable[Item], *, same_host: bool) -> tuple[Change, ...]:
+def attribute_changes(old: Iterable[Attributes], new: Iterable[Attributes], *, same_host: bool) -> tuple[Change, ...]:
     """The changes between the attributes of two machines, by device, each reported once."""
     old, new = tuple(old), tuple(new)
     changes = [change for pair in _pairs(old, new) for change in _changes(*pair, same_host)]
     return tuple(_once(changes, {item.id: item.parent for item in (*old, *new)}))
 
 
-def _sheets(before: Described, after: Described) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    if before.inventory is None or after.inventory is None:
+def _sheets(before: Machine, after: Machine) -> tuple[tuple[Attributes, ...], tuple[Attributes, ...]]:
+    if before.facts is None or after.facts is None:
         return of_topology(before.topology), of_topology(after.topology)
     return (
-        of_inventory(before.inventory, before.topology.numa),
-        of_inventory(after.inventory, after.topology.numa),
+        of_inventory(before.facts, before.topology.numa),
+        of_inventory(after.facts, after.topology.numa),
     )
 
 
-def _pairs(old: Iterable[Item], new: Iterable[Item]) -> Iterator[tuple[Item | None, Item | None]]:
+def _pairs(
+    old: Iterable[Attributes], new: Iterable[Attributes]
+) -> Iterator[tuple[Attributes | None, Attributes | None]]:
     """Each device before with itself after: by id, else by its surest name; None without one."""
     here, there = _by_key(old), _by_key(new)
     strays = {key: item for key, item in there.items() if key not in here}
@@ -76,9 +69,9 @@ def _pairs(old: Iterable[Item], new: Iterable[Item]) -> Iterator[tuple[Item | No
     yield from ((None, item) for item in strays.values())
 
 
-def _by_key(items: Iterable[Item]) -> dict[Key, Item]:
+def _by_key(items: Iterable[Attributes]) -> dict[Key, Attributes]:
     """Devices by kind, id and, because a file may have several hosts, the place among those with that id."""
-    found: dict[Key, Item] = {}
+    found: dict[Key, Attributes] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for item in items:
         seen[item.kind, item.id] += 1
@@ -86,12 +79,12 @@ def _by_key(items: Iterable[Item]) -> dict[Key, Item]:
     return found
 
 
-def _moved(item: Item, strays: Mapping[Key, Item]) -> Key | None:
+def _moved(item: Attributes, strays: Mapping[Key, Attributes]) -> Key | None:
     alike = [key for key, stray in strays.items() if stray.kind == item.kind]
     return next((key for name in item.names for key in alike if name in strays[key].names), None)
 
 
-def _changes(item: Item | None, other: Item | None, same_host: bool) -> Iterator[Change]:
+def _changes(item: Attributes | None, other: Attributes | None, same_host: bool) -> Iterator[Change]:
     if item is None or other is None:
         yield from (_presence(one, item is not None) for one in (item, other) if one)
         return
@@ -115,13 +108,13 @@ def _is_implied(old: Facts, new: Facts, what: str, differing: set[str]) -> bool:
     return same or IMPLIED.get(what) in differing
 
 
-def _presence(item: Item, is_gone: bool) -> Change:
+def _presence(item: Attributes, is_gone: bool) -> Change:
     before, after = ("present", None) if is_gone else (None, "present")
     message = f"{item.label} is {'gone' if is_gone else 'new'}"
     return Change(subject=item.id, what="presence", before=before, after=after, message=message)
 
 
-def _change(item: Item, what: str, before: str | None, after: str | None) -> Change:
+def _change(item: Attributes, what: str, before: str | None, after: str | None) -> Change:
     words = WORDS.get(what, what + " {before} -> {after}").format(before=before or UNKNOWN, after=after or UNKNOWN)
     message = f"{item.label}: {words}" if item.label else words
     return Change(subject=item.id, what=what, before=before, after=after, message=message)

@@ -292,4 +292,4 @@ NCCL_RMA_PROXY_QUEUE_SIZE NCCL_SET_CPU_STACK_SIZE NCCL_SHADOW_MEMPOOL_MAX_SIZE N
 NCCL_SYM_GIN_KERNELS_ENABLE NCCL_SYM_NOWIN_ENABLE NCCL_SYM_REUSE_SYSMEM_HANDLES NCCL_SYM_RS_GIN_CHUNK_SIZE
 NCCL_SYM_TMA_ENABLE NCCL_TOPO_SPLIT_MLOPART
 """)
-"""All of them by name; of the last ones no document tells more than that NCCL 2.30 reads them."""
+"""All settings by name; the last ones are undocumented, but NCCL 2.30 reads them."""

@@ -105,9 +105,9 @@ def _header(block: bytes) -> _Header:
 
 
 @lru_cache(KEPT)
-def _extended(header: _Header, told: tuple[tuple[str, str], ...]) -> _Header:
-    """The header with what extended headers told of it."""
-    said = dict(told)
+def _extended(header: _Header, records: tuple[tuple[str, str], ...]) -> _Header:
+    """The header with the records of extended headers applied."""
+    said = dict(records)
     if any(key.startswith(SPARSE) for key in said):
         return header._replace(flag=b"S")
     size = said.get("size", "")

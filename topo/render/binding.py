@@ -21,7 +21,7 @@ def _ports(nets: Sequence[Node], all_nets: Sequence[Node]) -> str:
     names = dict.fromkeys(port_names([net for net in nets if net.name], all_nets))
     for name in names:
         if not PORT.fullmatch(name):
-            raise InputError(f"a NIC is called {name[:100]!r}: no device has such a name")
+            raise InputError(f"{name[:100]!r} is not a valid NIC name")
     return shlex.quote(",".join(names)) if names else ""
 
 
@@ -72,7 +72,7 @@ def environment(bindings: Sequence[Binding], all_nets: Sequence[Node]) -> str:
     names = _ports([net for b in bindings for net in b.nets if net.port], all_nets)
     lines.append("esac")
     if names:
-        lines.append("# NCCL finds these NICs by itself; to keep it off all others:")
+        lines.append("# NCCL finds these NICs itself; to exclude all others:")
         lines.append(f"# export NCCL_IB_HCA=={names}")
     return "\n".join(lines) + "\n"
 
@@ -97,7 +97,7 @@ def rankfile(bindings: Sequence[Binding], hosts: Sequence[str]) -> str:
     lines = []
     for host in hosts:
         if not (NAME.fullmatch(host) or LAUNCHERS_NODE.fullmatch(host)):
-            raise InputError(f"the host is called {host[:100]!r}: no host has such a name")
+            raise InputError(f"{host[:100]!r} is not a valid host name")
     for place, host in enumerate(hosts):
         for b in bindings:
             rank = place * len(bindings) + b.rank

@@ -96,7 +96,7 @@ def _folded(told: Iterable[Told]) -> Iterator[tuple[Told, int]]:
 
 
 def _cut(texts: list[str]) -> list[str]:
-    return texts if len(texts) <= MOST + 1 else [*texts[:MOST], f"and {len(texts) - MOST} more, which --json has"]
+    return texts if len(texts) <= MOST + 1 else [*texts[:MOST], f"and {len(texts) - MOST} more (--json has all)"]
 
 
 def _nodes(count: int) -> str:

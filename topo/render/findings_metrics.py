@@ -24,12 +24,12 @@ def dumps(findings: Sequence[Finding], host: str, time_s: float) -> str:
         _sample("railgauge_finding", {"id": name, "level": level, "subject": subject, "host": where}, 1)
         for name, level, subject, where in told
     ]
-    lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings How many findings there are of a level."]
+    lines += ["# TYPE railgauge_findings gauge", "# HELP railgauge_findings Number of findings of a level."]
     lines += [_sample("railgauge_findings", {"level": level, "host": host}, counts[level]) for level in LEVELS]
     lines += [
         "# TYPE railgauge_check_time_seconds gauge",
         "# UNIT railgauge_check_time_seconds seconds",
-        "# HELP railgauge_check_time_seconds When railgauge check looked, as Unix time.",
+        "# HELP railgauge_check_time_seconds When railgauge check ran, as Unix time.",
         _sample("railgauge_check_time_seconds", {"host": host}, time_s),
         "# EOF",
     ]

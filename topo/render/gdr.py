@@ -3,27 +3,27 @@
 
 from collections.abc import Iterator, Sequence
 
+from railgauge.topo.findings.cards.gdr import GDR_TRANSFER
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.gdr.findings import name
 from railgauge.topo.findings.gdr.pairs import GdrPair
-from railgauge.topo.findings.gdr.transfers import ID as TRANSFER
 from railgauge.topo.render.findings import by_subject, lines_of, summary
 from railgauge.topo.render.palette import Line, line
 
 USED = "*"
 LEGEND = """\
-  yes   sending and receiving would use GPUDirect RDMA      send, recv   one of the two only
-  no    neither would                                       ?            not known
-  *     the NIC that NCCL takes for that GPU                PIX ... SYS  how far apart they are (PXN: a GPU relays)"""
+  yes   sending and receiving would use GPUDirect RDMA      send, recv   that direction only
+  no    neither would                                       ?            unknown
+  *     the NIC that NCCL uses for that GPU                 PIX ... SYS  how far apart they are (PXN: a GPU relays)"""
 PROOF = """\
-This is what NCCL would decide; no byte was moved. Proof: a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
+This is NCCL's decision; no data was moved. To prove it, run a job with NCCL_DEBUG=INFO (via NET/IB/0/GDRDMA),
 or perftest's ib_write_bw --use_cuda=0 between two nodes."""
 
 
 def gdr_lines(pairs: Sequence[GdrPair], findings: Sequence[Finding]) -> Iterator[Line]:
     """The matrix with its legend, unless there is no pair, and the findings."""
     if pairs:
-        proven = any(one.id == TRANSFER and one.level is not Level.UNKNOWN for one in findings)
+        proven = any(one.id == GDR_TRANSFER.id and one.level is not Level.UNKNOWN for one in findings)
         for text in (*_matrix(pairs), "", *LEGEND.splitlines(), *(() if proven else ("", *PROOF.splitlines())), ""):
             yield line(text)
     yield from lines_of(by_subject(findings))

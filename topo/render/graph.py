@@ -58,8 +58,8 @@ def _left_out(system: System, graph: Graph) -> Iterator[str]:
     rest = [names_of(node)[0] for node in system.ranks if node.rank not in here]
     if rest:
         yield (
-            f"{len(here)} of {len(system.ranks)} GPUs: NCCL takes {' '.join(rest)} for another node, since the network "
-            "is the better way to there"
+            f"{len(here)} of {len(system.ranks)} GPUs: NCCL splits the node: {' '.join(rest)} form another one, "
+            "because the network path to them is faster"
         )
 
 
@@ -70,7 +70,7 @@ def load_lines(loads: Sequence[LinkLoad]) -> list[str]:
     """The lines of a graph's loads; what NCCL's model does not limit is left out."""
     lines = [_load(group) for group in alike(load for load in loads if load.link.gb_per_s < LOCAL_GB_PER_S)]
     rest = len(lines) - MOST_LINES
-    return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less full"] if rest > 0 else [])
+    return lines[:MOST_LINES] + ([f"  and {rest} more kinds of links, less loaded"] if rest > 0 else [])
 
 
 def _load(group: Sequence[LinkLoad]) -> str:

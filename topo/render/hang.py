@@ -94,9 +94,9 @@ def hang_text(scene: Scene) -> str:
         rows = list(_rows(comm, held))
         lines += ["", f"{comm.described} ({', '.join(comm.sources)})", *(f"  {row}" for row in rows[:MOST_LINES])]
         if len(rows) > MOST_LINES:
-            lines.append(f"  and {len(rows) - MOST_LINES} lines more: --json has all")
+            lines.append(f"  and {len(rows) - MOST_LINES} more lines (--json has all)")
     if len(order) > MOST:
-        lines += ["", f"and {len(order) - MOST} communicators more: --json has all"]
+        lines += ["", f"and {len(order) - MOST} more communicators (--json has all)"]
     return "\n".join(lines[1:])
 
 
@@ -139,7 +139,7 @@ def _standing(name: str, track: Track) -> str:
     call = _shown(track)
     what = f"{call.name} #{call.number}" if call else f"{name or 'collective'} #{track.entered}"
     if track.entered <= 0 and call is None:
-        return "none called"
+        return "no collective called"
     if track.waits_in is None:
         return f"{'out of' if track.completed is not None else 'called'} {what}, the last"
     terms = describe((call.name, call.elements, call.dtype, call.op, call.root)).removeprefix(call.name) if call else ""

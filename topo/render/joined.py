@@ -38,15 +38,15 @@ def _shared_nics(joined: Joined) -> Iterator[str]:
     for nic in joined.shared_nics:
         groups.setdefault((nic.dev, nic.leaves, nic.rings, nic.share), []).append(nic.node)
     for (dev, leaves, rings, share), nodes in groups.items():
-        way = "leave" if leaves else "come in"
-        waits = ": all wait for it" if share > 1 else ""
-        yield f"  {spans('node', nodes)}: {rings} rings {way} by NIC {dev}, {share:.0%} of what it has{waits}"
+        way = "leave" if leaves else "enter"
+        waits = ": they wait for it" if share > 1 else ""
+        yield f"  {spans('node', nodes)}: {rings} rings {way} through NIC {dev}, {share:.0%} of its bandwidth{waits}"
 
 
 def _how_often(joined: Joined) -> str:
     times, rest = divmod(len(joined.executed), len(joined.rings))
     if times == 0:
-        return f"{spans('channel', range(rest))} alone, by NCCL_MAX_NCHANNELS"
+        return f"{spans('channel', range(rest))} only, because of NCCL_MAX_NCHANNELS"
     more = f", {spans('channel', range(rest))} once more" if rest else ""
     often = "once" if times == 1 else f"{times} times"
     return f"each channel {often}, its ring with the first and the second tree in turn{more}"

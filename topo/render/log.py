@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from railgauge.topo.findings.finding import Finding
+from railgauge.topo.findings.node.rules import RULES
 from railgauge.topo.jobs.logs.connections import Connection
 from railgauge.topo.jobs.logs.log import Log, Search
 from railgauge.topo.jobs.logs.verdict import Verdict
@@ -96,6 +98,7 @@ def log_text(log: Log, verdict: Verdict, allowed: Iterable[str] = ()) -> str:
         ("channels", _channels(log)),
         ("connections", _connections(log)),
         ("what the topology allows", list(allowed)),
+        ("how to be sure of the causes", _next(verdict.findings)),
     )
     return "\n\n".join("\n".join(_part(title, rows)) for title, rows in parts if rows)
 
@@ -105,7 +108,15 @@ def _part(title: str, rows: list[str]) -> Iterator[str]:
         yield title
     yield from (f"  {row}" if title else row for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
-        yield f"  and {len(rows) - MOST_ROWS} more: --json has them"
+        yield f"  and {len(rows) - MOST_ROWS} more (--json has all)"
+
+
+def _next(findings: Iterable[Finding]) -> list[str]:
+    """The checks on the machines that tell causes of the same lines apart, and what explains each."""
+    named = {name for one in findings for name in (one.id, *one.evidence.get("other_causes", ()))}
+    options = " ".join(f"--only {rule.id}" for rule in RULES if rule.id in named)
+    look = [f"on the machines: railgauge check {options}"] if options else []
+    return [*look, "about each finding: railgauge explain ID"] if named else []
 
 
 def _nodes(log: Log) -> list[str]:
@@ -117,7 +128,7 @@ def _nodes(log: Log) -> list[str]:
         said += [f"network {name}" for name in node["networks"]]
         said += [f"RDMA {' '.join(node['rdma_devices'])}"] if node["rdma_devices"] else []
         said += ["no RDMA device"] if host in log.without_rdma else []
-        same[", ".join(said) or "nothing said of release or network"].append(host)
+        same[", ".join(said) or "release and network not logged"].append(host)
     rows = [
         f"{', '.join(hosts[:4])}{f' and {len(hosts) - 4} more' if len(hosts) > 4 else ''}: {said}"
         for said, hosts in same.items()
@@ -144,7 +155,7 @@ def _settings(log: Log) -> list[str]:
 def _channels(log: Log) -> list[str]:
     counts = Counter(log.channels.values())
     rows = [
-        f"{coll} for collectives{'' if nvls is None else f', {nvls} of NVLS'} (ranks that say so: {times})"
+        f"{coll} for collectives{'' if nvls is None else f', {nvls} for NVLS'} (ranks that log it: {times})"
         for (coll, nvls), times in counts.most_common()
     ]
     rows += [
@@ -171,4 +182,4 @@ def _connections(log: Log) -> list[str]:
         name = f"{'channel' if len(known) == 1 else 'channels'} {listed(known)}: " if known else ""
         rows.append(f"{name}{source} -> {target}{f' [{end}]' if end else ''} via {via}")
     beyond = log.connections.beyond.total()
-    return [*rows, *([f"{beyond} more, counted and not kept"] if beyond else [])]
+    return [*rows, *([f"{beyond} more, counted but not kept"] if beyond else [])]

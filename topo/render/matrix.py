@@ -8,7 +8,7 @@ which a topology XML does not hold.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.nccl.graph.pci_place import Place, places, relation
@@ -49,7 +49,7 @@ class Matrix:
     unknown: str = ""
 
 
-def matrix(system: System, topology: Topology, inventory: Inventory | None = None) -> Matrix:
+def matrix(system: System, topology: Topology, inventory: MachineFacts | None = None) -> Matrix:
     """The matrix of a System made of that topology; host ranks take the GPUs' place."""
     found = places(topology, inventory)
     gpus = sorted(system.ranks or system.gpus, key=lambda node: node.dev or 0)
@@ -69,7 +69,7 @@ def matrix(system: System, topology: Topology, inventory: Inventory | None = Non
     )
 
 
-def _legend(found: Collection[Place], inventory: Inventory | None) -> str:
+def _legend(found: Collection[Place], inventory: MachineFacts | None) -> str:
     """The letters; PHB and NODE are one where there are PCI devices, but no host bridges known."""
     if any(place.bridge for place in found) or not any(place.bus_id for place in found):
         return LEGEND.format(between=BRIDGES_KNOWN)
@@ -130,7 +130,7 @@ def _nvlinks(system: System, card: Node, peer: Node) -> int:
 
 
 def _affinity(
-    system: System, found: dict[tuple[int, str], Place], inventory: Inventory | None, node: Node
+    system: System, found: dict[tuple[int, str], Place], inventory: MachineFacts | None, node: Node
 ) -> tuple[str, str, str]:
     """CPU affinity, NUMA affinity, and the node of the GPU's own memory; NICs have none."""
     if node.kind is NodeKind.NET:
@@ -145,6 +145,6 @@ def _affinity(
     return listed(cpu.cpus) or "N/A", numa, _own_numa(inventory, node)
 
 
-def _own_numa(inventory: Inventory | None, node: Node) -> str:
+def _own_numa(inventory: MachineFacts | None, node: Node) -> str:
     gpu = inventory.gpu(node.bus_id) if inventory else None
     return "N/A" if gpu is None or gpu.numa is None or gpu.numa < 0 else str(gpu.numa)

@@ -7,7 +7,7 @@ intel-family.h, arch/x86/kernel/cpu/amd.c, arch/arm64/include/asm/cputype.h).
 
 import re
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.cpu_family import kernel_family
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Node
 
@@ -89,7 +89,7 @@ def short_speed(gb_per_s: float) -> str:
     return f"{gb_per_s:.0f} GB/s" if gb_per_s >= 100 else f"{gb_per_s:.3g} GB/s"
 
 
-def nvlinks_text(inventory: Inventory | None) -> str:
+def nvlinks_text(inventory: MachineFacts | None) -> str:
     """That NVLinks are unknown and why; "" where they are known."""
     why = inventory.no_nvml if inventory and inventory.gpus else None
     return f"NVLinks are unknown: NVML does not answer ({why})" if why else ""

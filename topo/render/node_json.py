@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, Node, System
 from railgauge.topo.render.node_links import node_links
@@ -13,7 +13,7 @@ from railgauge.topo.xml.topology import Topology
 PLAIN = ("dev", "rank", "sm", "gdr", "bus_id", "name", "port", "numa", "arch", "vendor")
 
 
-def content(system: System, topology: Topology, inventory: Inventory | None = None) -> dict[str, Any]:
+def content(system: System, topology: Topology, inventory: MachineFacts | None = None) -> dict[str, Any]:
     """{"nodes": [...], "links": [...]}; links one way each, gb_per_s null where NCCL's model has no limit."""
     links = node_links(system, topology, inventory)
     nodes = []
@@ -23,7 +23,7 @@ def content(system: System, topology: Topology, inventory: Inventory | None = No
     return {"nodes": nodes, "links": [_link(link) for link in system.links]}
 
 
-def _node(node: Node, state: PciState | None, inventory: Inventory | None) -> dict[str, Any]:
+def _node(node: Node, state: PciState | None, inventory: MachineFacts | None) -> dict[str, Any]:
     """What a kind does not have, or nobody told, is left out."""
     known: dict[str, Any] = {"id": node.id, "kind": node.kind.value, "host_index": node.system}
     known |= {key: value for key in PLAIN if (value := getattr(node, key)) is not None}

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.link_state import Kind, NvlinkState, PciState, Reason
 from railgauge.topo.nccl.graph.link_facts import nvlink_states, pci_states
 from railgauge.topo.nccl.graph.model import Link, LinkKind, Node, NodeKind, System
@@ -74,7 +74,7 @@ class NodeLinks:
         return found
 
 
-def node_links(system: System, topology: Topology, inventory: Inventory | None = None) -> NodeLinks:
+def node_links(system: System, topology: Topology, inventory: MachineFacts | None = None) -> NodeLinks:
     """Judge the links of a topology; `inventory`: of the machine that it is of."""
     hosts = {str(host_of(cpu.get("host_hash"))): number for number, cpu in numbered_cpus(topology)}
     states = pci_states(topology, inventory)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths (railgauge/paths/1). In words: each hop, its bandwidth and where that comes from, why the type, and what NCCL
-decides on P2P and GPUDirect RDMA, with the rule or setting that says so.
+"""Paths (railgauge/paths/1). In words: each hop, its bandwidth and its origin, the reason of the type, and NCCL's
+decisions on P2P and GPUDirect RDMA, with the rule or setting that decides.
 """
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from railgauge.topo.nccl.graph.ends import named
 from railgauge.topo.nccl.graph.model import Link, Node, NodeKind
 from railgauge.topo.nccl.paths.explanation import Explanation
 from railgauge.topo.nccl.paths.gpudirect import GdrCondition, GpuDirect
@@ -16,66 +17,75 @@ from railgauge.topo.nccl.paths.peer_access import PeerAccess, PeerRule
 from railgauge.topo.render.names import net_name, speed_text
 
 NO_FAULTS: Mapping[Link, Sequence[str]] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
-def describe(explanation: Explanation, faults: Mapping[Link, Sequence[str]] = NO_FAULTS) -> str:
-    """Lines of text about one path; the first is the answer, a line a hop follows; `faults`: of its links."""
+def describe(
+    explanation: Explanation,
+    faults: Mapping[Link, Sequence[str]] = NO_FAULTS,
+    names: Mapping[str, str] = NO_NAMES,
+) -> str:
+    """Lines of text about one path: the answer, one line per hop, and notes.
+
+    `faults`: of its links. `names`: the names of nodes by id (ends.text_names); without them NCCL's ids are printed.
+    """
     path = explanation.path
-    ends = f"{node_text(explanation.source)} -> {node_text(explanation.target)}"
-    hops = [_hop(link, link in explanation.limits, faults.get(link, ())) for link in path.links]
-    notes = [f"{key}: {text}" for key, text in notes_of(explanation)]
+    start, end = (names.get(node.id) or node_text(node) for node in (explanation.source, explanation.target))
+    ends = f"{start} -> {end}"
+    hops = [_hop(link, link in explanation.limits, faults.get(link, ()), names) for link in path.links]
+    notes = [f"{key}: {named(text, names)}" for key, text in notes_of(explanation)]
     return "\n".join((f"{ends}: {_summary(path)}", *(f"  {line}" for line in (*hops, *notes))))
 
 
 def notes_of(explanation: Explanation) -> list[tuple[str, str]]:
-    """What there is to say beside the hops, by the name of each line."""
+    """The notes below the hops, with the title of each."""
     gdr = (("GPUDirect RDMA, sending", explanation.sending), ("GPUDirect RDMA, receiving", explanation.receiving))
     notes = [(explanation.path.type, why(explanation))]
     if explanation.rewritten:
-        notes.append(("as the wires are", _summary(explanation.wired)))
+        notes.append(("physical path", _summary(explanation.wired)))
     if explanation.peer:
         notes.append(("P2P", peer_text(explanation.peer, asked=explanation.asked)))
     notes += [(name, gdr_text(one)) for name, one in gdr if one]
     if explanation.small_packets:
         load = f"{INTEL_OVERHEAD:g} GB/s on PCI links"
-        notes.append(("overhead", f"Intel's PCI root cuts what a GPU sends: each GB/s takes {load}"))
+        notes.append(("overhead", f"Intel's PCI root splits what a GPU sends: each GB/s takes {load}"))
     if explanation.reverse:
         share = f"{REVERSE_SHARE:g} GB/s"
-        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} of the links back too"))
+        notes.append(("overhead", f"a write into a GPU before sm 80: each GB/s takes {share} of the reverse links"))
     return notes
 
 
 def why(explanation: Explanation) -> str:
-    """Why the type is what it is."""
+    """The reason of the path type."""
     path, at = explanation.path, explanation.decider
     hop = f"{at.source} -> {at.target}" if at else ""
     through = next((link.target for link in path.links if link.target.startswith("CPU/")), "host memory")
     reason = {
-        "LOC": "it stays on one card" if path.links else "it stays where it is",
-        "NVL": "only NVLink is crossed",
-        "NVB": "NVLink is crossed by way of another GPU",
-        "C2C": f"only the chip-to-chip link {hop} is crossed",
-        "PIX": "at most one PCI switch is crossed",
-        "PXB": f"several PCI switches are crossed ({hop}), but no CPU",
-        "P2C": f"the chip-to-chip link to {through} and its PCI root are crossed, and no NIC is nearer to the GPU",
-        "PXN": f"{_relay(explanation)} relays, which is nearer to the NIC and has NVLink to the GPU",
-        "PHB": f"{through} is crossed",
-        "SYS": f"the wire between two CPUs is crossed ({hop})",
+        "LOC": "both ends are on one card" if path.links else "both ends are the same",
+        "NVL": "crosses NVLink only",
+        "NVB": "crosses NVLinks through another GPU",
+        "C2C": f"crosses only the chip-to-chip link {hop}",
+        "PIX": "crosses at most one PCI switch",
+        "PXB": f"crosses several PCI switches ({hop}), but no CPU",
+        "P2C": f"crosses the chip-to-chip link to {through} and its PCI root; no NIC is nearer to the GPU",
+        "PXN": f"relayed by {_relay(explanation)}, which is nearer to the NIC and has NVLink to the GPU",
+        "PHB": f"crosses {through}",
+        "SYS": f"crosses the link between two CPUs ({hop})",
         "NET": _net_reason(explanation),
-        "DIS": "there is no way",
+        "DIS": "no path",
     }[path.type]
     return reason + _detour(explanation)
 
 
 def _detour(explanation: Explanation) -> str:
-    """Why a path goes through a CPU although the wires have a nearer way."""
+    """Why a path crosses a CPU although a nearer physical path exists."""
     if not explanation.rewritten or explanation.path.type in ("PXN", "NET", "P2C"):
         return ""
     return f", because {'P2P' if explanation.peer else 'GPUDirect RDMA'} is not used"
 
 
 def node_text(node: Node) -> str:
-    """A node's id, and the name that people use."""
+    """A node's id and its name."""
     names = {
         NodeKind.GPU: f"GPU{node.dev}",
         NodeKind.HOST: f"rank {node.dev}",
@@ -85,11 +95,11 @@ def node_text(node: Node) -> str:
     return f"{node.id} ({name})" if name else node.id
 
 
-def _hop(link: Link, limits: bool, faults: Sequence[str]) -> str:
+def _hop(link: Link, limits: bool, faults: Sequence[str], names: Mapping[str, str]) -> str:
     marks = [f"[{link.origin}{' - assumed' if link.assumed else ''}]"] if link.origin else []
     marks += ["<- limits"] if limits else []
     marks += [f"<- {fault}" for fault in faults]
-    wire = f"{link.source} -> {link.target}"
+    wire = named(f"{link.source} -> {link.target}", names)
     return f"{link.kind:<3} {speed_text(link.gb_per_s):>12}  {wire:<32} {' '.join(marks)}".rstrip()
 
 
@@ -109,15 +119,15 @@ def _net_reason(explanation: Explanation) -> str:
 
 
 GDR_FAILED = {
-    GdrCondition.NIC: "the NIC offers none: it is a socket, or has neither a peer-memory module nor DMA-BUF",
-    GdrCondition.GPU: "the GPU offers none",
+    GdrCondition.NIC: "the NIC does not support it: a socket, or neither a peer-memory module nor DMA-BUF",
+    GdrCondition.GPU: "the GPU does not support it",
     GdrCondition.READ_DISABLED: "NCCL_NET_GDR_READ=0",
-    GdrCondition.OLD_GPU: "before sm 80 only with NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
+    GdrCondition.OLD_GPU: "a GPU before sm 80 needs NVLink to another GPU (NCCL_NET_GDR_READ=1 overrides)",
 }
 
 
 def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
-    """Whether P2P is used, and why; `asked`: NVML told the peer access, which no topology file holds."""
+    """Whether P2P is used, and why; `asked`: NVML reported the peer access, which no topology file has."""
     level = f"{peer.level.type} ({peer.level.source})"
     relay = f", over the NVLinks of {peer.relay}" if peer.allowed and peer.relay else ""
     why = {
@@ -126,15 +136,15 @@ def peer_text(peer: PeerAccess, *, asked: bool = True) -> str:
         PeerRule.DENIED: "no: NVML denies peer access between the two",
         PeerRule.OTHER_HOST: "no: the GPUs are on two hosts, with no NVLink between them",
     }[peer.rule]
-    stops = "; NCCL stops with an error, as they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 lets it go on)"
-    unknown = "; unless NVML denies peer access, which is not known here (--no-p2p: as if it did)"
+    stops = "; NCCL stops with an error because they have NVLink (NCCL_IGNORE_DISABLED_P2P=1 overrides)"
+    unknown = "; unless NVML denies peer access, which is unknown here (--no-p2p assumes so)"
     return why + (stops if peer.stops else "") + (unknown if peer.allowed and not asked else "")
 
 
 def gdr_text(gdr: GpuDirect) -> str:
-    """Whether GPUDirect RDMA is used, and the first condition that says no."""
+    """Whether GPUDirect RDMA is used, and the first condition that fails."""
     level = f"{gdr.level.type} ({gdr.level.source})"
-    near = f"; the distance that counts is that of {gdr.relay}, which relays what is sent (PXN)" if gdr.relay else ""
+    near = f"; the distance of {gdr.relay} counts, which relays (PXN)" if gdr.relay else ""
     if gdr.failed is GdrCondition.TOO_FAR:
         return f"off: {gdr.distance} is beyond {level}{near}"
     if gdr.failed is not None:

@@ -20,9 +20,7 @@ def pick_lines(pick: Pick) -> list[str]:
     left = f"{names(best.left)}, ring {speed(pick.left_ring_gb_per_s)}" if best.left else "no GPU"
     lines.append(f"  left       {left}")
     lines.append(f"  next best  {_next(pick)}")
-    lines.append(
-        f"  searched   {pick.searched} of {pick.subsets} subsets; the rest are like these, or cannot be better"
-    )
+    lines.append(f"  searched   {pick.searched} of {pick.subsets} subsets; the rest are equivalent or cannot be better")
     return lines
 
 
@@ -38,7 +36,7 @@ def speed(gb_per_s: float | None) -> str:
 
 def _limit(choice: Choice) -> str:
     known = choice.limit_gb_per_s
-    return "" if known is None or known == float("inf") else f", at most {known:g} by its links"
+    return "" if known is None or known == float("inf") else f", at most {known:g} over its links"
 
 
 def _types(types: Sequence[str]) -> str:
@@ -48,7 +46,7 @@ def _types(types: Sequence[str]) -> str:
 def _next(pick: Pick) -> str:
     if pick.next_best is not None:
         return f"{names(pick.next_best.gpus)}: {why(pick.best, pick.next_best)}"
-    return "there is none" if pick.subsets == 1 else "all others are as good; the lower numbers are taken"
+    return "none" if pick.subsets == 1 else "all others are equally good; the lower numbers win"
 
 
 def why(best: Choice, other: Choice) -> str:
@@ -61,7 +59,7 @@ def why(best: Choice, other: Choice) -> str:
         return f"the same, but leaves a ring of at most {speed(other.left_limit_gb_per_s)}"
     if best.shared != other.shared:
         return f"the same, but shares NICs or NUMA nodes with more of the other GPUs ({other.shared} pairs)"
-    return "as good; the lower numbers are taken"
+    return "equally good; the lower numbers win"
 
 
 def pick_document(pick: Pick, bindings: Sequence[Binding], all_nets: Sequence[Node]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _limits(found: Forecast) -> list[str]:
 def _notes(found: Forecast) -> list[str]:
     plan = found.plan
     if plan.on_host:
-        return ["# cores are those of one machine that was measured; what channels pass between nodes is planned"]
+        return ["# CPU costs are those of one measured machine; traffic between nodes is as planned"]
     multicast = plan.system.kind(NodeKind.NVS) and plan.sms[0] >= 90 and found.collective is Collective.ALL_REDUCE
     return (
         ["# without NVLink multicast (NVLS), which is not modelled; NCCL is faster where it is on"] if multicast else []

@@ -159,7 +159,7 @@ def _gid(port: PortSurvey, gids: list[Gid]) -> tuple[Ink, str]:
     parts = [f"GID {indices}", address(gids[0])]
     parts += ["link-local"] if roce and is_link_local(gids[0]) else []
     parts += [gids[0].netdev] if gids[0].netdev else []
-    parts += [f"<- NCCL takes {port.gid.index}: {port.gid.why}"] if taken else []
+    parts += [f"<- NCCL uses {port.gid.index}: {port.gid.why}"] if taken else []
     return Ink.NOTE if taken else Ink.PLAIN, GAP.join(parts)
 
 
@@ -188,7 +188,7 @@ def _gdr(survey: RdmaSurvey) -> list[str]:
     for port in survey.ports:
         if port.nccl:
             same.setdefault(port.gdr, []).append(port.device.name)
-    words = {True: "possible", False: "not possible", None: "not known"}
+    words = {True: "possible", False: "not possible", None: "unknown"}
     alone = len(same) == 1
     return [
         f"GPUDirect RDMA {words[works]}{'' if alone else ' on ' + ', '.join(names)}: {why}"

@@ -13,12 +13,13 @@ def matrix_lines(reach: Reach) -> Iterator[str]:
     """A line for each rail where connections fail, and one for all others."""
     well = [row for row in reach.rows.values() if not row.failed]
     if well:
-        yield f"  reach over {', '.join(row.over for row in well)}: all {sum(row.tried for row in well)} connections"
+        tried = sum(row.tried for row in well)
+        yield f"  reach over {', '.join(row.over for row in well)}: all {tried} connections succeed"
     for (here, there), row in reach.rows.items():
         if row.failed:
             use = here if here == there else f"{here} to {there}"
             name = use if row.over == use else f"{row.over} ({use})"
-            yield f"  reach over {name}: {row.tried - len(row.failed)} of {row.tried} connections"
+            yield f"  reach over {name}: {row.tried - len(row.failed)} of {row.tried} connections succeed"
 
 
 def matrix_record(reach: Reach) -> list[dict[str, Any]]:

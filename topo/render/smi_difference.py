@@ -59,13 +59,13 @@ def _missing(theirs: SmiMatrix, names: dict[str, str], own: dict[str, dict[str, 
             yield device, "there", "absent", "NCCL's view holds only GPUs and NICs that it would use: ports that are up"
     for name in own:
         if name.startswith("GPU") and name not in names.values():
-            yield name, "absent", "there", "NVML did not show it: a container or CUDA_VISIBLE_DEVICES may hide GPUs"
+            yield name, "absent", "there", "not visible to NVML: a container or CUDA_VISIBLE_DEVICES may hide GPUs"
 
 
 def _order(theirs: SmiMatrix, names: dict[str, str]) -> Found:
     for column in theirs.columns:
         if names[column] and names[column] != column and column in theirs.nics:
-            why = "NICs are counted in another order; here they are compared by device"
+            why = "NICs are numbered in another order; they are compared by device here"
             yield theirs.nics[column], column, names[column], why
 
 
@@ -89,28 +89,28 @@ def _has_own_node(theirs: SmiMatrix, row: str) -> bool:
 def _why(theirs: str, ours: str, own: dict[str, dict[str, str]]) -> str:
     """The reason that fits the two letters."""
     if theirs.startswith("NV") and ours.startswith("NV"):
-        return "another number of NVLinks: some went down, or came up, between the two readings"
+        return "the number of NVLinks differs: some went down or came up between the two readings"
     if theirs.startswith("NV"):
         return "the topology has no NVLink between them: NVML did not answer when it was taken, or they were down"
     if ours.startswith("NV"):
         return "nvidia-smi sees no NVLink between them: they are down, or the fabric manager has not trained them"
     if {theirs, ours} == {"NODE", "PHB"}:
         if any("NODE" in row.values() for row in own.values()):
-            return "they differ on whether one host bridge leads to both: one of the readings is of another machine"
-        return "a topology XML holds no host bridges, so NODE reads PHB; the live machine or a capture tells them apart"
+            return "they differ on whether one host bridge leads to both: the two readings are of different machines"
+        return "a topology XML holds no host bridges, so NODE reads PHB; a live machine or a capture tells them apart"
     if theirs in WITHIN_SWITCH and ours in WITHIN_SWITCH:
         return "they count the levels of a PCIe switch differently: NCCL takes each chip's ports as one switch"
     if "SYS" in (theirs, ours):
         return "they put the two on different NUMA nodes: firmware gave none, or a VM's tree is not the host's"
     if theirs in OVER_PCI and ours in OVER_PCI:
         return "one of them sees a PCIe switch above both and the other does not: a VM or an edited file hides it"
-    return "the two tools see other wires between them"
+    return "the two tools see different links between them"
 
 
 def _affinities(theirs: SmiMatrix, names: dict[str, str], own: dict[str, dict[str, str]]) -> Found:
     reasons = (
-        "cores of the NUMA node in the topology; NVML tells the cores nearest to the GPU that are online",
-        "NVML tells all nodes whose memory is nearest; the topology has one node for each device",
+        "cores of the NUMA node in the topology; NVML reports the online cores nearest to the GPU",
+        "NVML reports all nodes whose memory is nearest; the topology has one node for each device",
         "the node of the GPU's own memory: only NVML knows",
     )
     for row, texts in theirs.affinities.items():

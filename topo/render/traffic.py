@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from railgauge.topo.findings.finding import Level
 from railgauge.topo.findings.traffic.passage import Passage
 
-HEADING = ("host", "link", "way", "planned (B)", "seen (B)", "ratio", "verdict")
+HEADING = ("host", "link", "direction", "planned (B)", "seen (B)", "ratio", "verdict")
 NONE = "-"
 MOST_LINES = 64
 WORST_FIRST = (Level.FAIL, Level.UNKNOWN, Level.INFO, Level.PASS)

@@ -4,9 +4,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
-from railgauge.topo.facts.sources.pci_config import PciConfig, read_pci_config
+from railgauge.topo.facts.sources.pci_config import PciConfig
 from railgauge.topo.facts.sources.pci_functions import PciFunction
 from railgauge.topo.facts.sources.sysfs_pci import NVIDIA
 from railgauge.topo.findings.topology_file.elements import Placed, place
@@ -57,13 +57,12 @@ class Device:
 
 def devices(machine: Machine) -> tuple[Device, ...]:
     """The GPUs and NICs of a machine, in use or not; for a topology file, those in it."""
-    inventory = machine.inventory()
-    if inventory is None or machine.reader is None:
+    if machine.facts is None:
         return tuple(_of_topology(machine.topology))
-    return tuple(_of_inventory(inventory, read_pci_config(machine.reader.facts("pci_config"))))
+    return tuple(_of_inventory(machine.facts, machine.facts.pci_config))
 
 
-def _of_inventory(inventory: Inventory, configs: Mapping[str, PciConfig]) -> Iterator[Device]:
+def _of_inventory(inventory: MachineFacts, configs: Mapping[str, PciConfig]) -> Iterator[Device]:
     for function in inventory.pci:
         if kind := _kind(function.pci_class, function.vendor):
             yield Device(
@@ -88,14 +87,14 @@ def _kind(pci_class: str | None, vendor: str | None) -> str | None:
     return "NIC" if (pci_class or "").startswith(NETWORK) else None
 
 
-def _names(inventory: Inventory, function: PciFunction) -> tuple[str, ...]:
+def _names(inventory: MachineFacts, function: PciFunction) -> tuple[str, ...]:
     gpu = inventory.gpu(function.bus_id)
     rdma = [one.name for one in inventory.rdma if one.bus_id == function.bus_id]
     interfaces = [one.name for one in inventory.interfaces if one.bus_id == function.bus_id]
     return (*((f"GPU{gpu.index}",) if gpu else ()), *rdma, *interfaces)
 
 
-def _marks(inventory: Inventory, function: PciFunction) -> tuple[tuple[str, str], ...]:
+def _marks(inventory: MachineFacts, function: PciFunction) -> tuple[tuple[str, str], ...]:
     gpu = inventory.gpu(function.bus_id)
     rdma = [one for one in inventory.rdma if one.bus_id == function.bus_id]
     macs = [one.mac for one in inventory.interfaces if one.bus_id == function.bus_id]
@@ -106,7 +105,7 @@ def _marks(inventory: Inventory, function: PciFunction) -> tuple[tuple[str, str]
     return tuple((what, value.lower()) for what, value in found if value and value not in (NO_GUID, NO_MAC))
 
 
-def _cards(inventory: Inventory, function: PciFunction, config: PciConfig | None) -> tuple[tuple[str, str], ...]:
+def _cards(inventory: MachineFacts, function: PciFunction, config: PciConfig | None) -> tuple[tuple[str, str], ...]:
     guids = (guid_number(one.sys_image_guid) for one in inventory.rdma if one.bus_id == function.bus_id)
     serial = ((SERIAL, config.serial),) if config and config.serial else ()
     return (*((CARD, f"{guid:#x}") for guid in guids if guid), *serial)

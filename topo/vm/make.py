@@ -73,7 +73,7 @@ def _nodes(matches: Sequence[Match], places: Mapping[str, Tree]) -> Mapping[str,
 
 def _taken(guest: Machine) -> frozenset[int]:
     """The bus ids of the VM as numbers; for a topology file, which lacks functions, their domains."""
-    inventory = guest.inventory()
+    inventory = guest.facts
     if inventory is not None:
         return frozenset(to_number(function.bus_id) for function in inventory.pci)
     named = (pci.get("busid") for cpu in guest.topology.cpus for pci in cpu.walk() if pci.name == "pci")

@@ -132,7 +132,7 @@ void Call::check_counts(const Extent& one, const Communicator& comm) {
   const std::byte* whole = source_.data() - need.source_at * element;
   if (!operation_.runs_in_place() || whole != destination_.data() - need.destination_at * element) {
     refuse(std::string(collective_name(operation_.collective)) +
-           ": source and destination overlap in a way that in-place operation does not allow");
+           ": source and destination overlap, but not as in place");
   }
 }
 

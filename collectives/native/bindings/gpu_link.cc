@@ -48,7 +48,8 @@ void bind_gpu_link(nb::module_& m) {
           nb::sig(
               "def check(self, method: int, size: int, seed: int) -> "
               "tuple[tuple[int, int, float, float, float], tuple[int, int, float, float, float]]"),
-          "Send fresh bytes in both directions: the verdict on both GPUs' data, the lower's first, as in "
+          "Send fresh bytes in both directions: the verdict on both GPUs' data, the lower's first, "
+          "as in "
           "check_copied.")
       .def("abort", &Link::abort, "End another thread's measurement.");
 }

@@ -39,8 +39,7 @@ Result result(const Verdict& v) { return {v.wrong, v.index, v.expected, v.got, v
 }  // namespace
 
 void bind_pattern(nb::module_& m) {
-  nb::class_<Pattern>(m, "Pattern",
-                      "Every rank's input, and the expected reduction of all.")
+  nb::class_<Pattern>(m, "Pattern", "Every rank's input, and the expected reduction of all.")
       .def(
           "__init__",
           [](Pattern* self, int ranks, int dtype, int op, std::uint64_t seed, int kind) {

@@ -41,7 +41,7 @@ def test_the_document_goes_to_a_file(tmp_path):
         (("5000*@dgx-a100",), 2, "give 1 to 1024"),
         (("1000000*@dgx-a100",), 2, "give 1 to 1024"),
         (("0*@dgx-a100",), 2, "0 nodes"),
-        (("@no-such",), 5, "no fixture"),
+        (("@no-such",), 5, "unknown fixture"),
         (("2*@laptop",), 3, ""),
         ((), 2, "NODE"),
     ],

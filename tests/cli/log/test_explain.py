@@ -37,11 +37,11 @@ def test_as_json_it_is_what_was_written(record):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "no line of NCCL is in it, and it is no flight record: run the job with NCCL_DEBUG=INFO"),
-        ("loss 2.3\n", "no line of NCCL is in it"),
-        ("\0\xff" * 99, "no line of NCCL is in it"),
+        ("", "neither NCCL log lines nor a flight record: run the job with NCCL_DEBUG=INFO"),
+        ("loss 2.3\n", "neither NCCL log lines"),
+        ("\0\xff" * 99, "neither NCCL log lines"),
         ('{"schema": "railgauge/run/1"}', "its schema is not railgauge/record/1"),
-        ('{"schema": ', "is no JSON"),
+        ('{"schema": ', "is not JSON"),
     ],
 )
 def test_another_file_is_bad_input(tmp_path, content, words):

@@ -57,7 +57,7 @@ def test_a_flipped_bit_shows_in_the_document():
 
 def test_a_bandwidth_not_reached_is_status_4():
     got = document("--ranks", "2", *SMALL, "--min-busbw", "1e6", status=4)
-    assert "below the 1e+06 GB/s" in got["error"]
+    assert "below the required 1e+06 GB/s" in got["error"]
     assert run("--ranks", "2", *SMALL, NCCL_TESTS_MIN_BW="1e6").returncode == 4
     assert run("--ranks", "2", *SMALL, "--min-busbw", "0").returncode == 0
 
@@ -74,8 +74,8 @@ def test_a_bandwidth_that_is_none_is_refused(least):
         (("-w", "99999999999999"), "100000000"),
         (("-m", "999999999999"), "100000000"),
         (("-n", "100000", "-m", "100000"), "more than 100000000 operations"),
-        (("--tolerance", "5"), "--tolerance is of --compare"),
-        (("--record", ""), "--record wants the name of a file"),
+        (("--tolerance", "5"), "--tolerance requires --compare"),
+        (("--record", ""), "--record needs a file name"),
     ],
 )
 def test_flags_that_make_no_sense_are_refused(flags, words):
@@ -163,7 +163,7 @@ def test_a_stalled_rank_is_named_within_the_timeout():
     [
         ("flip:rank=7", 2, "the run has 2 ranks"),
         ("flip:channel=9", 2, "the run has 2 ranks"),
-        ("flip:message=100000", 4, "never came"),
+        ("flip:message=100000", 4, "did not occur"),
     ],
 )
 def test_a_fault_that_cannot_come_is_not_a_success(fault, status, words):

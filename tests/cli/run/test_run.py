@@ -327,7 +327,7 @@ def test_registered_buffers_are_worked_on_where_they_lie():
     asked = ("--ranks", "2", "-b", "4M", "-e", "4M", "-n", "2", "--json")
     result = run(*asked, "-R", "1")
     assert result.returncode == 0, result.stderr
-    assert "-R 1: buffers are memory that all ranks of a host map" in result.stderr
+    assert "-R 1: buffers are mapped by all ranks of a host" in result.stderr
     assert json.loads(result.stdout)["rows"][0]["algorithm"] == "zero-copy"
     assert "as -R 1: host memory has no symmetric kind" in run(*asked, "-R", "2").stderr
 

@@ -46,7 +46,7 @@ def test_a_topology_file_says_what_is_not_compared(tmp_path):
     assert railgauge("topo", "dump", "--from", "@dgx-h100", "-o", path).returncode == 0
     done = railgauge("topo", "diff", "@dgx-h100", path)
     assert (done.returncode, done.stdout) == (0, "no difference\n")
-    assert f"{path}: a topology file" in done.stderr
+    assert f"{path} is a topology file" in done.stderr
 
 
 def test_what_is_not_there_ends_with_5(tmp_path):

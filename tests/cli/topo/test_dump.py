@@ -56,7 +56,7 @@ def test_a_topology_file_is_used_and_told(tmp_path):
     done = in_process("topo", "dump", "--from", "@h200x4", "--topo-file", str(file))
     assert done.returncode == 0
     assert 'busid="ffff:ff:01.0"' in done.stdout
-    assert "given.xml is used: 5 of" in done.stderr
+    assert "given.xml: 5 of" in done.stderr
     assert "this machine has no GPU 0000:77:00.0" in done.stderr
 
 

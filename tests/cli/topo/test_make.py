@@ -3,7 +3,7 @@
 
 import pytest
 from tests.cli.command import in_process as railgauge
-from tests.topo.vm.made_up_guests import h100_guest
+from tests.topo.vm.synthetic_vms import h100_guest
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ def test_paths_as_json():
 def test_one_path_in_words(name):
     out = railgauge("topo", "paths", "0000:00:06.0", name, "--from", "@h200x4").stdout
     lines = out.splitlines()
-    assert lines[0] == "GPU/0-60 (GPU0) -> NET/0-0 (eth0): PHB, 4 hops, 1.25 GB/s"
+    assert lines[0] == "GPU0 -> eth0: PHB, 4 hops, 1.25 GB/s"
     assert [line.split()[0] for line in lines if "<- limits" in line] == ["NET"]
-    assert "  PHB: CPU/0-ffffffffffffff is crossed" in lines
+    assert "  PHB: crosses NUMA-1" in lines
 
 
 def test_settings_steer_paths_and_are_named():
@@ -36,7 +36,7 @@ def test_settings_steer_paths_and_are_named():
 
 
 def test_a_port_has_the_name_that_the_kernel_gives_it():
-    done = railgauge("topo", "paths", "mlx5_2:1", "GPU0", "--from", "@dgx-h100")
+    done = railgauge("topo", "paths", "mlx5_2:1", "GPU0", "--from", "@dgx-h100", "--ids", "nccl")
     assert done.stdout.startswith("NET/0-2 (mlx5_2 [port 2 of the card to NCCL]) -> GPU/0-1b000 (GPU0)")
 
 
@@ -48,10 +48,24 @@ def test_a_topology_file_does_not_tell_what_nvml_answers(tmp_path):
     assert said not in railgauge("topo", "paths", "GPU0", "GPU1", "--from", "@dgx-h100").stdout
 
 
+def test_text_names_devices_and_nccls_ids_are_an_option():
+    pair = ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100")
+    text, ids = railgauge(*pair).stdout, railgauge(*pair, "--ids", "nccl").stdout
+    assert "GPU/0-1b000" not in text
+    assert "  PCI      48 GB/s  0000:1b:00.0 -> 0000:16:00.0 " in text
+    assert ids.startswith("GPU/0-1b000 (GPU0) -> NET/0-0 (mlx5_0 port 1): PIX")
+    table = railgauge("topo", "paths", "--from", "@dgx-h100").stdout
+    assert table.splitlines()[0].split()[:2] == ["mlx5_0", "GPU0"]
+    assert railgauge("topo", "paths", "--from", "@dgx-h100", "--ids", "nccl").stdout.split()[:2] == [
+        "NET/0-0",
+        "GPU/0-1b000",
+    ]
+
+
 def test_a_faulty_link_of_a_path_is_marked():
     pair = ("topo", "paths", "GPU0", "mlx5_0", "--from", "@dgx-h100-nic-x8")
     (marked,) = (line for line in railgauge(*pair).stdout.splitlines() if "both ends can do" in line)
-    assert "NIC/0-18000" in marked
+    assert "0000:18:00.0" in marked
     assert marked.endswith("<- runs x8 Gen5, both ends can do x16 Gen5")
     (fault,) = json.loads(railgauge(*pair, "--json").stdout)["paths"][0]["faults"]
     assert (fault["to"], fault["fault"]) == ("NIC/0-18000", "runs x8 Gen5, both ends can do x16 Gen5")

@@ -24,8 +24,8 @@ def test_the_choice_in_words():
 
 def test_gpus_that_are_all_alike_are_told_as_as_good():
     lines = pick("-n", "2", "--from", "@vm-flat").stdout.splitlines()
-    assert "  next best  all others are as good; the lower numbers are taken" in lines
-    assert "  next best  there is none" in pick("-n", "8", "--from", "@vm-flat").stdout.splitlines()
+    assert "  next best  all others are equally good; the lower numbers win" in lines
+    assert "  next best  none" in pick("-n", "8", "--from", "@vm-flat").stdout.splitlines()
 
 
 def test_busy_gpus_have_any_of_their_names():
@@ -38,14 +38,14 @@ def test_busy_gpus_have_any_of_their_names():
     ("args", "words"),
     [
         (("-n", "8", "--busy", "GPU1"), "GPU0 GPU2"),
-        (("-n", "2", "--busy", "NIC0"), "no GPU"),
+        (("-n", "2", "--busy", "NIC0"), "is not a GPU"),
         (("-n", "2", "--busy", "GPU77"), "unknown end"),
         (
             (
                 "-n",
                 "0",
             ),
-            "-n is 0",
+            "-n 0: ",
         ),
     ],
 )

@@ -74,4 +74,4 @@ def test_a_topology_file_has_no_rdma_devices(tmp_path):
     file.write_text('<system version="1"><cpu host_hash="0x1" numaid="0" affinity="1" arch="x86_64"/></system>')
     result = railgauge("topo", "show", "--view", "rdma", "--from", str(file))
     assert (result.returncode, result.stdout) == (2, "")
-    assert "a topology file does not hold RDMA devices" in result.stderr
+    assert "a topology file has no RDMA devices" in result.stderr

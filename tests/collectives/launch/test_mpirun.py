@@ -138,7 +138,7 @@ def test_a_failed_run_is_status_4_with_a_document(mpi):
     path = on_path(peer(mpi))
     got = launch(*SMALL, "--launcher", "mpirun", "--ranks", "2", "--min-busbw", "1e6", PATH=path)
     assert got.returncode == 4
-    assert "below the 1e+06 GB/s" in json.loads(got.stdout)["error"]
+    assert "below the required 1e+06 GB/s" in json.loads(got.stdout)["error"]
 
 
 @pytest.mark.parametrize("mpi", MPIS)

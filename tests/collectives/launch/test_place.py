@@ -51,7 +51,7 @@ def test_a_world_beyond_all_bounds_is_refused(size):
     with pytest.raises(UsageError, match=f"world size {size} is too large: a job has at most 131072 ranks"):
         find_place({"RANK": "0", "WORLD_SIZE": str(size), "MASTER_ADDR": "a", "MASTER_PORT": "1"})
     most = find_place({"RANK": "0", "WORLD_SIZE": "131072", "MASTER_ADDR": "a", "MASTER_PORT": "1"})
-    with pytest.raises(UsageError, match="a world of 262144 ranks"), arrive(most, ranks_per_process=2, timeout_s=5.0):
+    with pytest.raises(UsageError, match="world size 262144"), arrive(most, ranks_per_process=2, timeout_s=5.0):
         pass
 
 

@@ -170,7 +170,7 @@ def test_a_command_that_does_not_read_its_input_is_no_error():
 
 @pytest.mark.parametrize("node", ["-oProxyCommand=id", "a b", "$(id)", "a;id", "", "-l@host", "u@-host"])
 def test_what_is_no_host_is_never_handed_to_ssh(node):
-    with pytest.raises(UsageError, match="is no host"):
+    with pytest.raises(UsageError, match="is not a host"):
         run_on([node], ["true"], timeout_s=5)
 
 

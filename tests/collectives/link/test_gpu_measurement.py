@@ -15,8 +15,8 @@ from railgauge.collectives.link.gpu_way import GpuWay
 from railgauge.collectives.link.judgement import judge
 from railgauge.collectives.link.link_job import LinkJob
 from railgauge.collectives.link.link_result import LinkResult, RankPlace
-from railgauge.collectives.link.link_text import lines
 from railgauge.collectives.link.tournament import Pair, rounds
+from railgauge.collectives.report.link import link_document, link_lines
 from railgauge.topo.errors import AbortedError, UnavailableError, UsageError, VerificationError, WaitTimeoutError
 
 JOB = LinkJob(device=Device.CUDA, bytes=10**9, latency_bytes=8, iterations=2, timeout_s=20.0)
@@ -74,9 +74,9 @@ def test_figures_are_of_each_direction_and_beside_the_paths_bandwidth():
     for link in result.links:
         assert link.gb_per_s == (pytest.approx(250), pytest.approx(200))
         assert (link.both_ways_gb_per_s, link.latency_us) == (pytest.approx(125), pytest.approx(2))
-    out, back = result.content([])["links"][:2]
+    out, back = link_document(result, [])["links"][:2]
     assert (out["ratio"], back["ratio"], out["nvlinks"]) == (pytest.approx(1.25), pytest.approx(1), 18)
-    text = ["".join(part for part, _ in line) for line in lines(result, [], None)]
+    text = ["".join(part for part, _ in line) for line in link_lines(result, [], None)]
     assert text[0] == "2 GPUs of gpu-01"
     assert "  one direction   225 GB/s, 1.12 of the predicted 200; 200 (1 -> 0) to 250 (0 -> 1)" in text
 
@@ -117,7 +117,7 @@ def test_messages_are_as_long_as_memory_allows_and_that_is_told():
     assert told == []
     shorter = affordable(JOB, {0: 10**12, 2: 10**9}, told.append)
     assert shorter == replace(JOB, bytes=429 << 20)
-    assert told == ["-b 1000000000: GPU 2 has 953 MiB left, so messages are of 429 MiB"]
+    assert told == ["-b 1000000000: GPU 2 has 953 MiB free, so messages are 429 MiB"]
     with pytest.raises(UnavailableError, match="GPU 0 has 1000000 bytes left"):
         affordable(JOB, {0: 10**6}, told.append)
 
@@ -126,5 +126,5 @@ def test_a_link_takes_two_gpus_that_are_there():
     check_gpus(replace(JOB, pair=(0, 3)), 4)
     with pytest.raises(UsageError, match="GPU 4 does not exist: CUDA finds GPUs 0 to 3"):
         check_gpus(replace(JOB, pair=(0, 4)), 4)
-    with pytest.raises(UnavailableError, match="CUDA shows 1"):
+    with pytest.raises(UnavailableError, match="CUDA finds 1"):
         check_gpus(JOB, 1)

@@ -106,5 +106,5 @@ def test_a_transport_alone():
     )
     with pytest.raises(UnavailableError, match="P2P connects none of these 2 GPUs: GPUs 0-1: NVML denies"):
         ways("consumer-2x5090", "P2P", gpus=2)
-    with pytest.raises(UsageError, match="there are P2P, SHM"):
+    with pytest.raises(UsageError, match="transports between GPUs are P2P, SHM"):
         ways("h200x4", "NET/Socket")

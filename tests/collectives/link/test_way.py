@@ -56,7 +56,7 @@ def test_where_networks_are_each_hosts_own_the_number_counts():
 
 def test_one_transport_alone_can_be_asked_for():
     assert [way.transport for way in ways(peers("a", "a"), [[ETH0]] * 2, "SHM")] == ["SHM"]
-    with pytest.raises(UsageError, match="there are SHM, NET/Socket, NET/IB"):
+    with pytest.raises(UsageError, match="transports are SHM, NET/Socket, NET/IB"):
         ways(peers("a", "a"), [[ETH0]] * 2, "NET/XY")
     with pytest.raises(UnavailableError, match="NET/IB connects none of these 2 ranks: rank 1 on b: it is DOWN"):
         ways(peers("a", "b"), [[ETH0]] * 2, "NET/IB", "rank 1 on b: it is DOWN")

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.topo.channels.made_up_nodes import graph, node
-from tests.topo.channels.made_up_nodes import system as made_up_system
+from tests.topo.channels.synthetic_nodes import graph, node
+from tests.topo.channels.synthetic_nodes import system as made_up_system
 
 from railgauge.topo.channels.executed import executed
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Graphs, Policy

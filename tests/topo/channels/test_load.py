@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.topo.channels.made_up_nodes import graph
+from tests.topo.channels.synthetic_nodes import graph
 from tests.topo.small_machines import SWITCHED, gpu, machine, nic, switch
 
 from railgauge.topo.channels.graph import BALANCED_TREE, RING, SPLIT_TREE, TREE, Channel, Policy

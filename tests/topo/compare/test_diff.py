@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import golden_answers
 
-from railgauge.topo.compare.diff import Described, diff
+from railgauge.topo.compare.diff import diff
 from railgauge.topo.compare.path_changes import path_changes
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.redaction.pseudonym import derived_key
 from railgauge.topo.facts.redaction.redaction import redact
-from railgauge.topo.machine import fixture_path, load_machine
+from railgauge.topo.machine import Machine, fixture_path, load_machine
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.xml import topology_file
 
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
 
 def described(capture):
     reader = CaptureReader(capture)
-    return Described(topology=scan(reader, {}).topology, inventory=take_inventory(reader))
+    return Machine(topology=scan(reader, {}).topology, facts=MachineFacts(reader))
 
 
 def changed(texts=None, facts=None, without=()):
@@ -217,7 +217,7 @@ def test_a_topology_file_is_compared_by_what_it_tells():
         .replace('link_width="16"', 'link_width="8"', 1)
         .replace('count="5"', 'count="4"', 1)
     )
-    other = Described(topology=topology_file.loads(text, "x"))
+    other = Machine(topology=topology_file.loads(text, "x"))
     told = [change.message for change in diff(described(DGX), other)]
     assert len(told) == 2
     assert told[0].endswith(": x16 -> x8")
@@ -230,14 +230,14 @@ def test_a_file_of_two_hosts_with_equal_bus_ids_does_not_differ_from_itself():
         '<gpu dev="0" sm="90" rank="{}"/></pci></cpu>'
     )
     text = f'<system version="1">{cpu.format("0x1", 16, 0)}{cpu.format("0x2", 8, 1)}</system>'
-    one = Described(topology=topology_file.loads(text, "x"))
+    one = Machine(topology=topology_file.loads(text, "x"))
     assert diff(one, one) == ()
-    (change,) = diff(one, Described(topology=topology_file.loads(text.replace('"8"', '"4"'), "y")))
+    (change,) = diff(one, Machine(topology=topology_file.loads(text.replace('"8"', '"4"'), "y")))
     assert change.message == "GPU0 (0000:01:00.0): x8 -> x4"
 
 
 def test_no_golden_topology_differs_from_itself(golden):
-    one = Described(topology=topology_file.loads(golden_answers.read(golden)["topo"], golden.name))
+    one = Machine(topology=topology_file.loads(golden_answers.read(golden)["topo"], golden.name))
     assert diff(one, one) == ()
 
 
@@ -260,7 +260,7 @@ def test_path_types_are_told_unless_something_on_the_way_changed():
     assert (change.subject, change.message) == ("GPU0 - mlx5_0", "GPU0 - mlx5_0: PIX -> PHB")
     for touched in ("0000:02:00.0", "0000:03:00.0", "mlx5_0 port 1", "0000:01:00.0"):
         assert list(path_changes(one, other, frozenset({touched}))) == []
-    told = [change.message for change in diff(Described(topology=one), Described(topology=other))]
+    told = [change.message for change in diff(Machine(topology=one), Machine(topology=other))]
     assert told == ["NIC mlx5_0 (0000:03:00.0): below 0000:01:00.0 -> below NUMA node 0"]
 
 

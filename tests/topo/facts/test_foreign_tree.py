@@ -12,7 +12,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import unpack
 from railgauge.topo.facts.foreign_tree import place
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import fixture_path, load_machine
 from railgauge.topo.nccl.detect.rdma_survey import survey_rdma
 from railgauge.topo.render.palette import text_of
@@ -62,7 +62,7 @@ def test_an_archive_and_its_unpacked_folder_are_one_machine(tmp_path):
     assert (folder.host, len(folder.topology.gpus)) == ("dgx-h100", 0)
     assert len([line for line in folder.warnings if "NVML: a tree of files" in line]) == 1
     assert "0000:1b:00.0" in " ".join(folder.warnings)
-    assert take_inventory(folder.reader).pci == take_inventory(packed.reader).pci
+    assert MachineFacts(folder.reader).pci == MachineFacts(packed.reader).pci
 
 
 def test_a_folder_around_the_only_tree_is_as_good(tmp_path):
@@ -84,7 +84,7 @@ def test_links_of_a_foreign_archive_stay_in_it(tmp_path):
 
 def test_hwloc_of_four_sockets_and_a_truescale_adapter():
     machine = load_machine(sample("hwloc-40intel64-2g2n4c+pcilocality.tar.bz2"))
-    inventory = take_inventory(machine.reader)
+    inventory = MachineFacts(machine.reader)
     assert [cpu.get("numaid") for cpu in machine.topology.cpus] == ["0", "1", "2", "3"]
     assert (len(inventory.pci), inventory.function("0000:43:00.0").numa) == (37, 2)
     (adapter,) = inventory.rdma
@@ -105,7 +105,7 @@ def test_hwloc_of_a_power9():
 
 def test_the_rdma_devices_of_an_h100_host():
     machine = load_machine(sample("gpud-sys-class-infiniband-h100.tar.gz"))
-    devices = take_inventory(machine.reader).rdma
+    devices = MachineFacts(machine.reader).rdma
     assert len(devices) == 9
     ports = [port for device in devices for port in device.ports]
     assert sum(port.link_layer == "InfiniBand" and port.is_active for port in ports) == 8

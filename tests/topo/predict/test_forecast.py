@@ -283,7 +283,7 @@ def test_the_change_is_that_of_the_bus_bandwidth_also_with_fewer_gpus():
 
 def test_a_link_that_runs_below_what_is_planned_is_told():
     machine = load_machine("@dgx-h100-nic-x8")
-    (told,) = slow_links(build_system(machine.topology), machine.inventory())
+    (told,) = slow_links(build_system(machine.topology), machine.facts)
     assert told.endswith("--set NIC0.width=8 predicts it")
     whole = load_machine("@dgx-h100")
-    assert slow_links(build_system(whole.topology), whole.inventory()) == []
+    assert slow_links(build_system(whole.topology), whole.facts) == []

@@ -62,7 +62,7 @@ def test_things_that_are_missing_or_too_many():
 def test_a_node_that_differs_in_everything_does_not_fill_the_screen():
     lines = text(*(odd(("gpu001",), nic(number), "firmware", str(number), "28.39") for number in range(200)))
     assert len(lines) == 3 + 13
-    assert lines[-1].strip() == "and 188 more, which --json has"
+    assert lines[-1].strip() == "and 188 more (--json has all)"
 
 
 def test_what_is_not_agreed_on_is_told_with_all_camps():

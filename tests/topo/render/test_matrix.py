@@ -10,7 +10,7 @@ from tests.topo.small_machines import SWITCHED, gpu, nic, nvlink, switch, topolo
 from railgauge.topo.compare import smi_matrix
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import fixture_path, load_machine
 from railgauge.topo.nccl.detect.scan import scan
 from railgauge.topo.nccl.graph.system import build_system
@@ -26,7 +26,7 @@ def of(*cpus: str) -> Matrix:
 
 def fixture(name: str) -> Matrix:
     machine = load_machine(name)
-    return matrix(build_system(machine.topology), machine.topology, take_inventory(machine.reader))
+    return matrix(build_system(machine.topology), machine.topology, MachineFacts(machine.reader))
 
 
 def cells(drawn: Matrix) -> dict[tuple[str, str], str]:
@@ -37,10 +37,10 @@ def test_unknown_nvlinks_are_told():
     capture = build(Path(fixture_path("dgx-h100")).read_bytes(), "dgx-h100")
     silent = CaptureReader(replace(capture, facts=capture.facts | {"nvml": {"error": "NVML: version mismatch"}}))
     seen = scan(silent, {}).topology
-    drawn = matrix(build_system(seen), seen, take_inventory(silent))
+    drawn = matrix(build_system(seen), seen, MachineFacts(silent))
     assert cells(drawn)["GPU0", "GPU1"] == "NODE"
     assert drawn.unknown == "NVLinks are unknown: NVML does not answer (NVML: version mismatch)"
-    assert drawn.unknown in picture(build_system(seen), seen, take_inventory(silent)).subtitle
+    assert drawn.unknown in picture(build_system(seen), seen, MachineFacts(silent)).subtitle
     assert fixture("@dgx-h100").unknown == ""
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree says what a link is in people's words, and which of them are not what they could be."""
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render.node_links import node_links
@@ -13,7 +13,7 @@ def lines(name: str) -> list[Branch]:
         return [branch, *(one for part in branch.below for one in below(part))]
 
     machine = load_machine(name)
-    inventory = take_inventory(machine.reader)
+    inventory = MachineFacts(machine.reader)
     models = {gpu.bus_id: gpu.name for gpu in inventory.gpus if gpu.name}
     system = build_system(machine.topology)
     known = Known(links=node_links(system, machine.topology, inventory), models=models)

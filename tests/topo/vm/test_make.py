@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from tests.topo.vm.made_up_guests import CX7_VF, described, h100_guest, node_guids, sriov_host, strangers, vfio_host
+from tests.topo.vm.synthetic_vms import CX7_VF, described, h100_guest, node_guids, sriov_host, strangers, vfio_host
 
 from railgauge.topo.errors import InputError
 from railgauge.topo.findings.finding import Level

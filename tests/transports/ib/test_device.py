@@ -54,7 +54,7 @@ def test_names_that_match_nothing_are_told_with_those_that_are_there(tree, monke
     wrong = found(tree, {"NCCL_IB_HCA": "mlx4"})
     assert wrong.devices == ()
     assert wrong.why_not == "mlx5_0:1: NCCL_IB_HCA=mlx4 excludes it; mlx5_1:1: NCCL_IB_HCA=mlx4 excludes it"
-    assert wrong.remarks == ("NCCL_IB_HCA: 'mlx4' names no port of this machine",)
+    assert wrong.remarks == ("NCCL_IB_HCA: 'mlx4' matches no port of this machine",)
     assert found(tree, {"NCCL_IB_HCA": "mlx5_0,mlx4"}).devices
 
 
@@ -151,7 +151,7 @@ def test_a_device_that_cannot_be_opened_says_why(tree, monkeypatch):
 def test_ports_that_are_down_are_told(tree, monkeypatch):
     roce(tree, "mlx5_0", state="1: DOWN")
     listed(monkeypatch, "mlx5_0")
-    assert found(tree).why_not == "mlx5_0:1: it is DOWN (is the cable connected, and eth0 up?)"
+    assert found(tree).why_not == "mlx5_0:1: port state is DOWN (is the cable connected, and eth0 up?)"
 
 
 def test_iwarp_is_left_out(tree, monkeypatch):
@@ -164,7 +164,10 @@ def test_iwarp_is_left_out(tree, monkeypatch):
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"}, "no entry is RoCE v2, IPv4 in NCCL_IB_ADDR_RANGE: NCCL stays here"),
+        (
+            {"NCCL_IB_ADDR_RANGE": "192.168.0.0/16"},
+            "no entry with RoCE v2, IPv4 in NCCL_IB_ADDR_RANGE: NCCL keeps this one",
+        ),
         ({"NCCL_IB_ADDR_RANGE": "10.77.0.0/16"}, ""),
         ({}, ""),
     ],

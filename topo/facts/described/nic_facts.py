@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no file tells of a described machine's NICs: addresses of interfaces, and the answers of libibverbs."""
+"""Facts of a described machine's NICs that are in no file: addresses of interfaces, and the answers of libibverbs."""
 
 from typing import Any
 
 from railgauge.topo.facts.described.nics import Nic
 
 LOOPBACK: dict[str, Any] = {"name": "lo", "index": 1, "flags": 0x49, "addresses": ["127.0.0.1", "::1"]}
-MELLANOX, MELLANOX_OUI = 0x15B3, 0x2C9  # mlx4 and mlx5 tell their OUI, other drivers the PCI vendor
+MELLANOX, MELLANOX_OUI = 0x15B3, 0x2C9  # mlx4 and mlx5 report their OUI, other drivers the PCI vendor
 MTU_1024, MTU_4096 = 3, 5  # enum ibv_mtu; an Ethernet frame of 1500 bytes holds no more than 1024
 
 

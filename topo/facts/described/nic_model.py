@@ -19,7 +19,7 @@ FIELDS = ("domain", "bus", "slot", "function", "n", "i")  # in braces in a patte
 class NicModel:
     """One [nic.*]. rate is sysfs's text, "400 Gb/sec (4X NDR)". rdma, netdev and address are patterns: see docs.
 
-    max_qp and dma_buf (whether it registers DMA-BUF) are what libibverbs tells.
+    max_qp and dma_buf (whether it registers DMA-BUF) are libibverbs' answers.
     """
 
     pci: PciModel

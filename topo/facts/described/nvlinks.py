@@ -73,7 +73,7 @@ def _pairs(pairs: Section, gpus: Answers, version: int | None) -> None:
 
 
 def link_answer(end: str, kind: int | None, version: int | None) -> dict[str, Any]:
-    """What NVML tells of a link that is up and carries P2P; `end` in NVML's spelling."""
+    """NVML's answer for a link that is up and carries P2P; `end` in NVML's spelling."""
     return {"state": 1, "p2p": 1, "remote": end, "version": version, "type": kind}
 
 

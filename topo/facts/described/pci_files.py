@@ -10,7 +10,7 @@ BUS = "/sys/bus/pci"
 
 
 def pci_files(tree: PciTree, files: Files) -> None:
-    """Every function with its ids, its link (which both ends tell) and its driver."""
+    """Every function with its ids, its link (at both ends) and its driver."""
     current = _current(tree)
     for node in tree.values():
         _function(node, current.get(node.path), files)

@@ -19,7 +19,7 @@ class PciLink:
     lanes: int
 
     def agreed(self, port: "PciLink | None") -> "PciLink":
-        """What this end and the port above come to."""
+        """The link of this end and the port above."""
         if port is None:
             return self
         return PciLink(gt_per_s=min(self.gt_per_s, port.gt_per_s), lanes=min(self.lanes, port.lanes))
@@ -27,7 +27,7 @@ class PciLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciModel:
-    """ids are (vendor, device) as sysfs spells them, 0x10de; link is None where a device tells none."""
+    """ids are (vendor, device) as sysfs spells them, 0x10de; link is None if a device has none."""
 
     pci_class: str
     ids: tuple[str, str]

@@ -14,7 +14,7 @@ KINDS = {str: "a text", int: "a whole number", bool: "true, false", dict: "a tab
 
 
 class Section:
-    """A table of TOML. Every getter marks its key as known; `end` complains about those that nobody asked for."""
+    """A table of TOML. Every getter marks its key as known; `end` reports those that were not read."""
 
     def __init__(self, table: dict[str, Any], name: str, path: str) -> None:
         self.name = name

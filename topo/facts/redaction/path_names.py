@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in paths: which every machine has, and which tell of a user, a project or a site."""
+"""Names in paths: common ones, and those that reveal a user, a project or a site."""
 
 import re
 from collections.abc import Callable

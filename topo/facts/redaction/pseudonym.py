@@ -31,7 +31,7 @@ class Pseudonyms:
 
     @property
     def mark(self) -> str:
-        """What tells whether two captures were made with the same key."""
+        """A mark that is equal for captures made with the same key."""
         return f"{self._hash(64, 'mark'):016x}"
 
     def mac(self, value: int) -> int:

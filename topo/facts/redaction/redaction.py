@@ -48,7 +48,7 @@ NOBODY = ("localhost", "localdomain", "(none)")
 
 
 def redact(capture: Capture, key: bytes) -> Capture:
-    """The capture under pseudonyms of that key (32 bytes); `redacted` in its manifest tells captures of one key."""
+    """The capture under pseudonyms of that key (32 bytes); `redacted` in its manifest marks the key."""
     known = Redaction(Pseudonyms(key))
     capture = replace(capture, texts=kept(capture))
     known.learn(capture)
@@ -154,7 +154,7 @@ class Redaction:
         return f"{name}{sign}{self._setting(name, value)}" if sign else self.text(line)
 
     def _setting(self, name: str, value: str) -> str:
-        """A setting's value: of a known one the words that tell nothing stay, of another one numbers."""
+        """A setting's value: words that reveal nothing stay in a known one, numbers in another one."""
         if name == "NCCL_HOSTID":
             return self._name(value)
         if takes_paths(name) and "://" not in value:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words in the values of settings that tell nothing of a site: those of NCCL, numbers, names of interfaces."""
+"""Words in the values of settings that reveal nothing about a site: those of NCCL, numbers, names of interfaces."""
 
 import re
 
@@ -51,7 +51,7 @@ def is_known(name: str) -> bool:
 
 
 def is_plain(name: str, word: str) -> bool:
-    """Whether a word of its value tells nothing."""
+    """Whether a word of its value reveals nothing."""
     number = NUMBER if _kind(name) is Kind.NUMBER else SHORT
     if number.fullmatch(word) or word == "localhost":
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CUDA tells of GPUs (GPUDirect RDMA, DMA-BUF, and the GPUs themselves), asked of libcuda in a child process.
+"""CUDA's facts about GPUs (GPUDirect RDMA, DMA-BUF, and the GPUs themselves), from libcuda in a child process.
 
 NVML is not needed. Run as `python -m railgauge.topo.facts.sources.cuda` it is that child. It prints
 {"error": reason} or

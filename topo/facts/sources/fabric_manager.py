@@ -28,5 +28,5 @@ def live_fabric_manager(program: str = PROGRAM, timeout_s: float = TIMEOUT_S) ->
 
 
 def read_fabric_manager(reader: Reader) -> str | None:
-    """The release, None where it is not installed or not known."""
+    """The release, None if not installed or unknown."""
     return (reader.facts("fabric_manager") or {}).get("release")

@@ -45,7 +45,7 @@ class GdrFacts:
 
     @property
     def dma_buf_gpus(self) -> bool | None:
-        """Whether every GPU can export DMA-BUF: False when one cannot, None when that of one is not known."""
+        """Whether every GPU can export DMA-BUF: False if one cannot, None if one is unknown."""
         answers = {answer for _, answer in self.dma_buf}
         return False if False in answers else None if None in answers or not answers else True
 
@@ -72,7 +72,7 @@ def driver_version(text: str | None) -> str | None:
 
 
 def nic_gdr(gdr: GdrFacts, nic_dma_buf: bool | None, *, dma_buf_enabled: bool = True) -> tuple[bool | None, str]:
-    """Whether NCCL gives an IB port gdr="1", and why; None when that cannot be told.
+    """Whether NCCL gives an IB port gdr="1", and why; None if unknown.
 
     `nic_dma_buf`: whether the port's device registers DMA-BUF (verbs.py), None when it was not asked;
     `dma_buf_enabled`: NCCL_DMABUF_ENABLE.

@@ -14,7 +14,7 @@ CPU_NAME_KEYS = ("model name", "cpu", "CPU part")  # x86, POWER, and Arm, which 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """Texts as the host gives them, None where it does not; `virtual` is None when /proc/cpuinfo tells no flags."""
+    """Texts as read from the host, None if missing; `virtual` is None if /proc/cpuinfo has no flags."""
 
     name: str | None
     kernel: str | None

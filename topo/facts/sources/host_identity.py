@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a host is: its name and the 64-bit host hash that tells two machines' parts of one topology apart.
+"""Who a host is: its name and the 64-bit host hash that distinguishes the hosts in a topology.
 
 NCCL's `getHostHash` hashes host name and boot id, or NCCL_HOSTID alone; the value here is the same.
 """

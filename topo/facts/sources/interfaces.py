@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses and flags of this host's network interfaces: what sysfs does not tell (its flags lack IFF_RUNNING).
+"""Addresses and flags of this host's network interfaces: which sysfs does not have (its flags lack IFF_RUNNING).
 
 IPv4 from the SIOCGIFADDR request, IPv6 from /proc/net/if_inet6, flags from SIOCGIFFLAGS.
 """

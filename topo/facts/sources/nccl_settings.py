@@ -40,7 +40,7 @@ class Setting:
 def live_settings(environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """The settings in an environment, and the files that NCCL would read, the first that counts first.
 
-    "folder" is where relative names of files start; only told where a setting holds one.
+    "folder" is where relative names of files start; only if a setting has one.
     """
     own = {name: value for name, value in sorted(environment.items()) if name.startswith((PREFIX, *OTHERS))}
     relative = any(name in FILES and not os.path.isabs(value) for name, value in own.items() if value)
@@ -62,7 +62,7 @@ def of_nccl(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_settings(reader: Reader) -> tuple[Setting, ...] | None:
-    """The settings in force, by name; None where nobody asked for them."""
+    """The settings in force, by name; None if they were not read."""
     answer = reader.facts("settings")
     if answer is None:
         return None
@@ -81,7 +81,7 @@ def export_files(environment: MutableMapping[str, str]) -> None:
 
 
 def read_host_file(reader: Reader) -> tuple[Setting, ...]:
-    """The settings of /etc/nccl.conf alone, for a machine of which nobody asked the environment."""
+    """The settings of /etc/nccl.conf alone, for a machine whose environment was not read."""
     found = {
         name: Setting(name=name, value=value, origin=HOST_FILE) for name, value in _lines(reader.text(HOST_FILE) or "")
     }

@@ -8,7 +8,7 @@ KIB = 1024
 
 
 def read_nvlink_counters(answers: Facts | None) -> tuple[LinkCounters, ...]:
-    """Out of NVML's answers (gpu_counters.py), by GPU; none of a GPU whose NVLinks are not there or tell nothing."""
+    """Out of NVML's answers (gpu_counters.py), by GPU; without GPUs whose NVLinks are missing or unreadable."""
     gpus = ((gpu["index"], [link for link in gpu["nvlinks"] if None not in link]) for gpu in _gpus(answers))
     return tuple(_gpu(index, links) for index, links in gpus if links)
 

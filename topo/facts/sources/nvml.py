@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs as reported by NVML: identity, NVLinks with what is at their other end, chip-to-chip links, P2P, fabric, MIG.
 
-NVML runs in a child process (nvml_child.py). Where it does not answer, CUDA still tells which GPUs there are
+NVML runs in a child process (nvml_child.py). If it does not answer, CUDA still lists the GPUs
 (cuda.py), without their NVLinks. NCCL's function: `ncclTopoGetXmlFromGpu`.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the configuration space of bridges, GPUs and NICs tells and no other file does: ACS, relaxed ordering, serials.
+"""Facts that only the configuration space of bridges, GPUs and NICs has: ACS, relaxed ordering, serials.
 
 The kernel shows all of it (4096 bytes) to root alone, others see 64. Layout: PCI Express Base Specification, 7.5.3
 (capability 0x10, Device Control), 7.7.11 (extended capability 0x000D, ACS) and 7.9.3 (0x0003, Device Serial Number);
@@ -31,7 +31,7 @@ class PciConfig:
 
     port: the device or port type, 4 a root port, 5 and 6 a switch's upstream and downstream port. acs: the ACS control
     word, None also where the function has none. relaxed_ordering: whether it may set that on its own requests. serial:
-    the device's number, which all its functions share and guests see, None also where it has none.
+    the device's number, shared by all its functions and visible in VMs, None also where it has none.
     """
 
     size: int
@@ -74,7 +74,7 @@ def _look(reader: LiveReader, folder: str) -> dict[str, Any] | None:
 
 
 def decode(config: bytes) -> dict[str, Any]:
-    """What a function's configuration space tells; null for what it does not."""
+    """The facts of a function's configuration space; null if missing."""
     at = _capability(config)
     control = _number(config, at + DEVICE_CONTROL, 2) if at else None
     flags = _number(config, at + FLAGS, 2) if at else None
@@ -126,7 +126,7 @@ def _number(config: bytes, at: int, size: int) -> int | None:
 
 
 def read_pci_config(facts: Facts | None) -> Mapping[str, PciConfig]:
-    """The functions by bus id; none where nobody looked."""
+    """The functions by bus id; none if it was not read."""
     return {
         bus_id: PciConfig(
             size=int(answer["size"]),

@@ -115,7 +115,7 @@ def _lanes(width: int | None) -> int | None:
 
 
 def best_link(function: PciFunction, port: PciFunction | None) -> tuple[float | None, int | None]:
-    """(GT/s, lanes) that both ends of the link above a function can do; a port that tells nothing does not limit."""
+    """(GT/s, lanes) that both ends of the link above a function support; an unreadable port does not limit."""
     ends = [function.link] + ([port.link] if port else [])
     speeds = [end.max_gt_per_s for end in ends if end.max_gt_per_s is not None]
     lanes = [end.max_lanes for end in ends if end.max_lanes is not None]

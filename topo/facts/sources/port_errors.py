@@ -51,14 +51,14 @@ class PortErrors:
 def live_later() -> dict[str, Any]:
     """{"ports": [{"device", "port", "counts"}, ...]}: the counters of this machine as they stand BETWEEN_S later.
 
-    A second reading on purpose, of a reader of its own: whether a counter rises, one does not tell.
+    A second reading on purpose, of a reader of its own: one reading cannot show a rising counter.
     """
     time.sleep(BETWEEN_S)
     return {"ports": [asdict(port) for port in read_port_errors(LiveReader())]}
 
 
 def read_later(reader: Reader) -> tuple[PortErrors, ...]:
-    """The second reading; none where nobody took one."""
+    """The second reading; none if it was not taken."""
     answer = reader.facts("port_errors_later") or {"ports": ()}
     return tuple(PortErrors(**port) for port in answer["ports"])
 

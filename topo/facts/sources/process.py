@@ -22,7 +22,7 @@ CAP_IPC_LOCK = 14  # linux/capability.h: no limit on locked memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """memlock_bytes and open_files are (soft, hard), UNLIMITED without one. Each is None where it was not told.
+    """memlock_bytes and open_files are (soft, hard), UNLIMITED without one. Each is None if not recorded.
 
     locks_freely: it has CAP_IPC_LOCK. seccomp: 0 off, 1 strict, 2 filtered. numa_error: why get_mempolicy failed, ""
     where it works.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/dev/shm: its size, what is free, and NCCL's segments that nobody has open any more."""
+"""/dev/shm: its size, what is free, and NCCL's segments that no process has open."""
 
 import os
 import time
@@ -52,7 +52,7 @@ def live_shared_memory(folder: str = SHM) -> dict[str, Any]:
 
 
 def read_shared_memory(reader: Reader) -> SharedMemory | None:
-    """What was found; None where nobody asked."""
+    """The facts; None if not read."""
     facts = reader.facts("shared_memory")
     if facts is None:
         return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RDMA devices from /sys/class/infiniband: what ibstat, ibv_devinfo and show_gids tell without libibverbs.
+"""RDMA devices from /sys/class/infiniband: the facts of ibstat, ibv_devinfo and show_gids, without libibverbs.
 
 The files are those of the kernel's ABI/stable/sysfs-class-infiniband. What NCCL makes of the devices is ib_plugin.py;
-what only libibverbs tells (limits, MTU, DMA-BUF) is verbs.py.
+what only libibverbs reports (limits, MTU, DMA-BUF) is verbs.py.
 """
 
 import re
@@ -27,7 +27,7 @@ GID = re.compile(r"[0-9a-f]{4}(:[0-9a-f]{4}){7}", re.IGNORECASE)
 class Gid:
     """One used entry of a port's GID table: eight groups of hex digits as in sysfs, at its index.
 
-    type is "IB/RoCE v1" or "RoCE v2", netdev the interface it belongs to; None where the kernel does not tell (in
+    type is "IB/RoCE v1" or "RoCE v2", netdev the interface it belongs to; None if the kernel does not show it (in
     containers, entries of other network namespaces).
     """
 
@@ -38,7 +38,7 @@ class Gid:
 
     @property
     def roce_version(self) -> int | None:
-        """1 or 2 for a RoCE port, None when the type is not known."""
+        """1 or 2 for a RoCE port, None if the type is unknown."""
         if self.type is None:
             return None
         return 2 if self.type.startswith("RoCE v2") else 1
@@ -103,7 +103,7 @@ class RdmaDevice:
     path is the sysfs path of the device behind it, None for Soft-RoCE; bus_id that device's PCI bus id, None when it
     is no PCI function. carrier_bus_id is then the PCI function below its network interface. physfn is the physical
     function of a virtual one. virtual says that it is software over a network interface (Soft-RoCE), no hardware.
-    Not placed is a device of a tree without the kernel's links: what is behind it is not known, rather than nothing.
+    Not placed is a device of a tree without the kernel's links: what is behind it is unknown, rather than missing.
     """
 
     name: str
@@ -126,18 +126,18 @@ class RdmaDevice:
 
     @property
     def transport(self) -> str | None:
-        """What libibverbs calls its transport: InfiniBand (RoCE too), iWARP, ...; None when it is not known."""
+        """What libibverbs calls its transport: InfiniBand (RoCE too), iWARP, ...; None if unknown."""
         return TRANSPORTS.get(self.node_type or 0)
 
     @property
     def protocol(self) -> str | None:
-        """What all its ports speak: infiniband, roce, iwarp, ...; "mixed" when they differ, None when not known."""
+        """What all its ports speak: infiniband, roce, iwarp, ...; "mixed" if they differ, None if unknown."""
         spoken = {port_protocol(self, port) for port in self.ports}
         return spoken.pop() if len(spoken) == 1 else "mixed" if spoken else None
 
 
 def port_protocol(device: RdmaDevice, port: RdmaPort) -> str | None:
-    """What a port speaks: infiniband, roce, iwarp, usnic or unspecified (EFA); None when it is not known."""
+    """What a port speaks: infiniband, roce, iwarp, usnic or unspecified (EFA); None if unknown."""
     if device.node_type in NODE_PROTOCOLS:
         return NODE_PROTOCOLS[device.node_type]
     if port.link_layer == "InfiniBand":
@@ -186,7 +186,7 @@ def _physical_function(reader: Reader, path: str | None) -> str | None:
 
 
 def _carrier(reader: Reader, name: str, ports: tuple[RdmaPort, ...]) -> str | None:
-    """The PCI function below the interface of a device that is none; virtio's is one up from virtioN."""
+    """The PCI function below the interface of a device that is not one; virtio's is one up from virtioN."""
     netdev = reader.text(f"{CLASS}/{name}/parent") or next((port.netdev for port in ports if port.netdev), None)
     path = reader.realpath(f"{NET}/{netdev}/device") if netdev else None
     return next((part for part in reversed((path or "").split("/")) if is_bus_id(part)), None)
@@ -230,7 +230,7 @@ def _netdev(reader: Reader, device: str, number: int, folder: str) -> str | None
 
 
 def _dev_port(reader: Reader, folder: str) -> int:
-    """An interface's port within its function, from 0; mlx4 tells it in dev_port, IPoIB of old in dev_id."""
+    """An interface's port within its function, from 0; mlx4 has it in dev_port, IPoIB of old in dev_id."""
     return _integer(reader.text(f"{folder}/dev_port")) or _integer(reader.text(f"{folder}/dev_id")) or 0
 
 

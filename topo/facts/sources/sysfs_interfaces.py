@@ -14,7 +14,7 @@ class Interface:
 
     mtu is in bytes, mac as sysfs writes it, state the text of operstate ("up", "down", "unknown"). kind is what the
     kernel calls a device that is no plain one ("bridge", "vlan", "vxlan", "bond", ...). prefix is the length of the
-    IPv4 network's; both None where that is not told.
+    IPv4 network's; both None if unknown.
     """
 
     name: str
@@ -31,11 +31,11 @@ class Interface:
 def read_interfaces(reader: Reader) -> tuple[Interface, ...]:
     """All interfaces by name."""
     facts = reader.facts("interfaces") or {}
-    told = {entry["name"]: entry for entry in facts.get("interfaces", ())}
-    return tuple(_interface(reader, name, told.get(name, {})) for name in reader.entries(CLASS))
+    facts_by_name = {entry["name"]: entry for entry in facts.get("interfaces", ())}
+    return tuple(_interface(reader, name, facts_by_name.get(name, {})) for name in reader.entries(CLASS))
 
 
-def _interface(reader: Reader, name: str, told: Facts) -> Interface:
+def _interface(reader: Reader, name: str, facts: Facts) -> Interface:
     uevent = (reader.text(f"{CLASS}/{name}/uevent") or "").splitlines()
     nic = read_nic(reader, name)
     return Interface(
@@ -45,7 +45,7 @@ def _interface(reader: Reader, name: str, told: Facts) -> Interface:
         state=reader.text(f"{CLASS}/{name}/operstate"),
         speed_mbps=nic.speed_mbps,
         bus_id=nic.bus_id,
-        addresses=tuple(told.get("addresses", ())),
+        addresses=tuple(facts.get("addresses", ())),
         kind=next((line.partition("=")[2] for line in uevent if line.startswith("DEVTYPE=")), None),
-        prefix=told.get("prefix"),
+        prefix=facts.get("prefix"),
     )

@@ -44,7 +44,7 @@ def addressed(reader: Reader) -> tuple[str, ...]:
 
 
 def why_no_addresses(reader: Reader) -> tuple[str, ...]:
-    """Why the addresses of interfaces are not known; empty when they are, or were not asked for."""
+    """Why the addresses of interfaces are unknown; empty if they are known or were not requested."""
     reason = (reader.facts("interfaces") or {}).get("error")
     return (f"{reason}: assuming that interfaces that are up have one",) if reason else ()
 

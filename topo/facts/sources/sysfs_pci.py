@@ -24,14 +24,14 @@ def device_path(reader: Reader, bus_id: str) -> str | None:
 
 
 def is_placed(reader: Reader, folder: str) -> bool:
-    """Whether a folder of a class tells what is behind it: in trees that lack the kernel's links it does not."""
+    """Whether a folder of a class shows the device behind it; trees without the kernel's links do not."""
     return (reader.realpath(folder) or REAL).startswith(REAL) or reader.realpath(f"{folder}/device") is not None
 
 
 def pci_function(reader: Reader, path: str | None, *, placed: bool) -> tuple[str | None, str | None]:
     """The bus id of the PCI function at a real path in sysfs; without one None and what is there instead.
 
-    `placed` (see `is_placed`) tells a device that has none from one of which that is not known.
+    `placed` (see `is_placed`): False if the device is unknown, rather than missing.
     """
     if path is None:
         return None, "no device" if placed else "device not recorded"

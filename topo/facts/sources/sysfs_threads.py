@@ -10,7 +10,7 @@ SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
 def thread_siblings(reader: Reader | None, cpus: Iterable[int]) -> dict[int, tuple[int, ...]]:
-    """The threads of each CPU's core, itself among them; a CPU is absent where the machine does not tell."""
+    """The threads of each CPU's core, itself among them; a CPU is missing if the machine does not report it."""
     found: dict[int, tuple[int, ...]] = {}
     if reader is None:
         return found

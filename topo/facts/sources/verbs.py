@@ -47,13 +47,13 @@ class VerbsDevice:
     ports: tuple[VerbsPort, ...] = ()
 
     def port(self, number: int) -> VerbsPort:
-        """The port of that number, knowing nothing when it was not told."""
+        """The port of that number; its facts are None if it was not reported."""
         return next((port for port in self.ports if port.number == number), VerbsPort(number=number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verbs:
-    """All devices, in the order of `ibv_get_device_list`, and why that is none."""
+    """All devices, in the order of `ibv_get_device_list`, and why there are none."""
 
     devices: tuple[VerbsDevice, ...] = ()
     reason: str | None = None
@@ -64,7 +64,7 @@ class Verbs:
         return tuple(device.name for device in self.devices)
 
     def device(self, name: str) -> VerbsDevice:
-        """The device of that name, knowing nothing when it was not told."""
+        """The device of that name; its facts are None if it was not reported."""
         return next((device for device in self.devices if device.name == name), VerbsDevice(name=name))
 
 
@@ -94,7 +94,7 @@ def _commands() -> list[Sequence[str]]:
 
 
 def read_verbs(reader: Reader) -> Verbs:
-    """The devices as libibverbs tells them."""
+    """The devices as reported by libibverbs."""
     answer = reader.facts("verbs") or {"error": "libibverbs was not queried"}
     if "error" in answer:
         return Verbs(reason=str(answer["error"]))

@@ -17,9 +17,9 @@ KERNEL_NAMES = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbsStack:
-    """nodes: those in /dev/infiniband, None where nobody looked into /dev. providers: those that libibverbs is told to
+    """nodes: those in /dev/infiniband, None if /dev was not read. providers: those that libibverbs is told to
     load, without ".driver"; empty also where it has them built in. uverbs: the node of each device, by its name.
-    drivers: the provider that each device needs, by its name; left out where the kernel's module is not known.
+    drivers: the provider that each device needs, by its name; left out if the kernel's module is unknown.
     """
 
     nodes: tuple[str, ...] | None = None
@@ -28,7 +28,7 @@ class VerbsStack:
     drivers: tuple[tuple[str, str], ...] = ()
 
     def lacks_node(self, name: str) -> bool:
-        """Whether a device has no node in /dev/infiniband; no where nobody looked."""
+        """Whether a device has no node in /dev/infiniband; False if /dev was not read."""
         node = dict(self.uverbs).get(name)
         return self.nodes is not None and not (node in self.nodes if node else self.nodes)
 

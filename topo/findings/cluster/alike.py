@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from railgauge.topo.compare.inventory_sheet import SETTINGS
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
+from railgauge.topo.compare.inventory_attributes import SETTINGS
 from railgauge.topo.findings.cluster.node import Sheet
 from railgauge.topo.values.number import natural
 
@@ -23,7 +23,7 @@ class Alike:
     nodes: tuple[str, ...]
 
     @cached_property
-    def items(self) -> Mapping[Key, Item]:
+    def items(self) -> Mapping[Key, Attributes]:
         """The sheet's items."""
         return {(item.kind, item.id): item for item in self.sheet}
 
@@ -49,11 +49,11 @@ def with_all_settings(classes: Iterable[Alike]) -> list[Alike]:
     )
 
 
-def _settings(one: Alike) -> list[Item]:
+def _settings(one: Alike) -> list[Attributes]:
     return [item for item in one.sheet if item.kind == SETTINGS]
 
 
-def _filled(item: Item, names: Iterable[str]) -> Item:
+def _filled(item: Attributes, names: Iterable[str]) -> Attributes:
     if item.kind != SETTINGS:
         return item
     return replace(item, facts={name: item.facts.get(name, NOT_SET) for name in names})

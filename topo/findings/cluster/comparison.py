@@ -8,10 +8,10 @@ with everything by what such files tell.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.compare.change import Change
-from railgauge.topo.compare.diff import sheet_changes, touched
-from railgauge.topo.compare.inventory_sheet import SETTINGS
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.diff import attribute_changes, touched
+from railgauge.topo.compare.inventory_attributes import SETTINGS
 from railgauge.topo.findings.cluster.alike import Alike, Key, alike, with_all_settings
 from railgauge.topo.findings.cluster.design import description, designs
 from railgauge.topo.findings.cluster.folder import Unread
@@ -44,7 +44,7 @@ class _Odd:
     """One change of one class against the reference, and the vote on it."""
 
     members: Alike
-    item: Item | None
+    item: Attributes | None
     change: Change
     vote: Vote
 
@@ -74,13 +74,13 @@ def _changes(reference: Sheet, members: Alike) -> tuple[Change, ...]:
     known = tuple(item for item in reference if item.kind != SETTINGS or SETTINGS in kinds)
     ours = {(item.kind, item.id) for item in reference}
     told = tuple(item for item in members.sheet if not is_made_up(item) or (item.kind, item.id) in ours)
-    changes = sheet_changes(known, told, same_host=False)
+    changes = attribute_changes(known, told, same_host=False)
     carriers = {item.id: _carrier(item) for item in (*known, *told)}
     lone = {change.subject for change in changes if change.what == PRESENCE}
     return tuple(one for one in changes if one.what != PRESENCE or carriers[one.subject] not in lone)
 
 
-def _carrier(item: Item) -> str | None:
+def _carrier(item: Attributes) -> str | None:
     """What a port or interface comes and goes with."""
     return item.id.partition(" port ")[0] if item.kind == "port" else item.facts.get("behind it")
 
@@ -94,7 +94,7 @@ def _voted(ballot: Ballot, reference: Sheet, members: Alike, change: Change) -> 
     return _Odd(members, item, change, ballot.on_presence(key) if on_thing else ballot.on_fact(key, change.what))
 
 
-def _has(item: Item, what: str) -> bool:
+def _has(item: Attributes, what: str) -> bool:
     return what in (PRESENCE, MOVED) or what in item.facts
 
 

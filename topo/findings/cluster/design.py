@@ -9,7 +9,7 @@ odd one of its design, and one with half as many GPUs and NICs is of another.
 from collections import Counter
 from collections.abc import Iterable
 
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.findings.cluster.alike import Alike
 from railgauge.topo.findings.cluster.node import Sheet
 
@@ -49,7 +49,7 @@ def _is_same(one: Parts, other: Parts) -> bool:
     return gpus[0] == gpus[1] and 3 * (one & other).total() > 2 * (one | other).total()
 
 
-def description(items: Iterable[Item]) -> str:
+def description(items: Iterable[Attributes]) -> str:
     """A design in words: "8 x NVIDIA H100 80GB HBM3, 12 NICs, 2 NUMA nodes, DGXH100"."""
     items = list(items)
     gpus = Counter(_model(item) for item in items if item.kind == GPU)
@@ -62,6 +62,6 @@ def description(items: Iterable[Item]) -> str:
     return ", ".join(words)
 
 
-def _model(gpu: Item) -> str:
+def _model(gpu: Attributes) -> str:
     sm = gpu.facts.get("sm")
     return gpu.facts.get("model") or (f"GPU of sm {sm}" if sm else "GPU")

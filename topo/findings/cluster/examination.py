@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from railgauge.topo.facts.capture import CaptureReader
-from railgauge.topo.facts.evidence import Evidence
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.nccl_settings import read_settings
 from railgauge.topo.files.compression import MAX_TOTAL
 from railgauge.topo.files.input_file import read_bytes
@@ -99,8 +99,8 @@ def _as_individual(case: Case, reader: CaptureReader) -> Case:
     """The same case with what is read anew of this node; what was computed of the machine stays."""
     mine = copy.copy(case)
     mine.reader = reader
-    mine.evidence = Evidence(reader)
-    mine.inventory = replace(case.inventory, settings=read_settings(reader)) if case.inventory else None
+    mine.evidence = MachineFacts(reader)
+    mine.inventory = case.inventory.but(settings=read_settings(reader)) if case.inventory else None
     for name in ("known_settings", "settings"):
         mine.__dict__.pop(name, None)
     mine.host = mine.evidence.identity[0] or ""

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from railgauge.topo.compare.inventory_sheet import of_inventory, of_settings
-from railgauge.topo.compare.sheet import Item, of_topology
+from railgauge.topo.compare.attributes import Attributes, of_topology
+from railgauge.topo.compare.inventory_attributes import of_inventory, of_settings
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import Capture, CaptureReader, loads
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.host_identity import host_name
 from railgauge.topo.facts.sources.nccl_topo_file import VIRTUAL
 from railgauge.topo.facts.sources.sysfs_numa import numa_nodes
 from railgauge.topo.files.compression import MAX_TOTAL, is_archive
 from railgauge.topo.files.input_file import read_bytes
 
-Sheet = tuple[Item, ...]
+Sheet = tuple[Attributes, ...]
 TOPOLOGY_FILE = "topology file"
 HOST_ID = "NCCL_HOSTID"
 """The setting that is meant to differ between hosts."""
@@ -56,7 +56,7 @@ def read_node(name: str, path: str, *, with_topology: bool, look: Look | None = 
         return replace(node, seen=look(name, path, None)) if look else node
     capture = loads(data, path)
     reader = CaptureReader(capture)
-    inventory = take_inventory(reader)
+    inventory = MachineFacts(reader)
     items = of_inventory(inventory, numa_nodes(reader))
     if text := reader.text(VIRTUAL):
         items += (_file(VIRTUAL, text),)
@@ -87,16 +87,16 @@ def _scanned(path: str) -> Sheet:
     return _anonymous(of_topology(load_machine(path).topology))
 
 
-def _file(path: str, text: str) -> Item:
+def _file(path: str, text: str) -> Attributes:
     """A file that NCCL reads as a whole."""
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
-    return Item(kind=TOPOLOGY_FILE, id=path, label=path, facts={"content": digest})
+    return Attributes(kind=TOPOLOGY_FILE, id=path, label=path, facts={"content": digest})
 
 
-def _anonymous(items: tuple[Item, ...]) -> Sheet:
+def _anonymous(items: tuple[Attributes, ...]) -> Sheet:
     """The items, one for an id, without UUIDs, GUIDs and addresses, which always differ."""
     own = {value for item in items for value in item.identity.values() if value}
-    found: dict[str, Item] = {}
+    found: dict[str, Attributes] = {}
     for item in items:
         names = tuple(name for name in item.names if name.partition(" port ")[0] not in own)
         found.setdefault(item.id, replace(item, identity={}, names=names))

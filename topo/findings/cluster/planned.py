@@ -54,7 +54,6 @@ def _joined(files: list[str]) -> Planned:
     from railgauge.topo.channels.search import search
     from railgauge.topo.findings.node.case import Case
     from railgauge.topo.machine import load_machine
-    from railgauge.topo.nccl.graph.peer_status import denied_pairs
 
     cases = [Case(load_machine(path)) for path in files]
     members = [
@@ -66,7 +65,7 @@ def _joined(files: list[str]) -> Planned:
                 nodes=2 * len(cases),
                 policy=Policy.NCCL,
                 steering=case.steering,
-                denied=denied_pairs(case.system, case.reader),
+                denied=case.machine.denied,
             ),
         )
         for path, case in zip(files, cases, strict=True)

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from railgauge.topo.compare.inventory_sheet import SETTINGS
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
+from railgauge.topo.compare.inventory_attributes import SETTINGS
 from railgauge.topo.findings.cluster.alike import Alike, Key
 from railgauge.topo.findings.cluster.node import Sheet
 
@@ -33,7 +33,7 @@ class Vote:
 
 @dataclass(slots=True)
 class _Tally:
-    item: Item
+    item: Attributes
     nodes: int = 0
     facts: dict[str, Counter[str | None]] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Ballot:
         """Whether a thing is one of the design; what is on just half of the nodes is."""
         return 2 * tally.nodes + (not is_made_up(tally.item)) > self.nodes or tally.item.kind == SETTINGS
 
-    def _elected(self, tally: _Tally) -> Item:
+    def _elected(self, tally: _Tally) -> Attributes:
         winners = {what: counts.most_common(1)[0][0] for what, counts in tally.facts.items()}
         return replace(tally.item, facts={what: value for what, value in winners.items() if value is not None})
 
@@ -80,6 +80,6 @@ class Ballot:
         return Vote("present" if is_there else None, there if is_there else self.nodes - there, self.nodes)
 
 
-def is_made_up(item: Item) -> bool:
+def is_made_up(item: Attributes) -> bool:
     """Whether a thing is an interface without a device, such as those that containers make, each with its own name."""
     return item.kind == "interface" and item.facts.get("behind it") == NO_DEVICE

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING
 from railgauge.topo.compare.change import Change
 from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import Capture, CaptureReader
-from railgauge.topo.facts.evidence import Evidence
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.reader import Reader
 from railgauge.topo.facts.sources.nccl_settings import Setting, read_host_file
 from railgauge.topo.facts.sources.sysfs_net import addressed
-from railgauge.topo.facts.sources.verbs import Verbs, read_verbs
+from railgauge.topo.facts.sources.verbs import Verbs
 from railgauge.topo.findings.topology_file.elements import TopoFile, of_machine, parsed, read
 from railgauge.topo.machine import Machine, as_it_is, is_same_host
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
 from railgauge.topo.nccl.graph.model import System
-from railgauge.topo.nccl.graph.peer_status import denied_pairs
-from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.nccl.paths.paths import Paths, paths
 from railgauge.topo.nccl.settings.hca import plugin_off
 from railgauge.topo.nccl.settings.steering import Steering, read_steering
@@ -62,21 +59,17 @@ class Case:
         return Case(self.machine, cost=self.cost, topo_file=self._topo_file, gpus=self._gpus, settings=settings)
 
     @cached_property
-    def inventory(self) -> Inventory | None:
+    def inventory(self) -> MachineFacts | None:
         """What there is beyond the topology; None for a topology file."""
-        inventory = self.machine.inventory()
-        if inventory is not None and self._settings is not None:
-            inventory = replace(inventory, settings=self._settings)
-        if inventory is None or self._gpus is None:
-            return inventory
-        out = {gpu.bus_id for gpu in inventory.gpus if gpu.index not in self._gpus}
-        kept = tuple(gpu for gpu in inventory.gpus if gpu.bus_id not in out)
-        return replace(inventory, gpus=kept, pci=tuple(one for one in inventory.pci if one.bus_id not in out))
+        facts = self.machine.facts
+        if facts is not None and self._settings is not None:
+            facts = facts.but(settings=self._settings)
+        return facts.of_gpus(self._gpus) if facts else None
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """What only rules read; of a topology file nothing is known."""
-        return Evidence(self.reader or CaptureReader(Capture(manifest={})))
+    def evidence(self) -> MachineFacts:
+        """The same; of a topology file nothing is known."""
+        return self.inventory or MachineFacts(CaptureReader(Capture(manifest={})))
 
     @cached_property
     def known_settings(self) -> tuple[Setting, ...]:
@@ -94,7 +87,7 @@ class Case:
     @cached_property
     def verbs(self) -> Verbs:
         """What libibverbs tells of the RDMA devices."""
-        return read_verbs(self.reader) if self.reader else Verbs(reason="libibverbs was not queried")
+        return self.evidence.verbs
 
     @cached_property
     def rdma_ports(self) -> tuple[NcclPort, ...]:
@@ -124,7 +117,7 @@ class Case:
     @cached_property
     def alone(self) -> TopoFile:
         """`file` without the machine beside it: only what it tells by itself."""
-        return replace(self.file, machine=None, inventory=None)
+        return replace(self.file, machine=None)
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -132,12 +125,12 @@ class Case:
 
         InputError when one of the two is a topology file that contradicts itself.
         """
-        from railgauge.topo.compare.diff import Described, diff
+        from railgauge.topo.compare.diff import diff
 
         before = self.baseline.case if self.baseline else None
         if before is None:
             return ()
-        sides = (Described(topology=one.machine.topology, inventory=one.inventory) for one in (before, self))
+        sides = (replace(one.machine, facts=one.inventory) for one in (before, self))
         return diff(*sides, same_host=is_same_host(before.machine, self.machine))
 
     @property
@@ -170,10 +163,9 @@ class Case:
     @cached_property
     def system(self) -> System:
         """Nodes and links, the ranks being the GPUs."""
-        return build_system(self.machine.topology)
+        return self.machine.system
 
     @cached_property
     def table(self) -> Paths:
         """The paths between all ends, under the settings."""
-        denied = denied_pairs(self.system, self.reader)
-        return paths(self.system, levels=self.steering.levels, denied=denied)
+        return paths(self.system, levels=self.steering.levels, denied=self.machine.denied)

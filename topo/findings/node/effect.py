@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from railgauge.topo.errors import Error
 from railgauge.topo.findings.node.case import Case
-from railgauge.topo.nccl.graph.peer_status import denied_pairs
 
 if TYPE_CHECKING:
     from railgauge.topo.predict.comparison import Comparison
@@ -68,7 +67,7 @@ def planned(case: Case, nodes: int = 1) -> "Plan":
     from railgauge.topo.channels.search import search
     from railgauge.topo.predict.plan import Plan
 
-    denied = denied_pairs(case.system, case.reader)
+    denied = case.machine.denied
     graphs = search(case.system, nodes=nodes, policy=Policy.NCCL, steering=case.steering, denied=denied)
     return Plan(system=case.system, table=case.table, graphs=graphs, nodes=nodes, steering=case.steering)
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from railgauge.topo.findings.cards.pcie import PCIE_LINK_DEGRADED
 from railgauge.topo.findings.finding import Finding, Level
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.findings.node.effect import effect_of
@@ -17,7 +18,7 @@ MOST_PREDICTED = 2  # each prediction searches channels twice
 
 
 def _check(case: Case) -> Iterator[Finding]:
-    states = first_of_each_card(pci_states(case.machine.topology, case.inventory))
+    states = _states(case)
     predicted = 0
     for state in states:
         if state.reason is Reason.ENDS_LANES:
@@ -34,6 +35,10 @@ def _check(case: Case) -> Iterator[Finding]:
         others = f" and {len(silent) - 1} others" if len(silent) > 1 else ""
         message = f"the width of the link of {silent[0]}{others} is not told; for a guest look on its host"
         yield RULE.unknown(silent[0], message, devices=silent)
+
+
+def _states(case: Case) -> list[PciState]:
+    return first_of_each_card(pci_states(case.machine.topology, case.inventory))
 
 
 def _silent(states: Iterable[PciState]) -> list[str]:
@@ -76,21 +81,8 @@ def _slow(case: Case, state: PciState, *, predict: bool) -> Finding:
 
 
 RULE = Rule(
-    id=pcie_link_degraded.RULE.id,
-    title=pcie_link_degraded.RULE.title,
-    levels=(Level.INFO, Level.WARN, Level.UNKNOWN),
-    about=(
-        "A link that trains with fewer lanes after a reboot, or a card in a narrower slot than its siblings, halves "
-        "what goes over it, and nothing logs it. A lower generation counts where most devices of the kind run faster: "
-        "at rest many lower theirs."
-    ),
-    passes="every link of a GPU, an RDMA NIC and the switches above them runs with all lanes",
-    reads=("/sys/bus/pci/devices/*/current_link_width", "/sys/bus/pci/devices/*/max_link_width", "NCCL_TOPO_FILE"),
-    shows=("+ PCI[12.0] - NIC/...",),
-    sure="LnkSta against LnkCap in sudo lspci -vv, of the card and of the port above, under load",
-    remedy="reseat the card, see the slot's width and bifurcation in BIOS and manual",
-    links=("https://github.com/NVIDIA/nccl/issues/2397", "https://github.com/NVIDIA/nccl/issues/428"),
+    card=PCIE_LINK_DEGRADED,
     needs=(Need.PCI,),
-    concerns=lambda case: has_gpus(case) or bool(nics(case)),
+    concerns=lambda case: has_gpus(case) or bool(nics(case)) or any(state.is_fault for state in _states(case)),
     check=_check,
 )

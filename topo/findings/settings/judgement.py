@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from railgauge.topo.errors import Error
 from railgauge.topo.facts.known_settings import KNOWN
@@ -54,22 +53,6 @@ class Judgement:
     opinion: Opinion
     without: str
     failure: Finding | None = None
-
-    def record(self) -> dict[str, Any]:
-        """The setting in a railgauge/env/1 document."""
-        known = KNOWN.get(self.setting.name)
-        return {
-            "name": self.setting.name,
-            "value": self.setting.value,
-            "origin": self.setting.origin,
-            "verdict": str(self.opinion.verdict),
-            "why": self.opinion.why,
-            "without": self.without,
-            "finding": self.opinion.finding,
-            "meaning": known.meaning if known else None,
-            "default": known.default or None if known else None,
-            "since": known.since or None if known else None,
-        }
 
 
 def judge(case: Case, setting: Setting) -> Judgement:

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from railgauge.topo.findings.node.case import Case
 from railgauge.topo.nccl.detect.ib_plugin import NcclPort, nccl_ports, read_ib_settings
@@ -24,16 +23,6 @@ class ChosenPort:
     gid: str | None
     why: str
 
-    def record(self) -> dict[str, Any]:
-        """The port in a railgauge/env/1 document."""
-        return {
-            "port": self.name,
-            "link_layer": self.link_layer,
-            "gid_index": self.gid_index,
-            "gid": self.gid,
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -43,11 +32,6 @@ class Selection:
 
     interfaces: tuple[str, ...] | None
     ports: tuple[ChosenPort, ...]
-
-    def record(self) -> dict[str, Any]:
-        """The selection in a railgauge/env/1 document."""
-        interfaces = None if self.interfaces is None else list(self.interfaces)
-        return {"interfaces": interfaces, "ports": [port.record() for port in self.ports]}
 
 
 def select(case: Case, settings: Mapping[str, str]) -> Selection:

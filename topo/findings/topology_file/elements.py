@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from railgauge.topo.errors import InputError
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK
 from railgauge.topo.files.compression import is_archive
 from railgauge.topo.files.input_file import read_bytes
@@ -94,14 +94,18 @@ class Placed:
 class TopoFile:
     """The file; `elements` are those that NCCL reads, in file order.
 
-    `machine` is None when the file is judged by itself, `inventory` also when a topology file speaks for the machine.
+    `machine` is None when the file is judged by itself.
     """
 
     topology: Topology
     data: bytes
     elements: tuple[Placed, ...]
     machine: Machine | None = None
-    inventory: Inventory | None = None
+
+    @property
+    def inventory(self) -> MachineFacts | None:
+        """What is there on the machine; None also when a topology file speaks for it."""
+        return self.machine.facts if self.machine else None
 
     def all(self, name: str) -> Iterator[Placed]:
         """The elements of that tag, in file order."""
@@ -130,7 +134,6 @@ def parsed(data: bytes, path: str, machine: Machine | None = None) -> TopoFile:
         data=data,
         elements=tuple(place(_heard(topology.root))),
         machine=machine,
-        inventory=machine.inventory() if machine else None,
     )
 
 
@@ -141,8 +144,7 @@ def of_machine(machine: Machine) -> TopoFile:
         topology=topology,
         data=topology_file.dumps(topology).encode(),
         elements=tuple(place(topology.root)),
-        machine=machine if machine.reader else None,
-        inventory=machine.inventory(),
+        machine=machine if machine.facts else None,
     )
 
 

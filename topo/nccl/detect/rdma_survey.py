@@ -21,7 +21,7 @@ class PortSurvey:
     """One port. nccl is NCCL's view of it, None if NCCL does not use it; unused says why.
 
     dev is NCCL's number, None also if the PCI addresses that NCCL sorts by are unknown. gdr: whether
-    NIC and host can do GPUDirect RDMA, None when not known, and why.
+    NIC and host can do GPUDirect RDMA, None if unknown, and why.
     """
 
     device: RdmaDevice
@@ -60,14 +60,14 @@ def survey_rdma(reader: Reader, environment: Mapping[str, str]) -> RdmaSurvey:
     sorted_by_place = not settings.pci_order or all(one.device.placed for one in used)
 
     def survey(device: RdmaDevice, port: RdmaPort) -> PortSurvey:
-        told = verbs.device(device.name)
+        answer = verbs.device(device.name)
         dev = next((n for n, one in enumerate(used) if one.device is device and one.rdma_port is port), None)
         return PortSurvey(
             device=device,
             port=port,
-            verbs=told,
+            verbs=answer,
             gid=choose_gid(port, settings.gid),
-            gdr=nic_gdr(gdr, told.dma_buf, dma_buf_enabled=dma_buf_enabled),
+            gdr=nic_gdr(gdr, answer.dma_buf, dma_buf_enabled=dma_buf_enabled),
             dev=dev if sorted_by_place else None,
             nccl=None if dev is None else used[dev],
             unused=None if dev is not None else off or passed_over(device, port, settings, verbs) or TOO_MANY,

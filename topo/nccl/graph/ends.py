@@ -2,6 +2,7 @@
 """The ends of a path by their names: GPU0, RANK1, NIC2, CPU0, NVS, mlx5_0, a bus id, an id of the System."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from railgauge.topo.errors import UsageError
@@ -21,6 +22,7 @@ PREFIXES = {
 UNPLACED = "-ffffffffffffff"  # ends the id of a <cpu> with numaid -1
 ENDS = (NodeKind.GPU, NodeKind.HOST, NodeKind.NET, NodeKind.CPU, NodeKind.NVS)
 NO_PORTS: Mapping[str, tuple[int, ...]] = {}
+ID = re.compile(r"\b[A-Z0-9]{3,4}/[0-9a-f]+-[0-9a-f]+(?:#[0-9]+)?")  # GPU/0-1b000
 NUMBERED = re.compile(r"(?P<prefix>[A-Za-z]+)(?:(?P<host>[0-9]{1,4})\.)?(?P<number>-1|[0-9]{1,9})?")  # GPU1.0: host 1
 
 
@@ -46,6 +48,27 @@ def names_of(node: Node) -> tuple[str, ...]:
     numbers = ("",) if node.kind is NodeKind.NVS else _numbers(node)
     names = (*(f"{prefix}{host}{number}" for number in numbers), node.name)
     return tuple(name for name in names if name)
+
+
+def text_names(system: System) -> dict[str, str]:
+    """Names of nodes in text, by id: GPU0, RANK0, mlx5_0 (mlx5_0:2 with several ports), NUMA0, NVS, else a bus id.
+
+    On another host of a file with several hosts: GPU1.0.
+    """
+    ports = Counter(node.name for node in system.nets)
+    return {node.id: _text_name(node, several=ports[node.name] > 1) for node in system.nodes}
+
+
+def _text_name(node: Node, *, several: bool) -> str:
+    if node.kind is NodeKind.NET and node.name and not node.system:
+        return f"{node.name}:{node.port}" if several else node.name
+    names = names_of(node) if node.kind in ENDS else ()
+    return names[0] if names else node.bus_id or node.id
+
+
+def named(text: str, names: Mapping[str, str]) -> str:
+    """A text with names in place of NCCL's ids; ids without a name stay."""
+    return ID.sub(lambda found: names.get(found[0], found[0]), text)
 
 
 def _by_name(ends: Iterable[Node], text: str) -> Iterator[Node]:

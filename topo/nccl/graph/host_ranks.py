@@ -46,7 +46,7 @@ def add_host_ranks(
     places = [_narrowed(place, allowed) for place in _places(builder, numa)]
     ranks: list[str] = []
     for place, share in zip(places, shares(count, [len(place.cores) for place in places]), strict=True):
-        ranks += _seat(builder, place, share, len(ranks))
+        ranks += _place_ranks(builder, place, share, len(ranks))
     return builder.build(tuple(ranks))
 
 
@@ -107,24 +107,24 @@ def _new_cpu(builder: SystemBuilder, node: NumaNode, like: str) -> str:
     return made
 
 
-def _seat(builder: SystemBuilder, place: _Place, count: int, first: int) -> list[str]:
+def _place_ranks(builder: SystemBuilder, place: _Place, count: int, first: int) -> list[str]:
     """Place `count` ranks on one NUMA node, numbered from `first`."""
     if count == 0:
         return []
     number = builder.node(place.cpu).numa or 0
     memory = builder.add(NodeKind.MEM, 0, number, None, None, numa=number)
     builder.wire(memory, place.cpu, LinkKind.MEM, _memory_figure(place))
-    speed = seat_speed(len(place.cores) / count if place.cores else 1.0, place.gb_per_s / count)
-    seats = []
+    speed = rank_speed(len(place.cores) / count if place.cores else 1.0, place.gb_per_s / count)
+    places = []
     for i in range(count):
         rank = first + i
         facts = {"cpus": cores_of(place.cores, count, i), "gdr": False}
-        seat = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, **facts)
+        rank_node = builder.add(NodeKind.HOST, 0, rank, None, None, dev=rank, rank=rank, numa=number, **facts)
         builder.wire(
-            seat, memory, LinkKind.MEM, Figure(speed, "copy speed of its cores (planning figure)", assumed=True)
+            rank_node, memory, LinkKind.MEM, Figure(speed, "copy speed of its cores (planning figure)", assumed=True)
         )
-        seats.append(seat)
-    return seats
+        places.append(rank_node)
+    return places
 
 
 def _memory_figure(place: _Place) -> Figure:
@@ -133,7 +133,7 @@ def _memory_figure(place: _Place) -> Figure:
     return Figure(place.gb_per_s, "read bandwidth reported by the firmware (HMAT)")
 
 
-def seat_speed(cores: float, memory: float) -> float:
+def rank_speed(cores: float, memory: float) -> float:
     """GB/s of one rank with so many cores (a fraction when shared) and that share of the memory's GB/s."""
     usable = min(int(cores), CHANNELS_OF_RANK) if cores >= 1 else cores
     return min(CORE_GB_PER_S * usable, memory)

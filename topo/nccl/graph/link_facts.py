@@ -2,11 +2,11 @@
 """The links of a topology, and of the machine that it is of, as the judge takes them (topo/link_state.py)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.pci_class import DISPLAY, NETWORK, NVLINK_BRIDGE, NVSWITCH
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction, best_link, degraded
@@ -35,28 +35,30 @@ HOST = "0"  # of a topology that names none
 ROOT_PORT = 1  # its place in a function's path, after the host bridge
 
 
-def pci_states(topology: Topology, inventory: Inventory | None = None) -> list[PciState]:
+def pci_states(topology: Topology, inventory: MachineFacts | None = None) -> list[PciState]:
     """The state of each PCIe link: above every <pci> in file order, then of the GPUs, RDMA NICs and switches above them
     that the machine has besides.
     """
     links = pci_links(topology, inventory)
     if inventory:
+        functions = _functions(inventory)
         known, host = {link.key[1] for link in links}, links[0].key[0] if links else HOST
         cards = {card.bus_id: card for card in (*gpus(inventory), *nics(inventory), *uplinks(inventory))}
-        links += [_of_function(host, card, inventory) for card in cards.values() if to_number(card.bus_id) not in known]
+        links += [_of_function(host, card, functions) for card in cards.values() if to_number(card.bus_id) not in known]
     return judge_pci(links)
 
 
-def pci_links(topology: Topology, inventory: Inventory | None = None) -> list[PciLink]:
+def pci_links(topology: Topology, inventory: MachineFacts | None = None) -> list[PciLink]:
     """The link above each <pci>, in file order."""
-    functions = {to_number(one.bus_id): one for one in inventory.pci} if inventory else {}
+    functions = _functions(inventory)
+    numbers = {to_number(bus_id): function for bus_id, function in functions.items()}
     rdma = {device.bus_id for device in inventory.rdma} if inventory else set()
     links: list[PciLink] = []
     for pci, host, above in _placed(topology.root, HOST, None, count()):
         link = _link(pci, host, above)
-        function = functions.get(link.key[1])
-        if function and inventory and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
-            link = _measured(link, function, inventory)
+        function = numbers.get(link.key[1])
+        if function and (link.kind is not Kind.NIC or function.bus_id in rdma or _has_link(function)):
+            link = _measured(link, function, functions)
         links.append(link)
     return links
 
@@ -115,15 +117,19 @@ def _kind_of(pci_class: str, *, switch: bool) -> Kind:
     return found or (Kind.SWITCH if switch else Kind.OTHER)
 
 
-def _measured(link: PciLink, function: PciFunction, inventory: Inventory) -> PciLink:
+def _functions(inventory: MachineFacts | None) -> dict[str, PciFunction]:
+    return {function.bus_id: function for function in inventory.pci} if inventory else {}
+
+
+def _measured(link: PciLink, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The facts with what sysfs adds to them."""
     now = Rate(gt_per_s=function.link.gt_per_s, lanes=function.link.lanes)
-    short = degraded(function, inventory.function(function.parent))
-    return replace(link, now=now, ends=_ends(function, inventory), short=short, virtual=function.physfn is not None)
+    short = degraded(function, functions.get(function.parent or ""))
+    return replace(link, now=now, ends=_ends(function, functions), short=short, virtual=function.physfn is not None)
 
 
-def _ends(function: PciFunction, inventory: Inventory) -> Rate:
-    speed, lanes = best_link(function, inventory.function(function.parent))
+def _ends(function: PciFunction, functions: Mapping[str, PciFunction]) -> Rate:
+    speed, lanes = best_link(function, functions.get(function.parent or ""))
     return Rate(gt_per_s=speed, lanes=lanes)
 
 
@@ -133,9 +139,9 @@ def _has_link(function: PciFunction) -> bool:
     return any(fact is not None for fact in (link.lanes, link.max_lanes, link.gt_per_s, link.max_gt_per_s))
 
 
-def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciLink:
+def _of_function(host: str, function: PciFunction, functions: Mapping[str, PciFunction]) -> PciLink:
     """The link above a function that is not in the topology."""
-    ends = _ends(function, inventory)
+    ends = _ends(function, functions)
     link = PciLink(
         key=(host, to_number(function.bus_id)),
         bus_id=function.bus_id,
@@ -144,45 +150,46 @@ def _of_function(host: str, function: PciFunction, inventory: Inventory) -> PciL
         can=ends,
         gb_per_s=bandwidth.pci(f"{ends.gt_per_s:.1f} GT/s PCIe" if ends.gt_per_s else "", ends.lanes or 0),
     )
-    return _measured(link, function, inventory)
+    return _measured(link, function, functions)
 
 
-def ends_at_rest(inventory: Inventory) -> set[str]:
+def ends_at_rest(inventory: MachineFacts) -> set[str]:
     """Both ends, by bus id, of the links whose speed is no fact about them, since it falls when the device rests."""
     links = ((one, _kind_of(one.pci_class or "", switch=True)) for one in inventory.pci)
     return {bus_id for one, kind in links if kind in RESTING for bus_id in one.path[-2:]}
 
 
-def lanes_short(inventory: Inventory) -> dict[str, int]:
+def lanes_short(inventory: MachineFacts) -> dict[str, int]:
     """The lanes of the links that run with fewer than both ends can do, by bus id; faults or not, plans miss them."""
-    short = (one for one in inventory.pci if degraded(one, inventory.function(one.parent)))
+    functions = _functions(inventory)
+    short = (one for one in inventory.pci if degraded(one, functions.get(one.parent or "")))
     return {one.bus_id: one.link.lanes for one in short if one.link.lanes}
 
 
-def gpus(inventory: Inventory) -> list[PciFunction]:
+def gpus(inventory: MachineFacts) -> list[PciFunction]:
     """NVIDIA's GPUs in sysfs, whether NVML lists them or not."""
     return [one for one in inventory.pci if one.vendor == NVIDIA and (one.pci_class or "").startswith(DISPLAY)]
 
 
-def nics(inventory: Inventory) -> list[PciFunction]:
+def nics(inventory: MachineFacts) -> list[PciFunction]:
     """The PCI functions of RDMA devices."""
     found = (inventory.function(device.bus_id) for device in inventory.rdma)
     return [one for one in found if one is not None]
 
 
-def uplinks(inventory: Inventory) -> list[PciFunction]:
+def uplinks(inventory: MachineFacts) -> list[PciFunction]:
     """The upstream ports of the switches above GPUs and RDMA NICs, in the order of their bus ids."""
     paths = [one.path for one in (*gpus(inventory), *nics(inventory))]
     wanted = {bus_id for path in paths for bus_id in path[ROOT_PORT + 1 : -1 : 2]}
     return [one for one in inventory.pci if one.bus_id in wanted]
 
 
-def nvlink_states(topology: Topology, inventory: Inventory | None = None) -> dict[Key, NvlinkState]:
+def nvlink_states(topology: Topology, inventory: MachineFacts | None = None) -> dict[Key, NvlinkState]:
     """The state of the NVLinks of each GPU by host and bus id."""
     return judge_nvlinks(nvlink_gpus(topology, inventory))
 
 
-def nvlink_gpus(topology: Topology, inventory: Inventory | None = None) -> list[NvlinkGpu]:
+def nvlink_gpus(topology: Topology, inventory: MachineFacts | None = None) -> list[NvlinkGpu]:
     """The first <gpu> of each <pci> of each host with its NVLinks, in file order."""
     listed = {to_number(gpu.bus_id): gpu for gpu in inventory.gpus} if inventory else {}
     found: dict[Key, NvlinkGpu] = {}
@@ -215,7 +222,7 @@ def _nvlinks(gpu: Element, key: Key, bus_id: str) -> NvlinkGpu:
     )
 
 
-def _nvml(gpu: Gpu, inventory: Inventory) -> NvmlLinks:
+def _nvml(gpu: Gpu, inventory: MachineFacts) -> NvmlLinks:
     return NvmlLinks(
         listed=sum(link.up is not None for link in gpu.links),
         up=sum(link.up is True for link in gpu.links),
@@ -224,7 +231,7 @@ def _nvml(gpu: Gpu, inventory: Inventory) -> NvmlLinks:
     )
 
 
-def _is_connected(gpu: Gpu, inventory: Inventory) -> bool:
+def _is_connected(gpu: Gpu, inventory: MachineFacts) -> bool:
     """Whether links that are all down should be up: without a bridge a PCIe card's are down for good."""
     known_end = any(link.remote or link.remote_kind for link in gpu.links)
     in_fabric = bool(gpu.fabric and gpu.fabric.state)

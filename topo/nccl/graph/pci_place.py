@@ -8,7 +8,7 @@ legend is the only description of the letters. Levels are those of the XML, befo
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.fusion import in_fused_order
 from railgauge.topo.xml.element import Element
 from railgauge.topo.xml.topology import Topology, host_of
@@ -37,7 +37,7 @@ def numbered_cpus(topology: Topology) -> Iterator[tuple[int, Element]]:
         yield hosts.setdefault(host_of(cpu.get("host_hash")), len(hosts)), cpu
 
 
-def places(topology: Topology, inventory: Inventory | None = None) -> dict[tuple[int, str], Place]:
+def places(topology: Topology, inventory: MachineFacts | None = None) -> dict[tuple[int, str], Place]:
     """The place of each PCI device by host and bus id; virtual NICs are at ""."""
     found: dict[tuple[int, str], Place] = {}
     for number, (host, cpu) in enumerate(numbered_cpus(topology)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words about one node: its title, and facts as (what, text), with names where an inventory tells them."""
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LinkKind, Node, NodeKind, System
 from railgauge.topo.render.names import cpu_family, cpu_model, gpu_family, short_speed
@@ -29,7 +29,7 @@ def held(system: System, node: Node, kind: NodeKind) -> list[Node]:
     return [other for other in nodes if other.kind is kind]
 
 
-def facts(system: System, inventory: Inventory | None, node: Node) -> list[Fact]:
+def facts(system: System, inventory: MachineFacts | None, node: Node) -> list[Fact]:
     """What is known of a node beside its title and wires; a fact may be "" where it is not known."""
     if node.kind is NodeKind.CPU:
         return [("CPU", _cpu_name(inventory, node)), ("cores", cores_text(node.cpus))]
@@ -48,7 +48,7 @@ def _is_linked(system: System, node: Node, other: Node) -> bool:
     return any(link.target == other.id and link.kind is LinkKind.LOC for link in system.links_of(node.id))
 
 
-def _cpu_name(inventory: Inventory | None, node: Node) -> str:
+def _cpu_name(inventory: MachineFacts | None, node: Node) -> str:
     if inventory and inventory.host.cpu:
         return cpu_model(inventory.host.cpu)
     return cpu_family(node.vendor, *node.family_and_model) or node.arch or ""
@@ -60,17 +60,17 @@ def cores_text(cpus: tuple[int, ...]) -> str:
     return "" if not text else f"cores {text}" if len(text) <= LONGEST_CORES else f"{len(cpus)} cores"
 
 
-def _gpu_name(inventory: Inventory | None, node: Node) -> str:
+def _gpu_name(inventory: MachineFacts | None, node: Node) -> str:
     gpu = inventory.gpu(node.bus_id) if inventory else None
     return gpu.name.removeprefix("NVIDIA ") if gpu and gpu.name else gpu_family(node.sm)
 
 
-def _port(system: System, inventory: Inventory | None, nic: Node, net: Node) -> str:
+def _port(system: System, inventory: MachineFacts | None, nic: Node, net: Node) -> str:
     speed = next((link.gb_per_s for link in system.links_of(nic.id) if link.target == net.id), 0.0)
     return f"{net.name or '?'} · {speed * 8:g} Gb/s{_layer(inventory, net.name)}"
 
 
-def _layer(inventory: Inventory | None, name: str | None) -> str:
+def _layer(inventory: MachineFacts | None, name: str | None) -> str:
     known = next((rdma.protocol for rdma in inventory.rdma if rdma.name == name), None) if inventory else None
     return f" {LAYERS[known]}" if known in LAYERS else ""
 

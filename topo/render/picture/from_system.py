@@ -6,7 +6,7 @@ Every format (SVG, DOT, HTML) draws this, so that all say the same.
 
 from dataclasses import dataclass
 
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.link_state import PciState, Rate
 from railgauge.topo.nccl.graph.bandwidth import nvlink_count
 from railgauge.topo.nccl.graph.model import LOCAL_GB_PER_S, Link, LinkKind, Node, NodeKind, System
@@ -23,7 +23,7 @@ TREE = (LinkKind.PCI, LinkKind.MEM)
 BESIDE = (LinkKind.NVL, LinkKind.C2C)
 
 
-def picture(system: System, topology: Topology, inventory: Inventory | None = None, name: str = "") -> Picture:
+def picture(system: System, topology: Topology, inventory: MachineFacts | None = None, name: str = "") -> Picture:
     """The picture of a System called `name`; `inventory` adds names and what links run at."""
     links = node_links(system, topology, inventory)
     scope = _Scope(system=system, links=links, inventory=inventory, drawn=set())
@@ -45,7 +45,7 @@ class _Scope:
 
     system: System
     links: NodeLinks
-    inventory: Inventory | None
+    inventory: MachineFacts | None
     drawn: set[str]
 
 

@@ -81,12 +81,13 @@ Device::Device(const std::string& name) : name_(name), context_(nullptr) {
     context_ = verbs.open_device(device);
     if (!context_) {
       throw verbs_error(
-          "opening " + name + " (does /dev/infiniband exist, and is it accessible to this user?)", errno);
+          "opening " + name + " (does /dev/infiniband exist, and is it accessible to this user?)",
+          errno);
     }
     return;
   }
-  throw Error(ErrorCode::kSystem, "no RDMA device " + name +
-                                      " here; devices: " + (names.empty() ? "none" : names));
+  throw Error(ErrorCode::kSystem,
+              "no RDMA device " + name + " here; devices: " + (names.empty() ? "none" : names));
 }
 
 Device::~Device() { Verbs::get().close_device(context_); }

@@ -59,8 +59,9 @@ Rail::Rail(const std::string& device, int port, int gid_index, const RailSetting
       gid_(device_.gid(port, gid_index_)) {
   const int state = attributes_.state;
   if (state != abi::kPortActive && state != abi::kPortActiveDefer) {
-    throw Error(ErrorCode::kSystem, name_ + " is " + kStates[state < 0 || state > 5 ? 0 : state] +
-                                        ", not active: is the cable connected, and the link up (ibstat)?");
+    throw Error(ErrorCode::kSystem,
+                name_ + " is " + kStates[state < 0 || state > 5 ? 0 : state] +
+                    ", not active: is the cable connected, and the link up (ibstat)?");
   }
   if (ethernet() && gid_index < 0) {
     throw Error(ErrorCode::kInvalid, name_ + " is RoCE: it needs a GID (NCCL_IB_GID_INDEX)");

@@ -50,7 +50,8 @@ ShmSender::ShmSender(int peer, std::shared_ptr<Doorbell> receiver, std::unique_p
       segment_(std::move(segment)),
       fifo_(fifo_in(*segment_)) {
   if (segment_->size() != segment_size(fifo_->slots, fifo_->slot_bytes)) {
-    throw Error(ErrorCode::kInvalid, "a peer's FIFO has another layout: do the ranks run different versions?");
+    throw Error(ErrorCode::kInvalid,
+                "a peer's FIFO has another layout: do the ranks run different versions?");
   }
 }
 

@@ -15,7 +15,7 @@ from railgauge.topo.errors import InputError
 from railgauge.topo.facts.capture import CaptureReader
 from railgauge.topo.facts.described.build import build
 from railgauge.topo.facts.described.files import unpack
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.reader import LiveReader
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.detect.scan import scan
@@ -97,7 +97,7 @@ def test_both_ends_of_an_nvlink_know_it():
 
 
 def test_roce_gids_are_made_of_mac_and_address():
-    port = take_inventory(CaptureReader(made(SMALL))).rdma[0].ports[0]
+    port = MachineFacts(CaptureReader(made(SMALL))).rdma[0].ports[0]
     assert [(gid.gid, gid.roce_version) for gid in port.gids[1:3]] == [
         ("fe80:0000:0000:0000:a288:c2ff:fe00:4100", 2),
         ("0000:0000:0000:0000:0000:ffff:0a00:0001", 1),
@@ -176,8 +176,8 @@ def test_a_base_is_changed_and_may_not_lead_back(tmp_path):
         '[files]\n"/sys/bus/pci/devices/0000:41:00.0/numa_node" = "-1"\n"/sys/class/net/enp65s0f1" = false\n'
     )
     machine = load_machine(str(tmp_path / "down.toml"))
-    assert [link.up for link in take_inventory(machine.reader).gpus[1].links] == [False, True]
-    assert take_inventory(machine.reader).function("0000:41:00.0").numa is None
+    assert [link.up for link in MachineFacts(machine.reader).gpus[1].links] == [False, True]
+    assert MachineFacts(machine.reader).function("0000:41:00.0").numa is None
     assert machine.reader.entries("/sys/class/net") == ("enp65s0f0", "lo")
     (tmp_path / "loop.toml").write_text('base = "loop.toml"\n')
     with pytest.raises(InputError, match="refers back"):
@@ -192,7 +192,7 @@ def test_a_base_that_is_absent_is_an_input_error(tmp_path):
 
 @pytest.mark.parametrize("file", DESCRIBED, ids=lambda file: file.parent.name)
 def test_no_two_nics_share_an_identity(file):
-    inventory = take_inventory(CaptureReader(build(file.read_bytes(), str(file))))
+    inventory = MachineFacts(CaptureReader(build(file.read_bytes(), str(file))))
     for identities in (
         [device.node_guid for device in inventory.rdma],
         [one.mac for one in inventory.interfaces if one.bus_id],
@@ -209,7 +209,7 @@ def test_the_tree_on_disk_reads_as_the_capture(name, tmp_path):
     live = LiveReader(str(tmp_path), {key: lambda key=key: capture.facts[key] for key in capture.facts})
     replayed = CaptureReader(capture)
     assert topology_file.dumps(scan(live, {}).topology) == topology_file.dumps(scan(replayed, {}).topology)
-    assert take_inventory(live) == take_inventory(replayed)
+    assert MachineFacts(live).read_all() == MachineFacts(replayed).read_all()
 
 
 def leaves(value, place=()):
@@ -255,4 +255,4 @@ def test_any_other_value_is_an_input_error_or_a_machine(place, value):
     with contextlib.suppress(InputError):
         reader = CaptureReader(made("\n".join(f"{json.dumps(key)} = {written(one)}" for key, one in document.items())))
         scan(reader, {})
-        take_inventory(reader)
+        MachineFacts(reader).read_all()

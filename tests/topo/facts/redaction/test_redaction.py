@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from railgauge.fixtures.__main__ import load
 from railgauge.topo.facts.capture import Capture, CaptureReader, dumps, loads
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.redaction.pseudonym import Pseudonyms, derived_key
 from railgauge.topo.facts.redaction.redaction import Redaction, redact
 from railgauge.topo.facts.sources.host_identity import BOOT_ID, HOSTNAME
@@ -171,7 +171,7 @@ def test_a_redacted_machine_answers_the_same(name):
 
 
 def inventory(capture):
-    taken = take_inventory(CaptureReader(capture))
+    taken = MachineFacts(CaptureReader(capture))
     return repr(replace(taken, host=replace(taken.host, name=None)))  # a name may be any word
 
 

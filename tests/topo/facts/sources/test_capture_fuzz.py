@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from railgauge.fixtures.__main__ import load
 from railgauge.topo.errors import Error, InputError
 from railgauge.topo.facts.capture import Capture, CaptureReader, dumps, loads
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.redaction.redaction import redact
 from railgauge.topo.facts.shapes import misfit
 from railgauge.topo.files.compression import unpack
@@ -49,7 +49,7 @@ def read(data):
 def look(capture):
     try:
         scan(CaptureReader(capture), {})
-        take_inventory(CaptureReader(capture))
+        MachineFacts(CaptureReader(capture)).read_all()
     except Error:
         pass
 

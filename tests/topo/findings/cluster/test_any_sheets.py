@@ -4,7 +4,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.findings import findings
 from railgauge.topo.findings.cluster.node import Node
@@ -29,7 +29,7 @@ def items(draw, kind):
     facts = draw(st.dictionaries(st.sampled_from(FACTS[kind]), st.sampled_from(["1", "2", "3", None])))
     label = "" if kind in ("host", "settings") else f"{kind} {name}"
     facts = {what: value or "x" for what, value in facts.items()} if kind == "settings" else facts
-    return Item(kind=kind, id=name, label=label, facts=facts, names=draw(st.sampled_from(NAMES)))
+    return Attributes(kind=kind, id=name, label=label, facts=facts, names=draw(st.sampled_from(NAMES)))
 
 
 SHEETS = st.lists(st.sampled_from(sorted(FACTS)).flatmap(items), max_size=8, unique_by=lambda item: item.id)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.topo.findings.cluster.fleets import changed, usual
 
-from railgauge.topo.compare.sheet import Item
+from railgauge.topo.compare.attributes import Attributes
 from railgauge.topo.facts.capture import dumps
 from railgauge.topo.findings.cluster.comparison import compare
 from railgauge.topo.findings.cluster.node import Node, read_node
@@ -99,7 +99,7 @@ def test_what_most_could_not_read_is_not_compared():
 
 def with_interface(node: Node, name: str) -> Node:
     facts = {"state": "up", "rate": None, "MTU": "1500", "behind it": "no PCI device"}
-    item = Item(kind="interface", id=f"interface {name}", label=name, facts=facts)
+    item = Attributes(kind="interface", id=f"interface {name}", label=name, facts=facts)
     return replace(node, sheet=(*node.sheet, item))
 
 

@@ -182,7 +182,7 @@ def test_the_matrix_has_a_row_for_each_rail():
         nodes=nodes("NET/Socket/0", "NET/Socket/1"), failures=(failure("gpu1", "gpu3"), failure("gpu2", "gpu3"))
     )
     assert list(matrix_lines(reach)) == [
-        "  reach over eth1: all 6 connections",
-        "  reach over eth0 (NET/Socket/0): 4 of 6 connections",
+        "  reach over eth1: all 6 connections succeed",
+        "  reach over eth0 (NET/Socket/0): 4 of 6 connections succeed",
     ]
     assert [row["failed"] for row in matrix_record(reach)] == [[{"from": "gpu[1-2]", "to": "gpu3"}], []]

@@ -9,6 +9,7 @@ from tests.topo.findings.topology_file.topology_text import HEALTHY, changed, fi
 from tests.topo.nvlinks_down import with_nvlinks_down
 
 from railgauge.topo.facts.capture import Capture, CaptureReader
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import Machine, load_machine
 from railgauge.topo.xml import topology_file
 
@@ -149,7 +150,7 @@ SILENT = CaptureReader(Capture(manifest={}, facts={"nvml": {"error": "NVML: Driv
 
 def test_what_the_machine_does_not_tell_is_unknown(tmp_path):
     without_masks = changed((' affinity="00000000,0000ffff"', ""), (' affinity="00000000,ffff0000"', ""))
-    silent = replace(MACHINE, topology=topology_file.loads(without_masks), reader=SILENT)
+    silent = replace(MACHINE, topology=topology_file.loads(without_masks), facts=MachineFacts(SILENT))
     found = {f.id: f for f in findings(tmp_path, HEALTHY, silent)}
     assert {(f.id, str(f.level)) for f in found.values()} == {
         ("nvlink-differs", "UNKNOWN"),

@@ -4,7 +4,7 @@
 import pytest
 from tests.topo.small_machines import gpu, net, nic, switch
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.pci_place import Place, numbered_cpus, places, relation
 from railgauge.topo.xml import topology_file
@@ -46,7 +46,7 @@ def test_places_of_an_xml_have_their_switches_and_no_bridge():
 
 def test_places_of_a_capture_have_their_host_bridge():
     machine = load_machine("@h200x4")
-    found = places(machine.topology, take_inventory(machine.reader))
+    found = places(machine.topology, MachineFacts(machine.reader))
     assert found[0, "0000:00:06.0"].bridge == "pci0000:00"
 
 

@@ -37,18 +37,18 @@ def test_each_hop_has_its_arithmetic_and_the_limit_is_marked():
         "limits",
     ]
     assert lines[4].split() == ["NET", "50", "GB/s", "NIC/0-13000", "->", "NET/0-0", "[400", "Gb/s", "/", "8]"]
-    assert "  PIX: at most one PCI switch is crossed" in lines
+    assert "  PIX: crosses at most one PCI switch" in lines
 
 
 def test_a_rewritten_path_tells_what_the_wires_have_and_why_not():
     found = explained(machine(SWITCH), GPU, PEER, p2p=False)
     lines = describe(found).splitlines()
     assert found.rewritten
-    assert "  PHB: CPU/0-0 is crossed, because P2P is not used" in lines
-    assert "  as the wires are: PIX, 4 hops, 24 GB/s" in lines
+    assert "  PHB: crosses CPU/0-0, because P2P is not used" in lines
+    assert "  physical path: PIX, 4 hops, 24 GB/s" in lines
     assert "  P2P: no: NVML denies peer access between the two" in lines
     gdr = explained(machine(SWITCH), GPU, NET, read_levels({"NCCL_NET_GDR_LEVEL": "LOC"}))
-    assert why(gdr) == "CPU/0-0 is crossed, because GPUDirect RDMA is not used"
+    assert why(gdr) == "crosses CPU/0-0, because GPUDirect RDMA is not used"
 
 
 def test_overheads_are_told_where_they_apply():
@@ -58,7 +58,7 @@ def test_overheads_are_told_where_they_apply():
     assert "overhead" not in describe(explained(machine(SWITCH, vendor="AuthenticAMD"), GPU, PEER, p2p=False))
     assert "overhead" not in describe(explained(machine(SWITCH), GPU, PEER))
     old = machine(switch("0000:10:00.0", gpu("0000:11:00.0", 0, sm=70), nic("0000:13:00.0", 0)))
-    assert "takes 0.125 GB/s of the links back" in describe(explained(old, NET, GPU))
+    assert "takes 0.125 GB/s of the reverse links" in describe(explained(old, NET, GPU))
     assert "overhead" not in describe(explained(old, GPU, NET))
 
 
@@ -66,22 +66,22 @@ def test_the_hop_that_decides_is_named():
     two = machine(
         switch("0000:10:00.0", gpu("0000:11:00.0", 0), switch("0000:20:00.0", nic("0000:21:00.0", 0))), net(1)
     )
-    assert why(explained(two, GPU, NET)) == "several PCI switches are crossed (PCI/0-10000 -> PCI/0-20000), but no CPU"
-    assert why(explained(two, GPU, "NET/0-1")) == "the wire between two CPUs is crossed (CPU/0-0 -> CPU/0-1)"
+    assert why(explained(two, GPU, NET)) == "crosses several PCI switches (PCI/0-10000 -> PCI/0-20000), but no CPU"
+    assert why(explained(two, GPU, "NET/0-1")) == "crosses the link between two CPUs (CPU/0-0 -> CPU/0-1)"
 
 
 def test_pxn_names_the_gpu_that_relays():
     here = switch("0000:10:00.0", gpu("0000:11:00.0", 0, SWITCHED), nic("0000:12:00.0", 0))
     found = explained(machine(here, gpu("0000:81:00.0", 1, SWITCHED)), "GPU/0-81000", NET)
     assert (found.path.type, found.wired.type) == ("PXN", "SYS")
-    assert why(found).startswith("GPU/0-11000 relays")
+    assert why(found).startswith("relayed by GPU/0-11000")
 
 
 def test_a_decision_by_the_distance_of_the_relay_says_so():
     here = switch("0000:10:00.0", gpu("0000:11:00.0", 0, SWITCHED), nic("0000:12:00.0", 0))
     text = describe(explained(machine(here, gpu("0000:81:00.0", 1, SWITCHED)), NET, "GPU/0-81000"))
-    assert "GPUDirect RDMA, receiving: on: PIX is within P2C (NCCL's default); the distance that counts" in text
-    assert "is that of GPU/0-11000, which relays what is sent (PXN)" in text
+    assert "GPUDirect RDMA, receiving: on: PIX is within P2C (NCCL's default); the distance" in text
+    assert "the distance of GPU/0-11000 counts, which relays (PXN)" in text
     assert "relays" not in describe(explained(machine(here, gpu("0000:81:00.0", 1)), NET, "GPU/0-81000"))
 
 
@@ -89,7 +89,7 @@ def test_p2p_is_not_promised_where_nvml_was_not_asked():
     system = machine(SWITCH)
     for p2p, asked, said in ((True, False, True), (True, True, False), (False, False, False)):
         text = describe(explain(system, paths(system, p2p=p2p), GPU, PEER, asked=asked))
-        assert ("unless NVML denies peer access, which is not known here" in text) is said
+        assert ("unless NVML denies peer access, which is unknown here" in text) is said
 
 
 def test_the_port_of_a_card_is_not_taken_for_the_devices():
@@ -101,15 +101,15 @@ def test_the_port_of_a_card_is_not_taken_for_the_devices():
 @pytest.mark.parametrize(
     ("system", "a", "b", "part"),
     [
-        (machine(gpu("0000:11:00.0", 0)), GPU, GPU, "stays where it is"),
+        (machine(gpu("0000:11:00.0", 0)), GPU, GPU, "both ends are the same"),
         (machine(pci("0000:11:00.0", "0x020000", net(0).replace("</nic>", net(1)[5:]))), NET, "NET/0-1", "on one card"),
-        (machine(gpu("0000:11:00.0", 0)), GPU, "CPU/0-0", "CPU/0-0 is crossed"),
+        (machine(gpu("0000:11:00.0", 0)), GPU, "CPU/0-0", "crosses CPU/0-0"),
         (hosts(gpu("0000:11:00.0", 0, rank=0), gpu("0000:11:00.0", 0, rank=1)), GPU, "GPU/1-11000", "two hosts"),
         (
             hosts(gpu("0000:11:00.0", 0, rank=0), gpu("0000:11:00.0", 0, rank=1) + nic("0000:12:00.0", 0)),
             GPU,
             "NET/1-0",
-            "no way",
+            "no path",
         ),
     ],
 )

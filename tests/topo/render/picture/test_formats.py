@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from tests.topo.render.picture.random_pictures import topologies
 from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, switch, topology
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.system import build_system
 from railgauge.topo.render import node_json
@@ -56,7 +56,7 @@ H200 = load_machine("@h200x4")
 MACHINES = {
     "mesh": (mesh(), None),
     "superchip": (superchip(), None),
-    "h200x4": (H200.topology, take_inventory(H200.reader)),
+    "h200x4": (H200.topology, MachineFacts(H200.reader)),
 }
 
 
@@ -87,7 +87,7 @@ def test_files_are_the_expected_ones(name, suffix, text_of, expect):
 @pytest.mark.parametrize("name", ["dgx-1v", "dgx-h100-nic-x8"])
 def test_pictures_of_the_docs_are_what_the_tool_draws(name, expect):
     described = load_machine(f"@{name}")
-    text = svg_of(described.topology, take_inventory(described.reader), title=described.host)
+    text = svg_of(described.topology, MachineFacts(described.reader), title=described.host)
     expect(DOCS / f"{name}.svg", text)
 
 

@@ -7,7 +7,7 @@ from tests.topo.nvlinks_down import with_nvlinks_down
 from tests.topo.render.picture.random_pictures import drawn
 from tests.topo.small_machines import C2C, SWITCHED, gpu, net, nic, nvlink, pci, switch, topology
 
-from railgauge.topo.facts.inventory import take_inventory
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.machine import load_machine
 from railgauge.topo.nccl.graph.model import LinkKind
 from railgauge.topo.nccl.graph.system import build_system
@@ -19,7 +19,7 @@ from railgauge.topo.xml import topology_file
 
 def fixture(name: str) -> Picture:
     machine = load_machine(name)
-    return picture(build_system(machine.topology), machine.topology, take_inventory(machine.reader), name=name)
+    return picture(build_system(machine.topology), machine.topology, MachineFacts(machine.reader), name=name)
 
 
 def part(drawing: Picture, title: str):
@@ -67,7 +67,7 @@ def test_a_gpu_short_of_nvlinks_is_known_by_its_twins_in_an_xml():
 
 def test_an_nvlink_of_a_mesh_that_one_gpu_lacks_is_marked_with_its_wire(tmp_path):
     machine = with_nvlinks_down(tmp_path, "a100-4gpu", [0], 1)
-    drawing = picture(build_system(machine.topology), machine.topology, machine.inventory())
+    drawing = picture(build_system(machine.topology), machine.topology, machine.facts)
     assert [(one.title, one.faults) for one in drawing.parts() if one.faults] == [
         ("GPU0", ("11 of 12 NVLinks are up",))
     ]
@@ -77,14 +77,14 @@ def test_an_nvlink_of_a_mesh_that_one_gpu_lacks_is_marked_with_its_wire(tmp_path
 def test_a_switch_that_nccl_counts_as_part_of_another_is_marked_there():
     """The inner switches of the DGX H100 are Broadcom's second level."""
     machine = case("dgx-h100", files={"/sys/bus/pci/devices/0000:19:00.0/current_link_width": "8"}).machine
-    drawing = picture(build_system(machine.topology), machine.topology, machine.inventory())
+    drawing = picture(build_system(machine.topology), machine.topology, machine.facts)
     (one,) = (one for one in drawing.parts() if one.faults)
     assert (one.id, one.faults) == ("PCI/0-16000", ("0000:19:00.0: runs x8 Gen5, both ends can do x16 Gen5",))
 
 
 def test_gpus_that_lost_all_nvlinks_are_marked(tmp_path):
     machine = with_nvlinks_down(tmp_path, "dgx-h100", range(8), 18)
-    drawing = picture(build_system(machine.topology), machine.topology, machine.inventory())
+    drawing = picture(build_system(machine.topology), machine.topology, machine.facts)
     faulty = [one for one in drawing.parts() if one.faults]
     assert [one.title for one in faulty] == [f"GPU{i}" for i in range(8)]
     assert {one.faults for one in faulty} == {("0 of 18 NVLinks are up",)}

@@ -8,8 +8,8 @@ import pytest
 from tests.collectives.results import result, row, timing
 
 from railgauge.cli.run.output import RunOutput, unmet_demands
-from railgauge.collectives import table
 from railgauge.collectives.measure import Timing
+from railgauge.collectives.report import nccl_tests
 from railgauge.topo.nccl.settings.algorithm import Collective
 
 JOB = SimpleNamespace(
@@ -39,8 +39,8 @@ def job(**flags):
 def test_each_figure_is_below_its_name():
     out = Timing(time_us=11.0, algbw_gb_per_s=12.0, busbw_gb_per_s=13.0, wrong=14)
     back = Timing(time_us=21.0, algbw_gb_per_s=22.0, busbw_gb_per_s=23.0, wrong=24)
-    line = table.line(row(4096, root=3, out_of_place=out, in_place=back))
-    heading = next(text for text in table.header(JOB, []).splitlines() if "algbw" in text)
+    line = nccl_tests.line(row(4096, root=3, out_of_place=out, in_place=back))
+    heading = next(text for text in nccl_tests.header(JOB, []).splitlines() if "algbw" in text)
     ends = [at + 1 for at, char in enumerate(heading) if char != " " and heading[at + 1 : at + 2] in ("", " ")]
     names = heading.replace("# ", "  ", 1).split()
     begins = [0, *ends[1:]]
@@ -63,8 +63,8 @@ ROWS = [
 
 
 def test_the_average_is_of_both_ways_and_all_rows():
-    assert table.average_busbw(ROWS) == pytest.approx(3.0)
-    assert table.average_busbw([]) == 0.0
+    assert nccl_tests.average_busbw(ROWS) == pytest.approx(3.0)
+    assert nccl_tests.average_busbw([]) == 0.0
 
 
 @pytest.mark.parametrize(("least", "met"), [(1.4, True), (2.9, True), (3.1, False), (4.6, False)])

@@ -6,11 +6,12 @@ from tests.collectives.link.synthetic import pair, result
 
 from railgauge.collectives.link.bisection import Bisection, Half
 from railgauge.collectives.link.judgement import judge
-from railgauge.collectives.link.link_text import ODD, lines
+from railgauge.collectives.report.link import link_lines
+from railgauge.topo.render.palette import Ink
 
 
 def shown(made, width=None) -> list[str]:
-    return ["".join(text for text, _ in line).rstrip() for line in lines(made, judge(made), width)]
+    return ["".join(text for text, _ in line).rstrip() for line in link_lines(made, judge(made), width)]
 
 
 def test_a_matrix_from_row_to_column():
@@ -44,5 +45,7 @@ def test_halves_with_their_ranks_folded():
 
 def test_what_stands_out_is_marked_and_nothing_else():
     made = result(6, {(1, 3): pair((1, 3), (4.0, 4.0))})
-    marked = [text.strip() for line in lines(made, judge(made), None) for text, style in line if style == ODD]
+    marked = [
+        text.strip() for line in link_lines(made, judge(made), None) for text, style in line if style is Ink.STRONG_BAD
+    ]
     assert marked == ["4", "4"]

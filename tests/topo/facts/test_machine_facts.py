@@ -3,14 +3,13 @@
 
 import io
 import tarfile
-from functools import cached_property
 from pathlib import Path
 
 from tests.topo.facts.sources.test_pci_config import config
 
 from railgauge.topo.facts.capture import CaptureReader, dumps, loads
-from railgauge.topo.facts.evidence import Evidence
 from railgauge.topo.facts.foreign_tree import tree_reader
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.recording import capture_of
 
 
@@ -42,11 +41,10 @@ def tree(root: Path) -> None:
 def test_a_capture_answers_as_the_tree_that_it_was_made_of(tmp_path):
     tree(tmp_path)
     recording = tree_reader(str(tmp_path))
-    Evidence(recording).read_all()
-    replayed = Evidence(CaptureReader(loads(dumps(capture_of(recording, "there")), "there")))
-    direct = Evidence(tree_reader(str(tmp_path)))
-    names = [name for name, value in vars(Evidence).items() if isinstance(value, cached_property)]
-    assert {name: getattr(replayed, name) for name in names} == {name: getattr(direct, name) for name in names}
+    MachineFacts(recording).read_all()
+    replayed = MachineFacts(CaptureReader(loads(dumps(capture_of(recording, "there")), "there")))
+    direct = MachineFacts(tree_reader(str(tmp_path)))
+    assert replayed.read_all() == direct.read_all()
     assert direct.pci_config["0000:00:01.0"].acs == 0x1D
     assert direct.iommu.by_device["0000:00:01.0"].kind == "DMA-FQ"
     assert direct.governors == {("acpi-cpufreq", "powersave"): 1}
@@ -59,6 +57,6 @@ def test_an_archive_of_sysfs_tells_what_the_tree_does(tmp_path):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.add(tmp_path / "sys", "sys")
-    evidence = Evidence(CaptureReader(loads(packed.getvalue(), "sys.tar")))
-    assert evidence.pci_config == Evidence(tree_reader(str(tmp_path))).pci_config
+    evidence = MachineFacts(CaptureReader(loads(packed.getvalue(), "sys.tar")))
+    assert evidence.pci_config == MachineFacts(tree_reader(str(tmp_path))).pci_config
     assert evidence.iommu.by_device["0000:00:01.0"].kind == "DMA-FQ"

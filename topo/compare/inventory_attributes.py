@@ -9,8 +9,16 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from railgauge.topo.compare.sheet import Facts, Item, kind_of, numa_item, nvlink_peers, pci_label, yes_or_no
-from railgauge.topo.facts.inventory import Inventory
+from railgauge.topo.compare.attributes import (
+    Attributes,
+    Facts,
+    kind_of,
+    numa_attributes,
+    nvlink_peers,
+    pci_label,
+    yes_or_no,
+)
+from railgauge.topo.facts.machine_facts import MachineFacts
 from railgauge.topo.facts.sources.nccl_settings import ENVIRONMENT, Setting
 from railgauge.topo.facts.sources.nvml import Gpu
 from railgauge.topo.facts.sources.pci_functions import PciFunction
@@ -24,12 +32,12 @@ LOOPBACK = "lo"
 SETTINGS = "settings"
 
 
-def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, ...]:
+def of_inventory(inventory: MachineFacts, numa: Iterable[NumaNode]) -> tuple[Attributes, ...]:
     """The attributes of all devices of an inventory, and of the host's NUMA nodes."""
     functions = [function for function in inventory.pci if function.physfn is None]
     virtual = Counter(function.physfn for function in inventory.pci)
     resting = ends_at_rest(inventory)
-    items = [_host(inventory), *(numa_item(node.id, {"cores": listed(node.cpus)}) for node in numa)]
+    items = [_host(inventory), *(numa_attributes(node.id, {"cores": listed(node.cpus)}) for node in numa)]
     items += [_function(inventory, function, virtual[function.bus_id], resting) for function in functions]
     known = {function.bus_id for function in functions}
     items += [_gpu_alone(inventory, gpu) for gpu in inventory.gpus if gpu.bus_id not in known]
@@ -39,17 +47,17 @@ def of_inventory(inventory: Inventory, numa: Iterable[NumaNode]) -> tuple[Item, 
     return tuple(items)
 
 
-def of_settings(settings: Iterable[Setting]) -> Item:
+def of_settings(settings: Iterable[Setting]) -> Attributes:
     """NCCL's settings as one entry: for a machine of a cluster, or for the shells of two that are compared."""
     facts: Facts = {one.name: _setting(one) for one in settings}
-    return Item(kind=SETTINGS, id=SETTINGS, label="", facts=facts)
+    return Attributes(kind=SETTINGS, id=SETTINGS, label="", facts=facts)
 
 
 def _setting(setting: Setting) -> str:
     return (setting.value or '""') + (f" (in {setting.origin})" if setting.origin != ENVIRONMENT else "")
 
 
-def _host(inventory: Inventory) -> Item:
+def _host(inventory: MachineFacts) -> Attributes:
     host, gdr = inventory.host, inventory.gdr
     modules = [posixpath.basename(posixpath.dirname(path)) for path in gdr.peer_memory]
     facts: Facts = {
@@ -62,10 +70,10 @@ def _host(inventory: Inventory) -> Item:
     }
     if inventory.cuda:
         facts["CUDA"] = inventory.cuda
-    return Item(kind="host", id="host", label="", facts=facts)
+    return Attributes(kind="host", id="host", label="", facts=facts)
 
 
-def _function(inventory: Inventory, function: PciFunction, virtual: int, resting: set[str]) -> Item:
+def _function(inventory: MachineFacts, function: PciFunction, virtual: int, resting: set[str]) -> Attributes:
     bus_id, link = function.bus_id, function.link
     gpu = inventory.gpu(bus_id)
     devices = [device for device in inventory.rdma if device.bus_id == bus_id]
@@ -92,7 +100,7 @@ def _function(inventory: Inventory, function: PciFunction, virtual: int, resting
     kind = kind_of(function.pci_class, function.vendor)
     if kind == "GPU":
         facts["known to NVML"] = yes_or_no(gpu is not None if inventory.no_nvml is None else None)
-    return Item(
+    return Attributes(
         kind=kind,
         id=bus_id,
         label=pci_label(kind, name, bus_id),
@@ -103,13 +111,13 @@ def _function(inventory: Inventory, function: PciFunction, virtual: int, resting
     )
 
 
-def _gpu_alone(inventory: Inventory, gpu: Gpu) -> Item:
+def _gpu_alone(inventory: MachineFacts, gpu: Gpu) -> Attributes:
     """A GPU that sysfs does not show, as in some containers."""
     label = pci_label("GPU", str(gpu.index), gpu.bus_id)
-    return Item(kind="GPU", id=gpu.bus_id, label=label, facts=_gpu(inventory, gpu), identity={"UUID": gpu.uuid})
+    return Attributes(kind="GPU", id=gpu.bus_id, label=label, facts=_gpu(inventory, gpu), identity={"UUID": gpu.uuid})
 
 
-def _gpu(inventory: Inventory, gpu: Gpu) -> Facts:
+def _gpu(inventory: MachineFacts, gpu: Gpu) -> Facts:
     fabric, known = gpu.fabric, inventory.no_nvml is None
     firmware: Facts = {"VBIOS": gpu.vbios} if gpu.vbios else {}
     usable = [link for link in gpu.links if link.usable]
@@ -128,9 +136,9 @@ def _gpu(inventory: Inventory, gpu: Gpu) -> Facts:
     }
 
 
-def _ports(device: RdmaDevice) -> Iterator[Item]:
+def _ports(device: RdmaDevice) -> Iterator[Attributes]:
     for port in device.ports:
-        yield Item(
+        yield Attributes(
             kind="port",
             id=f"{device.bus_id or device.name} port {port.number}",
             label=f"{device.name} port {port.number}",
@@ -156,7 +164,7 @@ def _gid(gid: Gid) -> str:
     return f"{gid.index} v{gid.roce_version}" if gid.roce_version else str(gid.index)
 
 
-def _interface(interface: Interface) -> Item:
+def _interface(interface: Interface) -> Attributes:
     speed = interface.speed_mbps
     facts: Facts = {
         "state": interface.state,
@@ -165,7 +173,7 @@ def _interface(interface: Interface) -> Item:
         "behind it": interface.bus_id or "no PCI device",
     }
     identity: Facts = {"MAC": interface.mac, "addresses": ", ".join(interface.addresses) or "none"}
-    return Item(
+    return Attributes(
         kind="interface",
         id=f"interface {interface.name}",
         label=interface.name,

@@ -22,7 +22,7 @@ NVIDIA_KINDS = ((DISPLAY, "GPU"), (OTHER_BRIDGE, "NVSwitch"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Attributes:
     """One device: `kind` and `id` (a bus id, "interface eth0", ...) find it on the other machine; `label` is its name.
 
     `names` find it again under another id, surest first. `identity` identifies the individual device (UUID, GUID,
@@ -49,21 +49,21 @@ def pci_label(kind: str, name: str, bus_id: str) -> str:
     return f"{kind}{'' if kind == 'GPU' or not name else ' '}{name} ({bus_id})"
 
 
-def of_topology(topology: Topology) -> tuple[Item, ...]:
+def of_topology(topology: Topology) -> tuple[Attributes, ...]:
     """The devices of NCCL's XML."""
-    items: list[Item] = []
+    items: list[Attributes] = []
     for cpu in topology.cpus:
         number = cpu.get("numaid") or "-1"
         words = (cpu.get(key) or "?" for key in ("arch", "vendor", "familyid", "modelid"))
-        items.append(numa_item(number, {"cores": _cores(cpu.get("affinity")), "CPU": " ".join(words)}))
+        items.append(numa_attributes(number, {"cores": _cores(cpu.get("affinity")), "CPU": " ".join(words)}))
         for element in cpu.children:
             items += _below(element, f"NUMA node {number}")
     return tuple(items)
 
 
-def numa_item(number: object, facts: Facts) -> Item:
+def numa_attributes(number: object, facts: Facts) -> Attributes:
     """A NUMA node."""
-    return Item(kind="NUMA node", id=f"NUMA node {number}", label=f"NUMA{number}", facts=facts)
+    return Attributes(kind="NUMA node", id=f"NUMA node {number}", label=f"NUMA{number}", facts=facts)
 
 
 def _cores(mask: str | None) -> str | None:
@@ -73,7 +73,7 @@ def _cores(mask: str | None) -> str | None:
         return mask
 
 
-def _below(element: Element, parent: str) -> Iterator[Item]:
+def _below(element: Element, parent: str) -> Iterator[Attributes]:
     if element.name == "nic":
         yield from (_net(net) for net in element.all("net"))
     elif element.name == "pci":
@@ -83,12 +83,12 @@ def _below(element: Element, parent: str) -> Iterator[Item]:
             yield from _below(child, bus_id)
 
 
-def _pci(pci: Element, bus_id: str, parent: str) -> Item:
+def _pci(pci: Element, bus_id: str, parent: str) -> Attributes:
     gpu = next(pci.all("gpu"), None)
     nets = [net.get("name") or "?" for nic in pci.all("nic") for net in nic.all("net")]
     width, kind = pci.get("link_width"), kind_of(pci.get("class"), pci.get("vendor"))
     facts: Facts = {"width": f"x{width}" if width else None, "speed": pci.get("link_speed"), "place": f"below {parent}"}
-    return Item(
+    return Attributes(
         kind=kind,
         id=bus_id,
         label=pci_label(kind, (gpu.get("dev") or "") if gpu else "+".join(nets), bus_id),
@@ -110,13 +110,13 @@ def _gpu(gpu: Element) -> Facts:
     }
 
 
-def _net(net: Element) -> Item:
+def _net(net: Element) -> Attributes:
     name, speed = net.get("name") or "?", whole(net.get("speed"))
     facts: Facts = {
         "rate": f"{speed / 1000:g} Gb/s" if speed is not None else net.get("speed"),
         "GPUDirect RDMA": yes_or_no(net.get("gdr") == "1"),
     }
-    return Item(kind="net", id=f"{name} port {net.get('port')}", label=name, facts=facts)
+    return Attributes(kind="net", id=f"{name} port {net.get('port')}", label=name, facts=facts)
 
 
 def nvlink_peers(links: Mapping[str, object]) -> str:

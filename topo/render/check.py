@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `check` answers: its findings (railgauge/findings/1), and what has changed since a baseline."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from railgauge.topo.findings.finding import Finding, Level, Since
+from railgauge.topo.findings.node.since import Compared
+from railgauge.topo.render.findings import LOUD, folded_lines, ids_of, record, summary
+from railgauge.topo.render.palette import Line, line
+
+SINCE = {
+    Since.NEW: "new since",
+    Since.WORSE: "worse than in",
+    Since.UNKNOWN: "not counted, because unknown in",
+    Since.BETTER: "better than in",
+}
+
+
+def check_document(findings: Sequence[Finding], compared: Compared | None = None) -> dict[str, Any]:
+    """The document but for its head; with a baseline also what it was, and what is gone or cannot be seen any more."""
+    content: dict[str, Any] = {"findings": [record(finding) for finding in findings]}
+    if compared:
+        content["baseline"] = {"source": compared.baseline.name, "host": compared.baseline.host}
+        content["gone"] = [record(finding) for finding in compared.gone]
+        content["unseen"] = [record(finding) for finding in compared.unseen]
+    return content
+
+
+def check_lines(findings: Sequence[Finding], compared: Compared | None = None) -> Iterator[Line]:
+    """The findings and a line that counts them; with a baseline by what has changed, then what is unchanged."""
+    if compared is not None:
+        yield from _compared_lines(compared)
+        return
+    yield from folded_lines(findings)
+    yield line(summary(findings))
+
+
+def _compared_lines(compared: Compared) -> Iterator[Line]:
+    baseline = compared.baseline.name
+    parts = {since: [one for one in compared.findings if one.since is since] for since in Since}
+    for since, title in SINCE.items():
+        yield from _part(f"{title} {baseline}", [one for one in parts[since] if one.level is not Level.PASS])
+    yield from _part(f"gone since {baseline}", _brief(compared.gone))
+    yield from _part(f"found in {baseline}, but cannot be checked now", _brief(compared.unseen))
+    same = parts[Since.SAME]
+    named = [f"{level} {', '.join(ids)}" for level in LOUD if (ids := ids_of(same, level))]
+    rest = [one for one in same if one.level not in LOUD]
+    yield line(f"unchanged, not counted: {'; '.join([*named, summary(rest)])}")
+    counts = {since: parts[since] for since in (Since.NEW, Since.WORSE)} | {"gone": compared.gone}
+    yield line("; ".join(f"{what}: {summary(found) if found else 'none'}" for what, found in counts.items()))
+
+
+def _part(title: str, findings: Sequence[Finding]) -> Iterator[Line]:
+    """Findings below a title."""
+    if findings:
+        yield line(f"{title}:")
+        yield from folded_lines(findings)
+
+
+def _brief(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings without effect and remedy."""
+    return [replace(one, effect="", remedy="") for one in findings]
